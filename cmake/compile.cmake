@@ -1,0 +1,20 @@
+# How every file of weir is compiled: C++20, strict warnings, sanitizers when asked for.
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+add_library(weir_compile INTERFACE)
+target_compile_features(weir_compile INTERFACE cxx_std_20)
+target_compile_options(weir_compile INTERFACE
+  # Designated initialisers name what they set; the rest has its defaults.
+  -Wall -Wextra -Wno-missing-field-initializers -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+  $<$<BOOL:${WEIR_WERROR}>:-Werror>)
+
+if(WEIR_SANITIZE)
+  target_compile_options(weir_compile INTERFACE -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(weir_compile INTERFACE -fsanitize=${WEIR_SANITIZE})
+endif()

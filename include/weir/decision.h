@@ -1,0 +1,55 @@
+// The answer to an acquire.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "weir/detail/export.h"
+#include "weir/lease.h"
+#include "weir/report.h"
+
+namespace weir {
+
+/// Admitted or refused, never half of each. A refused request has changed nothing.
+/// Movable; not safe to use from several threads at once.
+class WEIR_API Decision {
+ public:
+  Decision() = default;
+
+  bool admitted() const { return admitted_; }
+  bool refused() const { return !admitted_; }
+  /// Refused, and no wait will help: a limit's burst is less than what was asked of it.
+  bool never_fits() const { return never_fits_; }
+  /// The exact time from now after which the same request would be admitted if nobody else takes
+  /// tokens: 0 when admitted, nothing when it can never fit.
+  std::optional<std::chrono::milliseconds> retry_after() const {
+    if (never_fits_) return std::nullopt;
+    return std::chrono::milliseconds(wait_);
+  }
+  /// Every limit of every bucket that was looked at.
+  const LimitReport& limits() const { return report_; }
+  /// The lease of an admitted acquire. Move it out to keep it longer than the decision. The lease of a
+  /// refused request, or of a mere look at what is available, is not open.
+  Lease& lease() { return lease_; }
+
+  // What follows is how stores fill a decision; it is not part of the public promise.
+  void set_admitted() { admitted_ = true; }
+  void set_refused(std::optional<Time> wait) {
+    admitted_ = false;
+    never_fits_ = !wait.has_value();
+    wait_ = wait.value_or(0);
+  }
+  void clear();
+  LimitReport& report() { return report_; }
+  detail::LeaseData& lease_data() { return lease_.data_; }
+  void open_lease(detail::LeaseKeeper& keeper);
+
+ private:
+  bool admitted_ = false;
+  bool never_fits_ = false;
+  Time wait_ = 0;
+  LimitReport report_;
+  Lease lease_;
+};
+
+}  // namespace weir

@@ -1,0 +1,24 @@
+// Who is charged.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "weir/clock.h"
+
+namespace weir {
+
+/// An API key, a user, a project, a client address. It need not be stored to be charged; storing it gives
+/// it a parent. With cascade on, a charge also falls on the parent, and so on upward.
+struct Entity {
+  std::string id;
+  std::string parent = {};  ///< empty: none
+  bool cascade = false;
+  std::string name = {};    ///< for people
+  std::map<std::string, std::string> metadata = {};
+  Time created_at = 0;      ///< set by the store
+  friend bool operator==(const Entity&, const Entity&) = default;
+};
+
+}  // namespace weir

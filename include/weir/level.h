@@ -1,0 +1,54 @@
+// Where limits are stored, and whose they are.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "weir/detail/export.h"
+
+namespace weir {
+
+/// Which level the limits of a bucket came from, strongest first.
+enum class Source : unsigned char {
+  entity,          ///< stored for this entity on this resource
+  entity_default,  ///< stored for this entity on every resource
+  resource,        ///< stored for this resource
+  system,          ///< stored for everything
+  request,         ///< sent with the request
+};
+
+/// Who owns an entity's stored limits. A sync owner gives way to an operator, never the other way.
+enum class Owner : unsigned char { operator_, sync };
+
+/// "entity", "entity_default", "resource", "system" or "request".
+WEIR_API const char* name_of(Source source);
+/// "operator" or "sync".
+WEIR_API const char* name_of(Owner owner);
+
+/// One place where limits can be stored.
+class Level {
+ public:
+  static Level system() { return Level(Source::system, {}, {}); }
+  static Level resource(std::string_view resource) { return Level(Source::resource, {}, resource); }
+  static Level entity(std::string_view entity, std::string_view resource) {
+    return Level(Source::entity, entity, resource);
+  }
+  /// For the entity on every resource that has no limits of its own there.
+  static Level entity_default(std::string_view entity) { return Level(Source::entity_default, entity, {}); }
+
+  Source kind() const { return kind_; }
+  const std::string& entity() const { return entity_; }
+  const std::string& resource() const { return resource_; }
+  friend bool operator==(const Level&, const Level&) = default;
+
+ private:
+  Level(Source kind, std::string_view entity, std::string_view resource)
+      : kind_(kind), entity_(entity), resource_(resource) {}
+
+  Source kind_;
+  std::string entity_;
+  std::string resource_;
+};
+
+}  // namespace weir

@@ -1,0 +1,142 @@
+// The limiter: the door to everything that weir does inside a program.
+#pragma once
+
+#include <chrono>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/amount.h"
+#include "weir/clock.h"
+#include "weir/decision.h"
+#include "weir/detail/export.h"
+#include "weir/entity.h"
+#include "weir/level.h"
+#include "weir/limit.h"
+#include "weir/result.h"
+
+namespace weir {
+
+namespace limiter {
+class Core;
+}
+
+/// How a Limiter is opened.
+struct Options {
+  /// An isolated tenant inside the store: 1 to 32 of a-z, 0-9 and "-".
+  std::string name_space = "default";
+  /// Where in-process stores take the time from; must outlive the Limiter. Null: the machine's clock.
+  const Clock* clock = nullptr;
+  /// How long a lease can be changed after its acquire.
+  std::chrono::milliseconds lease_deadline = std::chrono::minutes(10);
+};
+
+/// Limits that are sent with requests, the lowest level: they hold where no stored level has any. Made
+/// once and used for many requests. Cheap to copy.
+class WEIR_API RequestLimits {
+ public:
+  static Result<RequestLimits> make(const std::vector<LimitText>& limits);
+  static Result<RequestLimits> make(std::span<const NamedLimit> limits);
+
+ private:
+  friend class limiter::Core;
+  struct Set;
+  explicit RequestLimits(std::shared_ptr<const Set> set) : set_(std::move(set)) {}
+  std::shared_ptr<const Set> set_;
+};
+
+/// What can be said with an acquire or a look at what is available.
+struct AcquireOptions {
+  /// The lowest level of limits for the entity's own bucket; null: none.
+  const RequestLimits* limits = nullptr;
+};
+
+/// How limits are written.
+struct SetLimitsOptions {
+  /// An operator's write takes ownership and never expires. A sync write needs `expires_in` and gives way
+  /// to an operator's.
+  Owner owner = Owner::operator_;
+  std::optional<std::chrono::milliseconds> expires_in = {};
+  /// System level only: how many times the time to fill an unused bucket is kept; at least 1.
+  std::optional<int> bucket_ttl_refill_multiplier = {};
+};
+
+/// Limits as they are stored at one level.
+struct StoredLimits {
+  Level level;
+  std::vector<NamedLimit> limits;
+  Owner owner;
+  std::optional<Time> expires_at;
+};
+
+/// The limits that hold for an entity on a resource, and where they came from.
+struct EffectiveLimits {
+  std::vector<NamedLimit> limits;
+  Source source;
+  Owner owner;
+};
+
+/// Decides who may use what, on one store and in one namespace. Safe to use from any thread. Calls block
+/// until the store answers; the embedded stores answer at once. Every failure is an Error that names the
+/// culprit and leaves everything as it was, unless its code is outcome_unknown.
+class WEIR_API Limiter {
+ public:
+  /// Opens a store by its URL: `memory:`.
+  static Result<Limiter> open(std::string_view url, const Options& options = {});
+
+  Limiter(Limiter&&) noexcept;
+  Limiter& operator=(Limiter&&) noexcept;
+  ~Limiter();
+
+  /// Charges the entity, and its ancestors as far as charges cascade, for all named limits at once, or
+  /// for nothing at all. A limit that is named with 0 is checked (refused while in debt), one that is
+  /// not named is neither checked nor charged. Refused is an answer, not an error.
+  Result<Decision> acquire(std::string_view entity, std::string_view resource, std::initializer_list<Charge> consume,
+                           const AcquireOptions& options = {}) {
+    return acquire(entity, resource, std::span(consume.begin(), consume.size()), options);
+  }
+  Result<Decision> acquire(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
+                           const AcquireOptions& options = {});
+
+  /// What acquire would answer now. Charges nothing.
+  Result<Decision> available(std::string_view entity, std::string_view resource,
+                             std::initializer_list<Charge> consume = {}, const AcquireOptions& options = {}) {
+    return available(entity, resource, std::span(consume.begin(), consume.size()), options);
+  }
+  Result<Decision> available(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
+                             const AcquireOptions& options = {});
+
+  /// Changes to a lease by its id, from any process on the same store. An adjust needs a key of 1 to 128
+  /// characters: the same key again changes nothing more.
+  Result<LimitReport> adjust(std::string_view lease_id, std::span<const Charge> differences, std::string_view key);
+  Result<LimitReport> settle(std::string_view lease_id, std::span<const Charge> actual);
+  Result<LimitReport> rollback(std::string_view lease_id);
+
+  /// Limits at one level. Setting replaces all of them; a change reaches existing buckets without giving
+  /// anything away: refill is claimed at the old rate up to the change, and what exceeds a lower burst is
+  /// cut.
+  Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
+                                  const SetLimitsOptions& options = {});
+  Result<StoredLimits> set_limits(const Level& level, const std::vector<LimitText>& limits,
+                                  const SetLimitsOptions& options = {});
+  Result<StoredLimits> limits(const Level& level);
+  Result<void> delete_limits(const Level& level);
+  Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource);
+
+  /// Entities. Parent and cascade can be changed only while the entity has no bucket.
+  Result<Entity> put_entity(const Entity& entity);
+  Result<Entity> entity(std::string_view id);
+  /// Takes the entity's limits and buckets along. Refused while it has children.
+  Result<void> delete_entity(std::string_view id);
+  Result<std::vector<std::string>> children(std::string_view id);
+
+ private:
+  explicit Limiter(std::unique_ptr<limiter::Core> core);
+  std::unique_ptr<limiter::Core> core_;
+};
+
+}  // namespace weir

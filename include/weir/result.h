@@ -1,0 +1,83 @@
+// Errors are values. A refusal is not an error: it is a Decision (decision.h). An Error is a mistake in
+// the call, something that does not exist, or a store that could not answer.
+#pragma once
+
+#include <cassert>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "weir/detail/export.h"
+
+namespace weir {
+
+/// What kind of error it is, so that a program can choose what to do next.
+enum class ErrorCode {
+  invalid_argument,  ///< the call is malformed: a bad name, a negative amount. Change the call.
+  unknown_limit,     ///< a limit is named that no bucket of the plan has. Change the call or the limits.
+  no_limits,         ///< no level has limits for this entity and resource. Configure some.
+  not_found,         ///< no such limits, entity or lease.
+  conflict,          ///< the change contradicts what is stored: a cycle of parents, a lease that ended otherwise.
+  operator_owned,    ///< a sync write met limits that an operator owns. Leave them.
+  expired,           ///< the lease is past its deadline. Nothing can change it any more.
+  unavailable,       ///< the store cannot be reached. Nothing was charged. Trying again may help.
+  contention,        ///< too many writers at once. Nothing was charged. Trying again will help.
+  outcome_unknown,   ///< the store may or may not have applied the write. Do not send it again without a key.
+};
+
+/// The stable name of a code, as used in messages and in the HTTP API: "unknown-limit".
+WEIR_API const char* name_of(ErrorCode code);
+
+/// An error: its kind, and a sentence that names the culprit and says what to change.
+struct Error {
+  ErrorCode code;
+  std::string message;
+};
+
+/// Either a value or an Error. Test it before use: `if (!result) return result.error();`.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  /// Builds the value in place; for values that are large to move.
+  template <class... Args>
+  explicit Result(std::in_place_t, Args&&... args) : state_(std::in_place_index<0>, std::forward<Args>(args)...) {}
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  /// The value. Requires ok().
+  T& value() & { return assert(ok()), *std::get_if<0>(&state_); }
+  const T& value() const& { return assert(ok()), *std::get_if<0>(&state_); }
+  T&& value() && { return assert(ok()), std::move(*std::get_if<0>(&state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  /// The error. Requires !ok().
+  const Error& error() const { return assert(!ok()), *std::get_if<1>(&state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+/// Success without a value, or an Error.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+
+  bool ok() const { return !error_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const Error& error() const { return assert(!ok()), *error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+
+}  // namespace weir

@@ -1,0 +1,14 @@
+// Everything that a program which embeds weir needs.
+#pragma once
+
+#include "weir/amount.h"
+#include "weir/clock.h"
+#include "weir/decision.h"
+#include "weir/entity.h"
+#include "weir/lease.h"
+#include "weir/level.h"
+#include "weir/limit.h"
+#include "weir/limiter.h"
+#include "weir/report.h"
+#include "weir/result.h"
+#include "weir/version.h"

@@ -1,0 +1,37 @@
+#include "app/open_store.h"
+
+#include "base/text.h"
+#include "limiter/core.h"
+#include "limits/names.h"
+#include "store/memory/memory_store.h"
+#include "weir/limiter.h"
+
+namespace weir::app {
+
+Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Clock& clock, base::Entropy& entropy) {
+  // Both spellings: a trailing colon must be quoted in YAML.
+  if (url == "memory:" || url == "memory") return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(clock, entropy));
+  return base::invalid("store ", base::quoted(url), " is not known; use memory:");
+}
+
+}  // namespace weir::app
+
+namespace weir {
+
+Result<Limiter> Limiter::open(std::string_view url, const Options& options) {
+  if (auto checked = limits::check_namespace(options.name_space); !checked) return checked.error();
+  if (options.lease_deadline.count() < 1) return base::invalid("lease_deadline must be at least 1 ms");
+  limiter::Foundation foundation;
+  if (options.clock != nullptr) {
+    foundation.clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), options.clock);
+  } else {
+    foundation.clock = std::make_shared<SystemClock>();
+  }
+  foundation.entropy = std::make_shared<base::SystemEntropy>();
+  auto store = app::open_store(url, *foundation.clock, *foundation.entropy);
+  if (!store) return store.error();
+  foundation.store = *std::move(store);
+  return Limiter(std::make_unique<limiter::Core>(std::move(foundation), options.name_space, options.lease_deadline.count()));
+}
+
+}  // namespace weir

@@ -1,0 +1,17 @@
+// Opens a store by its URL. The only room that names concrete stores.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/entropy.h"
+#include "store/store.h"
+#include "weir/clock.h"
+#include "weir/result.h"
+
+namespace weir::app {
+
+/// The clock and the entropy must outlive the store.
+Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Clock& clock, base::Entropy& entropy);
+
+}  // namespace weir::app

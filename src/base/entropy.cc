@@ -1,0 +1,18 @@
+#include "base/entropy.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sys/random.h>
+
+namespace weir::base {
+
+void SystemEntropy::fill(std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto got = getrandom(bytes.data(), bytes.size(), 0);
+    // Without randomness no key is safe; there is nothing sensible to go on with.
+    if (got <= 0) std::abort();
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace weir::base

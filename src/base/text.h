@@ -1,0 +1,38 @@
+// Small helpers for reading and writing text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weir/result.h"
+
+namespace weir::base {
+
+/// Joins the parts; the one way in which messages are put together.
+template <class... Parts>
+std::string join(const Parts&... parts) {
+  std::string text;
+  text.reserve((std::string_view(parts).size() + ...));
+  (text.append(std::string_view(parts)), ...);
+  return text;
+}
+
+/// The text in quotes, shortened and with control characters shown as '?', for use in messages.
+std::string quoted(std::string_view text);
+
+/// A decimal integer without sign, leading "+" or spaces; nothing if it is anything else or too large.
+std::optional<std::int64_t> parse_digits(std::string_view text);
+
+/// An error whose message is the joined parts.
+template <class... Parts>
+Error error(ErrorCode code, const Parts&... parts) {
+  return Error{code, join(parts...)};
+}
+template <class... Parts>
+Error invalid(const Parts&... parts) {
+  return error(ErrorCode::invalid_argument, parts...);
+}
+
+}  // namespace weir::base

@@ -1,0 +1,74 @@
+#include "bucket/claims.h"
+
+#include <algorithm>
+
+namespace weir::bucket {
+namespace {
+
+using limits::Resolution;
+
+LimitClaim added(std::string_view name, const Parameters& parameters) {
+  return {std::string(name), -1, true, true, parameters, Claim{0, 0}.then(parameters.capacity, parameters.burst)};
+}
+
+/// The claim of a limit whose parameters change: by the old ones up to the moment of the change, or, where
+/// several changes were missed, by the strictest of them.
+Claim claim_of_change(const Parameters& old, const Parameters& next, std::string_view name, const Resolution::Missed& missed,
+                      Time from, Time to) {
+  Rate rate = old.rate;
+  std::int64_t burst = old.burst;
+  if (missed.several) {
+    const int index = missed.lowest ? missed.lowest->find(name) : -1;
+    const Parameters& low = index < 0 ? next : (*missed.lowest)[static_cast<std::size_t>(index)];
+    if (limits::slower(low.rate, rate)) rate = low.rate;
+    burst = std::min(burst, low.burst);
+  }
+  return claim_across(rate, burst, next, from, missed.moment, to);
+}
+
+bool differs(const State& state, const limits::LimitSet& set) {
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const LimitState* const limit = state.find(set.name(i));
+    if (limit == nullptr || limit->parameters != set[i]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Claims claims_of(const State* state, const Resolution& resolution, Time now) {
+  const limits::LimitSet& set = *resolution.limits;
+  Claims claims;
+  if (state == nullptr) {
+    claims.at = std::max<Time>(now, 0);
+    claims.version = resolution.stamp;
+    claims.changed = true;
+    for (std::size_t i = 0; i < set.size(); ++i) claims.limits.push_back(added(set.name(i), set[i]));
+    return claims;
+  }
+
+  claims.at = std::max(now, state->refilled_at);
+  claims.changed = differs(*state, set);
+  // Parameters that differ without a newer stamp came with the request: they change now, as a version of their own.
+  const bool newer = resolution.stamp > state->version;
+  claims.version = newer ? resolution.stamp : state->version + (claims.changed ? 1 : 0);
+  const Resolution::Missed missed =
+      newer ? resolution.missed_since(state->version) : Resolution::Missed{claims.at, false, {}};
+
+  for (std::size_t i = 0; i < state->limits.size(); ++i) {
+    const LimitState& limit = state->limits[i];
+    const int index = set.find(limit.name);
+    const bool in_force = index >= 0;
+    const Parameters& next = in_force ? set[static_cast<std::size_t>(index)] : limit.parameters;
+    const Claim claim = in_force && newer
+                            ? claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at)
+                            : claim_across(limit.parameters.rate, limit.parameters.burst, next, state->refilled_at, claims.at, claims.at);
+    claims.limits.push_back({limit.name, static_cast<int>(i), in_force, next != limit.parameters, next, claim});
+  }
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    if (state->find(set.name(i)) == nullptr) claims.limits.push_back(added(set.name(i), set[i]));
+  }
+  return claims;
+}
+
+}  // namespace weir::bucket

@@ -1,0 +1,60 @@
+// A lease: an admitted charge that can still be adjusted, settled or rolled back. Pure: the record of a
+// lease and a change go in, what to charge and the next record come out. A store writes both in one step,
+// so that a change happens once however often it is sent.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limits/limit_set.h"
+#include "weir/amount.h"
+#include "weir/lease.h"
+#include "weir/result.h"
+
+namespace weir::bucket {
+
+/// The most adjusts with a key that one lease remembers.
+inline constexpr std::size_t max_adjusts = 1024;
+
+/// What a lease has charged of one limit so far, or is about to, in each bucket of `buckets` (bit i: the
+/// i-th of the chain).
+struct LeaseAmount {
+  std::string limit;
+  std::int64_t amount = 0;
+  std::uint8_t buckets = 0;
+  friend bool operator==(const LeaseAmount&, const LeaseAmount&) = default;
+};
+
+using detail::Ending;
+
+struct LeaseRecord {
+  Ending ending = Ending::open;
+  std::vector<LeaseAmount> amounts;
+  std::vector<std::string> keys;  ///< of the adjusts seen
+  friend bool operator==(const LeaseRecord&, const LeaseRecord&) = default;
+};
+
+using LeaseVerb = detail::LeaseVerb;
+
+/// A change that somebody asks for. `charges`: differences for adjust, true totals for settle.
+struct LeaseChange {
+  LeaseVerb verb = LeaseVerb::settle;
+  std::string_view key;  ///< adjust only; empty: cannot be repeated
+  std::span<const Charge> charges;
+};
+
+struct LeaseStep {
+  bool repeated = false;              ///< it happened before: charge nothing, write nothing
+  LeaseRecord next;
+  std::vector<LeaseAmount> charges;   ///< positive: charge more; negative: give back; never 0
+};
+
+/// `sets` are the limits in force in each bucket of the chain, for limits that the lease did not charge yet.
+/// Refuses a limit that no bucket has, an adjust below a net of 0, a negative total, and any change after a
+/// different ending.
+Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change, std::span<const limits::LimitSetRef> sets);
+
+}  // namespace weir::bucket

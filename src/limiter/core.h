@@ -1,0 +1,63 @@
+// The limiter itself: acquire is resolve, plan, store, lease.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/entropy.h"
+#include "limiter/deciding.h"
+#include "limiter/resolver.h"
+#include "store/store.h"
+#include "weir/limiter.h"
+
+namespace weir::limiter {
+
+/// What a limiter stands on. The parts outlive it together.
+struct Foundation {
+  std::shared_ptr<const Clock> clock;
+  std::shared_ptr<base::Entropy> entropy;
+  std::shared_ptr<store::Store> store;
+};
+
+/// Sees store interfaces only; which store it is, is decided outside. Safe to use from any thread.
+class Core final : public detail::LeaseKeeper {
+ public:
+  Core(Foundation foundation, std::string name_space, Time lease_deadline);
+
+  Result<Decision> acquire(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
+                           const AcquireOptions& options);
+  Result<Decision> available(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
+                             const AcquireOptions& options);
+
+  Result<LimitReport> change(detail::LeaseData& lease, detail::LeaseVerb verb, std::span<const Charge> charges) override;
+  Result<LimitReport> change_by_id(std::string_view id, detail::LeaseVerb verb, std::span<const Charge> charges,
+                                   std::string_view key);
+  Result<std::string> make_id(detail::LeaseData& lease) override;
+
+  Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits, const SetLimitsOptions& options);
+  Result<StoredLimits> limits(const Level& level);
+  Result<void> delete_limits(const Level& level);
+  Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource);
+
+  Result<Entity> put_entity(const Entity& entity);
+  Result<Entity> entity(std::string_view id);
+  Result<void> delete_entity(std::string_view id);
+  Result<std::vector<std::string>> children(std::string_view id);
+
+ private:
+  static const limits::LimitSet* set_of(const RequestLimits* limits);
+  using Mode = Deciding::Mode;
+  void decide_slowly(const store::Request& request, Mode mode, Result<Decision>& result);
+  Result<limits::ResolutionRef> resolve(std::string_view entity, std::string_view resource,
+                                        const limits::LimitSetRef& request_limits);
+  Result<LimitReport> change_keyed(detail::LeaseData& lease, const bucket::LeaseChange& change);
+  void draw_nonce(detail::LeaseData& lease);
+
+  Foundation foundation_;
+  store::Store& store_;
+  const std::string name_space_;
+  const Time lease_deadline_;
+  SharedResolutions shared_;
+};
+
+}  // namespace weir::limiter

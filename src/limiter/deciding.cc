@@ -1,0 +1,67 @@
+#include "limiter/deciding.h"
+
+#include "base/text.h"
+
+namespace weir::limiter {
+namespace {
+
+using store::Progress;
+
+// A plan goes out of date when limits change between resolving and deciding; this often in a row means
+// that somebody changes them without pause.
+constexpr int most_attempts = 100;
+
+bool has_limits(const limits::Resolution* resolution) {
+  for (; resolution != nullptr; resolution = resolution->parent_resolution.get()) {
+    if (resolution->limits) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Deciding::start(const store::Request& request, Mode mode, Decision& decision, store::Completion<void> done) {
+  plan_.request = request;
+  mode_ = mode;
+  decision_ = &decision;
+  done_ = done;
+  resolve();
+}
+
+void Deciding::resolve() {
+  const store::Request& request = plan_.request;
+  walk_.start({request.name_space, request.entity, request.resource, limits::LimitSetRef(request.request_limits)},
+              {[](void* self, Result<limits::ResolutionRef>&& resolution) {
+                 static_cast<Deciding*>(self)->resolved(std::move(resolution));
+               },
+               this});
+}
+
+void Deciding::resolved(Result<limits::ResolutionRef>&& resolution) {
+  if (!resolution) return (*done_)(resolution.error());
+  const store::Request& request = plan_.request;
+  if (!has_limits(resolution->get())) {
+    return (*done_)(base::error(ErrorCode::no_limits, "no limits are set for entity ", base::quoted(request.entity),
+                                " on resource ", base::quoted(request.resource),
+                                "; set some for the entity, the resource or the system"));
+  }
+  plan_.resolution = *std::move(resolution);
+  const store::Completion<Progress> done(
+      [](void* self, Result<Progress>&& progress) { static_cast<Deciding*>(self)->progressed(std::move(progress)); }, this);
+  if (mode_ == Mode::acquire) {
+    buckets_.acquire(plan_, *decision_, done);
+  } else {
+    buckets_.peek(plan_, *decision_, done);
+  }
+}
+
+void Deciding::progressed(Result<Progress>&& progress) {
+  if (!progress) return (*done_)(progress.error());
+  if (*progress == Progress::decided) return (*done_)({});
+  if (++attempts_ == most_attempts) {
+    return (*done_)(base::error(ErrorCode::contention, "limits changed too often while deciding; try again"));
+  }
+  resolve();
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,35 @@
+// One decision, from names to answer: resolve, plan, store, and again if the plan went out of date.
+#pragma once
+
+#include <optional>
+
+#include "limiter/resolver.h"
+#include "store/buckets.h"
+
+namespace weir::limiter {
+
+/// Written once for callers that block and callers that do not. Lives until its completion was called;
+/// the request's texts must stay valid as long.
+class Deciding {
+ public:
+  enum class Mode { acquire, peek };
+
+  Deciding(store::Buckets& buckets, store::Limits& limits, SharedResolutions& shared)
+      : buckets_(buckets), walk_(limits, shared) {}
+  void start(const store::Request& request, Mode mode, Decision& decision, store::Completion<void> done);
+
+ private:
+  void resolve();
+  void resolved(Result<limits::ResolutionRef>&& resolution);
+  void progressed(Result<store::Progress>&& progress);
+
+  store::Buckets& buckets_;
+  Walk walk_;
+  store::Plan plan_;
+  Mode mode_ = Mode::acquire;
+  int attempts_ = 0;
+  Decision* decision_ = nullptr;
+  std::optional<store::Completion<void>> done_;
+};
+
+}  // namespace weir::limiter

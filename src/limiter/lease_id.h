@@ -1,0 +1,28 @@
+// Lease ids: what is needed to change a lease, in one opaque text.
+//
+//     "w1" base64url( mac[16] | nonce[16] deadline[8] | namespace resource | buckets | amounts )
+//
+// The MAC is HMAC-SHA-256 under the store's key, cut to 16 bytes, over everything behind it. Numbers are
+// little-endian; texts are a length of two bytes and the bytes; lists are a count of one byte and the
+// items. A bucket is a text and its generation[8]; an amount is a text, millitokens[8] and a byte that
+// says which buckets were charged.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/store.h"
+#include "weir/lease.h"
+
+namespace weir::limiter {
+
+/// The longest id that is looked at.
+inline constexpr std::size_t max_lease_id = 16 * 1024;
+
+std::string encode_lease(const detail::LeaseData& lease, std::string_view name_space, const store::LeaseKey& key);
+
+/// Nothing if the text was not made by encode_lease with the same namespace and key.
+std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_view name_space, const store::LeaseKey& key);
+
+}  // namespace weir::limiter

@@ -1,0 +1,90 @@
+// The limiter's side of a lease: who may change it, under which limits, and what its holder remembers.
+#include "base/text.h"
+#include "limiter/core.h"
+#include "limiter/lease_id.h"
+
+namespace weir::limiter {
+namespace {
+
+using base::error;
+using base::invalid;
+using detail::LeaseData;
+using detail::LeaseVerb;
+using store::Progress;
+
+constexpr std::size_t longest_key = 128;
+constexpr int most_attempts = 100;
+
+/// Brings what the holder remembers up to the record.
+void adopt(LeaseData& lease, const bucket::LeaseRecord& record) {
+  lease.ending = record.ending;
+  for (std::size_t i = 0; i < record.amounts.size(); ++i) {
+    const bucket::LeaseAmount& amount = record.amounts[i];
+    if (i == lease.amounts.size()) {
+      const auto at = static_cast<std::uint16_t>(lease.text.size());
+      lease.text.append(amount.limit.data(), amount.limit.size());
+      lease.amounts.push_back({0, at, static_cast<std::uint8_t>(amount.limit.size()), amount.buckets});
+    }
+    lease.amounts[i].millitokens = amount.amount;
+  }
+}
+
+std::string hex(std::uint64_t number) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (unsigned shift = 64; shift > 0; shift -= 4) text += digits[number >> (shift - 4) & 15U];
+  return text;
+}
+
+}  // namespace
+
+void Core::draw_nonce(LeaseData& lease) {
+  if (lease.nonce[0] == 0) lease.nonce = {foundation_.entropy->next() | 1U, foundation_.entropy->next()};
+}
+
+Result<std::string> Core::make_id(LeaseData& lease) {
+  if (lease.ending != detail::Ending::open) return error(ErrorCode::conflict, "the lease has ended; an id would be of no use");
+  draw_nonce(lease);
+  // From here on others may change the lease, so every change leaves a marker in the store.
+  lease.shared = true;
+  return encode_lease(lease, name_space_, store_.lease_key());
+}
+
+Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges) {
+  // The holder's own adjusts are not repeated, but on a shared lease they are told apart by a key.
+  const std::string key = verb == LeaseVerb::adjust && lease.shared ? hex(foundation_.entropy->next()) : std::string();
+  return change_keyed(lease, {verb, key, charges});
+}
+
+Result<LimitReport> Core::change_by_id(std::string_view id, LeaseVerb verb, std::span<const Charge> charges, std::string_view key) {
+  if (verb == LeaseVerb::adjust && (key.empty() || key.size() > longest_key)) {
+    return invalid("an adjust needs a key of 1 to ", std::to_string(longest_key), " characters, so that it can be repeated safely");
+  }
+  auto lease = decode_lease(id, name_space_, store_.lease_key());
+  if (!lease) return error(ErrorCode::not_found, "lease ", base::quoted(id), " is not known here");
+  return change_keyed(*lease, {verb, key, charges});
+}
+
+Result<LimitReport> Core::change_keyed(LeaseData& lease, const bucket::LeaseChange& change) {
+  if (store_.now() >= lease.deadline) {
+    return error(ErrorCode::expired, "the lease is past its deadline; its charge stands");
+  }
+  std::vector<limits::ResolutionRef> resolutions(lease.buckets.size());
+  store::LeaseOutcome outcome;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    for (std::size_t i = 0; i < resolutions.size(); ++i) {
+      auto resolution = resolve(lease.entity(i), lease.resource(), {});
+      if (!resolution) return resolution.error();
+      resolutions[i] = *std::move(resolution);
+    }
+    const store::LeasePlan plan{name_space_, lease, change, resolutions};
+    auto progress = store::wait_for<Progress>([&](auto done) { store_.buckets().change(plan, outcome, done); });
+    if (!progress) return progress.error();
+    if (*progress == Progress::resolve_again) continue;
+    adopt(lease, outcome.record);
+    return std::move(outcome.report);
+  }
+  return error(ErrorCode::contention, "limits changed too often while changing the lease; try again");
+}
+
+}  // namespace weir::limiter

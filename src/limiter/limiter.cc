@@ -1,0 +1,71 @@
+// The public door: forwards to the core.
+#include "weir/limiter.h"
+
+#include "limiter/core.h"
+#include "limiter/request_limits.h"
+
+namespace weir {
+
+using detail::LeaseVerb;
+
+Result<RequestLimits> RequestLimits::make(std::span<const NamedLimit> limits) {
+  auto set = limits::make_limit_set(limits);
+  if (!set) return set.error();
+  return RequestLimits(std::make_shared<const Set>(Set{*std::move(set)}));
+}
+
+Result<RequestLimits> RequestLimits::make(const std::vector<LimitText>& limits) {
+  auto parsed = parse_limits(limits);
+  if (!parsed) return parsed.error();
+  return make(std::span<const NamedLimit>(*parsed));
+}
+
+Limiter::Limiter(std::unique_ptr<limiter::Core> core) : core_(std::move(core)) {}
+Limiter::Limiter(Limiter&&) noexcept = default;
+Limiter& Limiter::operator=(Limiter&&) noexcept = default;
+Limiter::~Limiter() = default;
+
+Result<Decision> Limiter::acquire(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
+                                  const AcquireOptions& options) {
+  return core_->acquire(entity, resource, consume, options);
+}
+
+Result<Decision> Limiter::available(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
+                                    const AcquireOptions& options) {
+  return core_->available(entity, resource, consume, options);
+}
+
+Result<LimitReport> Limiter::adjust(std::string_view lease_id, std::span<const Charge> differences, std::string_view key) {
+  return core_->change_by_id(lease_id, LeaseVerb::adjust, differences, key);
+}
+
+Result<LimitReport> Limiter::settle(std::string_view lease_id, std::span<const Charge> actual) {
+  return core_->change_by_id(lease_id, LeaseVerb::settle, actual, {});
+}
+
+Result<LimitReport> Limiter::rollback(std::string_view lease_id) {
+  return core_->change_by_id(lease_id, LeaseVerb::rollback, {}, {});
+}
+
+Result<StoredLimits> Limiter::set_limits(const Level& level, std::span<const NamedLimit> limits, const SetLimitsOptions& options) {
+  return core_->set_limits(level, limits, options);
+}
+
+Result<StoredLimits> Limiter::set_limits(const Level& level, const std::vector<LimitText>& limits, const SetLimitsOptions& options) {
+  auto parsed = parse_limits(limits);
+  if (!parsed) return parsed.error();
+  return core_->set_limits(level, *parsed, options);
+}
+
+Result<StoredLimits> Limiter::limits(const Level& level) { return core_->limits(level); }
+Result<void> Limiter::delete_limits(const Level& level) { return core_->delete_limits(level); }
+Result<EffectiveLimits> Limiter::effective_limits(std::string_view entity, std::string_view resource) {
+  return core_->effective_limits(entity, resource);
+}
+
+Result<Entity> Limiter::put_entity(const Entity& entity) { return core_->put_entity(entity); }
+Result<Entity> Limiter::entity(std::string_view id) { return core_->entity(id); }
+Result<void> Limiter::delete_entity(std::string_view id) { return core_->delete_entity(id); }
+Result<std::vector<std::string>> Limiter::children(std::string_view id) { return core_->children(id); }
+
+}  // namespace weir

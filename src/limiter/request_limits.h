@@ -1,0 +1,13 @@
+// What is behind RequestLimits.
+#pragma once
+
+#include "limits/limit_set.h"
+#include "weir/limiter.h"
+
+namespace weir {
+
+struct RequestLimits::Set {
+  limits::LimitSetRef limits;
+};
+
+}  // namespace weir

@@ -1,0 +1,77 @@
+#include "limiter/resolver.h"
+
+#include "limits/names.h"
+
+namespace weir::limiter {
+namespace {
+
+using limits::Resolution;
+using limits::ResolutionRef;
+
+// Past this many different ones they are hardly shared; forget them rather than grow.
+constexpr std::size_t most_shared = 4096;
+
+ResolutionRef make(const store::Found& found, const limits::LimitSetRef& request_limits, const ResolutionRef& parent) {
+  auto resolution = limits::resolve(found.levels, request_limits, found.now);
+  resolution->catalog_generation = found.generation;
+  if (parent) {
+    resolution->parent = found.parent;
+    resolution->parent_resolution = parent;
+    // A chain is as current as its oldest link.
+    resolution->valid_until = std::min(resolution->valid_until, parent->valid_until);
+  }
+  return ResolutionRef(resolution.get());
+}
+
+}  // namespace
+
+ResolutionRef SharedResolutions::resolve(const store::Found& found, const limits::LimitSetRef& request_limits,
+                                         const ResolutionRef& parent) {
+  const auto& levels = found.levels;
+  if (levels[0] || levels[1]) return make(found, request_limits, parent);
+  const Origin origin(levels[2].get(), levels[3].get(), request_limits.get(), parent.get(), found.parent);
+  const store::Guard guard(mutex_);
+  if (generation_ != found.generation || resolutions_.size() >= most_shared) {
+    resolutions_.clear();
+    generation_ = found.generation;
+  }
+  ResolutionRef& shared = resolutions_[origin];
+  if (!shared || shared->valid_until <= found.now) shared = make(found, request_limits, parent);
+  return shared;
+}
+
+void Walk::start(const Subject& subject, store::Completion<ResolutionRef> done) {
+  subject_ = subject;
+  done_ = done;
+  links_.clear();
+  ask(subject_.entity);
+}
+
+void Walk::ask(std::string_view entity) {
+  limits_.find(subject_.name_space, entity, subject_.resource,
+               {[](void* self, Result<store::Found>&& found) { static_cast<Walk*>(self)->found(std::move(found)); }, this});
+}
+
+void Walk::found(Result<store::Found>&& found) {
+  if (!found) return (*done_)(found.error());
+  if (!links_.empty() && found->generation != links_.front().generation) {
+    // The catalog changed on the way: the links do not belong together.
+    links_.clear();
+    return ask(subject_.entity);
+  }
+  links_.push_back(*std::move(found));
+  if (!links_.back().parent.empty() && links_.size() < limits::max_chain) return ask(links_.back().parent);
+  (*done_)(assemble());
+}
+
+/// From the end of the chain to its beginning, each link behind the next.
+ResolutionRef Walk::assemble() {
+  ResolutionRef resolution;
+  for (std::size_t i = links_.size(); i-- > 0;) {
+    // Limits sent with the request are for the entity's own bucket only.
+    resolution = shared_.resolve(links_[i], i == 0 ? subject_.request_limits : limits::LimitSetRef(), resolution);
+  }
+  return resolution;
+}
+
+}  // namespace weir::limiter

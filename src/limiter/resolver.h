@@ -1,0 +1,58 @@
+// From names to limits: walks from an entity up its chain and resolves the bucket of each.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "limits/resolution.h"
+#include "store/catalog.h"
+#include "store/lock.h"
+
+namespace weir::limiter {
+
+/// Makes one resolution serve every bucket that has no limits of its own, so that a million buckets
+/// under the system's limits share one. Safe to use from any thread.
+class SharedResolutions {
+ public:
+  /// The resolution of what was found, behind it the parent's (may be empty).
+  limits::ResolutionRef resolve(const store::Found& found, const limits::LimitSetRef& request_limits,
+                                const limits::ResolutionRef& parent);
+
+ private:
+  using Origin = std::tuple<const void*, const void*, const void*, const void*, std::string>;
+
+  store::Mutex mutex_;
+  std::uint64_t generation_ WEIR_GUARDED_BY(mutex_) = 0;
+  std::map<Origin, limits::ResolutionRef> resolutions_ WEIR_GUARDED_BY(mutex_);
+};
+
+/// Who wants which limits.
+struct Subject {
+  std::string_view name_space;
+  std::string_view entity;
+  std::string_view resource;
+  limits::LimitSetRef request_limits;
+};
+
+/// One walk up a chain. Lives until its completion was called; the subject's texts must stay valid as long.
+class Walk {
+ public:
+  Walk(store::Limits& limits, SharedResolutions& shared) : limits_(limits), shared_(shared) {}
+  void start(const Subject& subject, store::Completion<limits::ResolutionRef> done);
+
+ private:
+  void ask(std::string_view entity);
+  void found(Result<store::Found>&& found);
+  limits::ResolutionRef assemble();
+
+  store::Limits& limits_;
+  SharedResolutions& shared_;
+  Subject subject_;
+  std::vector<store::Found> links_;
+  std::optional<store::Completion<limits::ResolutionRef>> done_;
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,123 @@
+#include "weir/limit.h"
+
+#include "base/text.h"
+#include "base/wide.h"
+#include "limits/limit_set.h"
+#include "limits/long_form.h"
+#include "limits/names.h"
+
+namespace weir {
+namespace {
+
+using base::invalid;
+using base::quoted;
+using std::chrono::milliseconds;
+
+// The products of the refill arithmetic stay exact in the doubles of a Lua script up to here.
+constexpr std::int64_t exact_bound = std::int64_t{1} << 53;
+
+Result<void> check_amount(const char* what, Amount amount) {
+  if (amount < Amount()) return invalid(what, " is negative; use 0 or more");
+  if (!amount.in_range()) return invalid(what, " is too large; the most is ", Amount::milli(Amount::max_millitokens).to_string());
+  return {};
+}
+
+/// The milliseconds of a PERIOD such as "min" or "10s".
+Result<milliseconds> parse_period(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    std::int64_t milliseconds;
+  };
+  constexpr Unit units[] = {{"s", 1000},       {"sec", 1000},       {"min", 60'000},    {"h", 3'600'000},
+                            {"hour", 3'600'000}, {"d", 86'400'000}, {"day", 86'400'000}};
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto count = digits == 0 ? std::optional<std::int64_t>(1) : base::parse_digits(text.substr(0, digits));
+  for (const Unit& unit : units) {
+    if (text.substr(digits) != unit.name) continue;
+    if (!count || *count == 0 || *count > Amount::max_millitokens / unit.milliseconds) {
+      return invalid("period ", quoted(text), " is out of range; use 1 or more, such as 10s");
+    }
+    return milliseconds(*count * unit.milliseconds);
+  }
+  return invalid("period ", quoted(text), " is not known; use s, sec, min, h, hour, d or day, such as 100/min or 5/10s");
+}
+
+Result<Limit> parse_short_form(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view rate = text.substr(0, colon);
+  const std::size_t slash = rate.find('/');
+  LimitSpec spec;
+
+  auto capacity = Amount::parse(rate.substr(0, slash));
+  if (!capacity) return capacity.error();
+  spec.capacity = *capacity;
+  if (slash != std::string_view::npos) {
+    auto period = parse_period(rate.substr(slash + 1));
+    if (!period) return period.error();
+    spec.refill_period = *period;
+  }
+  if (colon != std::string_view::npos) {
+    auto burst = Amount::parse(text.substr(colon + 1));
+    if (!burst) return burst.error();
+    spec.burst = *burst;
+  }
+  return Limit::make(spec);
+}
+
+}  // namespace
+
+Result<Limit> Limit::make(const LimitSpec& spec) {
+  Limit limit;
+  limit.capacity_ = spec.capacity;
+  limit.burst_ = spec.burst.value_or(spec.capacity);
+  // A blocked limit (capacity 0) still needs a rate; any will do, since nothing fits into a burst of 0.
+  limit.refill_amount_ = spec.refill_amount.value_or(spec.capacity == Amount() ? Amount(1) : spec.capacity);
+  limit.refill_period_ = spec.refill_period;
+
+  if (auto checked = check_amount("capacity", limit.capacity_); !checked) return checked.error();
+  if (auto checked = check_amount("burst", limit.burst_); !checked) return checked.error();
+  if (auto checked = check_amount("refill_amount", limit.refill_amount_); !checked) return checked.error();
+  if (limit.burst_ < limit.capacity_) {
+    return invalid("burst ", limit.burst_.to_string(), " is less than capacity ", limit.capacity_.to_string(),
+                   "; raise burst or leave it out");
+  }
+  if (limit.capacity_ == Amount() && limit.burst_ != Amount()) {
+    return invalid("capacity 0 blocks, so burst must be 0 too; leave burst out, or raise capacity");
+  }
+  if (limit.refill_amount_ == Amount()) {
+    return invalid("refill_amount is 0, so the bucket would never refill; use at least 0.001");
+  }
+  if (limit.refill_period_.count() < 1 || limit.refill_period_.count() > Amount::max_millitokens) {
+    return invalid("refill_period_ms is out of range; use 1 or more");
+  }
+  const limits::Rate rate = limits::parameters_of(limit).rate;
+  if (base::Int128{rate.amount} * rate.period > exact_bound) {
+    return invalid("a refill of ", limit.refill_amount_.to_string(), " every ", std::to_string(limit.refill_period_.count()),
+                   " ms cannot be computed exactly in every store; round the amount or shorten the period");
+  }
+  return limit;
+}
+
+Result<Limit> Limit::parse(std::string_view text) {
+  auto limit = text.starts_with('{') ? limits::parse_long_form(text) : parse_short_form(text);
+  if (!limit) return invalid("limit ", quoted(text), ": ", limit.error().message);
+  return limit;
+}
+
+std::string Limit::to_json() const {
+  return base::join("{\"capacity\":", capacity_.to_string(), ",\"burst\":", burst_.to_string(), ",\"refill_amount\":",
+                    refill_amount_.to_string(), ",\"refill_period_ms\":", std::to_string(refill_period_.count()), "}");
+}
+
+Result<std::vector<NamedLimit>> parse_limits(const std::vector<LimitText>& texts) {
+  std::vector<NamedLimit> limits;
+  for (const LimitText& text : texts) {
+    if (auto checked = limits::check_limit_name(text.name); !checked) return checked.error();
+    auto limit = Limit::parse(text.limit);
+    if (!limit) return invalid(text.name, ": ", limit.error().message);
+    limits.push_back({std::string(text.name), *limit});
+  }
+  return limits;
+}
+
+}  // namespace weir

@@ -1,0 +1,89 @@
+#include "limits/limit_set.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/text.h"
+#include "base/wide.h"
+#include "limits/names.h"
+
+namespace weir::limits {
+
+Rate reduced(std::int64_t amount, std::int64_t period) {
+  const std::int64_t divisor = std::gcd(amount, period);
+  return {amount / divisor, period / divisor};
+}
+
+bool slower(Rate a, Rate b) { return base::Int128{a.amount} * b.period < base::Int128{b.amount} * a.period; }
+
+Parameters parameters_of(const Limit& limit) {
+  const std::int64_t amount = limit.refill_amount().millitokens();
+  const std::int64_t period = limit.refill_period().count();
+  return {limit.capacity().millitokens(), limit.burst().millitokens(), amount, period, reduced(amount, period)};
+}
+
+Limit limit_of(const Parameters& parameters) {
+  auto limit = Limit::make({.capacity = Amount::milli(parameters.capacity),
+                            .burst = Amount::milli(parameters.burst),
+                            .refill_amount = Amount::milli(parameters.refill_amount),
+                            .refill_period = std::chrono::milliseconds(parameters.refill_period)});
+  return *std::move(limit);
+}
+
+Time time_to_fill(const Parameters& parameters) {
+  const auto [amount, period] = parameters.rate;
+  return base::saturate((base::Int128{parameters.capacity} * period + amount - 1) / amount);
+}
+
+LimitSet::LimitSet(std::vector<NamedParameters> limits) {
+  std::sort(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (const auto& [name, parameters] : limits) {
+    names_ += name;
+    ends_.push_back(static_cast<std::uint16_t>(names_.size()));
+    parameters_.push_back(parameters);
+    longest_fill_ = std::max(longest_fill_, time_to_fill(parameters));
+  }
+}
+
+std::vector<NamedLimit> LimitSet::limits() const {
+  std::vector<NamedLimit> limits;
+  for (std::size_t i = 0; i < size(); ++i) limits.push_back({std::string(name(i)), limit_of(parameters_[i])});
+  return limits;
+}
+
+Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits) {
+  if (limits.empty()) return base::invalid("no limits given; name at least one, such as rpm:100/min");
+  if (limits.size() > max_limits) {
+    return base::invalid(std::to_string(limits.size()), " limits given; a bucket holds at most ", std::to_string(max_limits));
+  }
+  std::vector<NamedParameters> set;
+  for (const NamedLimit& limit : limits) {
+    if (auto checked = check_limit_name(limit.name); !checked) return checked.error();
+    const auto same = [&](const NamedParameters& other) { return other.name == limit.name; };
+    if (std::any_of(set.begin(), set.end(), same)) {
+      return base::invalid("limit ", base::quoted(limit.name), " is given twice; keep one of them");
+    }
+    set.push_back({limit.name, parameters_of(limit.limit)});
+  }
+  return LimitSetRef(new LimitSet(std::move(set)));
+}
+
+LimitSetRef lowest(const LimitSetRef& a, const LimitSetRef& b) {
+  if (!a || !b) return a ? a : b;
+  std::vector<NamedParameters> merged;
+  for (std::size_t i = 0; i < a->size(); ++i) merged.push_back({std::string(a->name(i)), (*a)[i]});
+  for (std::size_t i = 0; i < b->size(); ++i) {
+    const int at = a->find(b->name(i));
+    if (at < 0) {
+      merged.push_back({std::string(b->name(i)), (*b)[i]});
+      continue;
+    }
+    Parameters& low = merged[static_cast<std::size_t>(at)].parameters;
+    const Parameters& other = (*b)[i];
+    low.burst = std::min(low.burst, other.burst);
+    if (slower(other.rate, low.rate)) low.rate = other.rate;
+  }
+  return LimitSetRef(new LimitSet(std::move(merged)));
+}
+
+}  // namespace weir::limits

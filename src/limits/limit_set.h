@@ -1,0 +1,94 @@
+// The parameters of all limits of a bucket, as the arithmetic wants them. Immutable and shared: a
+// million buckets under the same limits point to one set.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ref.h"
+#include "weir/clock.h"
+#include "weir/limit.h"
+
+namespace weir::limits {
+
+/// A refill rate in lowest terms: `amount` millitokens every `period` milliseconds.
+struct Rate {
+  std::int64_t amount;
+  std::int64_t period;
+  friend bool operator==(const Rate&, const Rate&) = default;
+};
+
+Rate reduced(std::int64_t amount, std::int64_t period);
+/// Whether a refills more slowly than b.
+bool slower(Rate a, Rate b);
+
+/// One limit in millitokens and milliseconds, as it was set, and its rate in lowest terms.
+struct Parameters {
+  std::int64_t capacity;
+  std::int64_t burst;
+  std::int64_t refill_amount;
+  std::int64_t refill_period;
+  Rate rate;
+  friend bool operator==(const Parameters&, const Parameters&) = default;
+};
+
+Parameters parameters_of(const Limit& limit);
+Limit limit_of(const Parameters& parameters);
+
+/// How long an empty bucket takes to hold its capacity, rounded up.
+Time time_to_fill(const Parameters& parameters);
+
+struct NamedParameters {
+  std::string name;
+  Parameters parameters;
+  friend bool operator==(const NamedParameters&, const NamedParameters&) = default;
+};
+
+/// A set of limits, ordered by name. Safe to share between threads.
+class LimitSet : public base::RefCounted<LimitSet> {
+ public:
+  /// Requires distinct names.
+  explicit LimitSet(std::vector<NamedParameters> limits);
+
+  std::size_t size() const { return parameters_.size(); }
+  const Parameters& operator[](std::size_t index) const { return parameters_[index]; }
+  std::string_view name(std::size_t index) const {
+    const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
+    return std::string_view(names_).substr(begin, ends_[index] - begin);
+  }
+  /// All names, one after the other in order; the place of each is its name() within it.
+  std::string_view names() const { return names_; }
+  /// The index of a name, or -1.
+  int find(std::string_view name) const {
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (this->name(i) == name) return static_cast<int>(i);
+    }
+    return -1;
+  }
+  /// The longest time that any limit needs to fill an empty bucket.
+  Time longest_fill() const { return longest_fill_; }
+
+  std::vector<NamedLimit> limits() const;
+  friend bool operator==(const LimitSet& a, const LimitSet& b) {
+    return a.names_ == b.names_ && a.ends_ == b.ends_ && a.parameters_ == b.parameters_;
+  }
+
+ private:
+  std::vector<Parameters> parameters_;
+  std::string names_;
+  std::vector<std::uint16_t> ends_;
+  Time longest_fill_ = 0;
+};
+
+using LimitSetRef = base::Ref<const LimitSet>;
+
+/// Checks names, duplicates and the number of limits.
+Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits);
+
+/// For each name in either set, the slower rate and the smaller burst. Either may be empty (null).
+LimitSetRef lowest(const LimitSetRef& a, const LimitSetRef& b);
+
+}  // namespace weir::limits

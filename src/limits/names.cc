@@ -1,0 +1,93 @@
+#include "limits/names.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/text.h"
+
+namespace weir::limits {
+namespace {
+
+using base::invalid;
+using base::quoted;
+
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_letter(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+struct Grammar {
+  const char* what;
+  std::size_t longest;
+  std::string_view punctuation;
+  const char* allowed;
+};
+
+Result<void> check(std::string_view name, const Grammar& grammar) {
+  if (name.empty()) return invalid(grammar.what, " is empty; use ", grammar.allowed);
+  if (name.size() > grammar.longest) {
+    return invalid(grammar.what, " ", quoted(name), " is longer than ", std::to_string(grammar.longest), " characters");
+  }
+  const auto fits = [&](char c) {
+    return is_letter(c) || is_digit(c) || grammar.punctuation.find(c) != std::string_view::npos;
+  };
+  if (!std::all_of(name.begin(), name.end(), fits)) {
+    return invalid(grammar.what, " ", quoted(name), " has a character that is not allowed; use ", grammar.allowed);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_entity(std::string_view name) {
+  return check(name, {"entity", 256, "_-.:@/+=", "letters, digits and _-.:@/+="});
+}
+
+Result<void> check_resource(std::string_view name) {
+  if (name == "_default_") return invalid("resource \"_default_\" is reserved; use another name");
+  return check(name, {"resource", 128, "_-.:/*", "letters, digits and _-.:/*"});
+}
+
+Result<void> check_limit_name(std::string_view name) {
+  auto checked = check(name, {"limit name", 64, "_-", "a letter, then letters, digits, _ and -"});
+  if (checked && !is_letter(name.front())) {
+    return invalid("limit name ", quoted(name), " does not start with a letter");
+  }
+  return checked;
+}
+
+Result<void> check_namespace(std::string_view name) {
+  auto checked = check(name, {"namespace", 32, "-", "a-z, 0-9 and -"});
+  if (checked && !std::all_of(name.begin(), name.end(), [](char c) { return is_lower(c) || is_digit(c) || c == '-'; })) {
+    return invalid("namespace ", quoted(name), " has a capital letter; use a-z, 0-9 and -");
+  }
+  return checked;
+}
+
+Result<void> check_level(const Level& level) {
+  const bool has_entity = level.kind() == Source::entity || level.kind() == Source::entity_default;
+  const bool has_resource = level.kind() == Source::entity || level.kind() == Source::resource;
+  if (has_entity) {
+    if (auto checked = check_entity(level.entity()); !checked) return checked;
+  }
+  if (has_resource) return check_resource(level.resource());
+  return {};
+}
+
+}  // namespace weir::limits
+
+namespace weir {
+
+const char* name_of(Source source) {
+  switch (source) {
+    case Source::entity: return "entity";
+    case Source::entity_default: return "entity_default";
+    case Source::resource: return "resource";
+    case Source::system: return "system";
+    case Source::request: return "request";
+  }
+  return "unknown";
+}
+
+const char* name_of(Owner owner) { return owner == Owner::sync ? "sync" : "operator"; }
+
+}  // namespace weir

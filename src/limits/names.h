@@ -1,0 +1,22 @@
+// The grammar of names. A name that breaks it is refused before it reaches a store.
+#pragma once
+
+#include <string_view>
+
+#include "weir/level.h"
+#include "weir/result.h"
+
+namespace weir::limits {
+
+/// The most limits that one bucket can have in force.
+inline constexpr std::size_t max_limits = 16;
+/// The most entities in a chain, the charged one included.
+inline constexpr std::size_t max_chain = 8;
+
+Result<void> check_entity(std::string_view name);
+Result<void> check_resource(std::string_view name);
+Result<void> check_limit_name(std::string_view name);
+Result<void> check_namespace(std::string_view name);
+Result<void> check_level(const Level& level);
+
+}  // namespace weir::limits

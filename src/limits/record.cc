@@ -1,0 +1,28 @@
+#include "limits/record.h"
+
+#include <algorithm>
+
+namespace weir::limits {
+
+base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limits, Time earliest_stamp, Time now) {
+  auto record = base::make_ref<LimitsRecord>();
+  Time stamp = earliest_stamp;
+  if (old) {
+    const Version last = old->at(now);
+    stamp = std::max(stamp, last.stamp + 1);
+    record->earlier.push_back(last);
+    if (last.stamp != old->current.stamp) record->earlier.push_back(old->current);
+    record->earlier.insert(record->earlier.end(), old->earlier.begin(), old->earlier.end());
+    while (record->earlier.size() > remembered_versions) {
+      // A bucket that missed this many changes is held to the strictest of the oldest ones.
+      const Version oldest = record->earlier.back();
+      record->earlier.pop_back();
+      record->earlier.back().limits = lowest(record->earlier.back().limits, oldest.limits);
+    }
+    record->bucket_ttl_refill_multiplier = old->bucket_ttl_refill_multiplier;
+  }
+  record->current = {stamp, std::move(limits)};
+  return record;
+}
+
+}  // namespace weir::limits

@@ -1,0 +1,51 @@
+// What is stored at one level: limits, their version, their owner, and enough of the past to bring a
+// bucket that missed a change up to date.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ref.h"
+#include "limits/limit_set.h"
+#include "weir/clock.h"
+#include "weir/level.h"
+
+namespace weir::limits {
+
+inline constexpr Time never = std::numeric_limits<Time>::max();
+/// How many earlier versions a record remembers one by one; older ones are merged into the last.
+inline constexpr std::size_t remembered_versions = 8;
+
+/// What a level said from `stamp` on. No limits: it said nothing (deleted, or expired).
+struct Version {
+  Time stamp = 0;
+  LimitSetRef limits;
+};
+
+/// Immutable; a change makes a new record from the old one. Safe to share between threads.
+struct LimitsRecord : base::RefCounted<LimitsRecord> {
+  Version current;
+  std::vector<Version> earlier;  ///< newest first
+  Owner owner = Owner::operator_;
+  Time expires_at = never;
+  /// System level only: the factor in the expiry of buckets.
+  std::optional<int> bucket_ttl_refill_multiplier;
+
+  /// What the record says at a moment: an expired record is a deleted one, deleted when it expired.
+  Version at(Time now) const {
+    if (!current.limits || expires_at > now) return current;
+    return {std::max(expires_at, current.stamp), {}};
+  }
+  bool absent(Time now) const { return !at(now).limits; }
+};
+
+using LimitsRecordRef = base::Ref<const LimitsRecord>;
+
+/// The record that replaces `old` (which may be empty) and says `limits` (which may be empty: deleted).
+/// Its stamp is later than every stamp of the old one and at least `earliest_stamp`.
+base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limits, Time earliest_stamp, Time now);
+
+}  // namespace weir::limits

@@ -1,0 +1,48 @@
+// From the records of the levels to the limits that hold for one bucket.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "limits/limit_set.h"
+#include "limits/record.h"
+
+namespace weir::limits {
+
+/// The records of the four stored levels, strongest first; each may be empty.
+using Levels = std::array<LimitsRecordRef, 4>;
+
+inline constexpr int default_ttl_multiplier = 7;
+
+/// The limits of one bucket and where they came from, and behind it those of its parent's bucket.
+/// Immutable and shared; buckets in memory carry a reference to theirs.
+struct Resolution : base::RefCounted<Resolution> {
+  LimitSetRef limits;
+  Source source = Source::system;
+  Owner owner = Owner::operator_;
+  Time stamp = 0;                       ///< the newest among the levels, deleted ones included
+  Time valid_until = never;             ///< when one of the levels expires
+  Time keep_for = never;                ///< how long an unused bucket is kept; never: for good
+  std::uint64_t catalog_generation = 0; ///< the state of the catalog that it was resolved in
+  Levels levels;                        ///< what it was resolved from
+
+  std::string parent;                   ///< the next entity of the chain; empty at its end
+  base::Ref<const Resolution> parent_resolution;
+
+  /// The changes between two versions of a bucket's parameters, as far as the bucket missed them.
+  struct Missed {
+    Time moment;         ///< when the newest change happened
+    bool several;        ///< whether there was more than one
+    LimitSetRef lowest;  ///< where there were several: the strictest of each limit among them
+  };
+  Missed missed_since(std::int64_t version) const;
+};
+
+using ResolutionRef = base::Ref<const Resolution>;
+
+/// Resolves one bucket: the first level that has limits wins whole, `request_limits` (may be empty) is
+/// the lowest. The result has no limits where no level has any. Parent and generation are the caller's.
+base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now);
+
+}  // namespace weir::limits

@@ -1,0 +1,71 @@
+// Buckets: the one verb at the centre. A plan goes in, a decision comes out, and nothing in between can
+// be half done.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "bucket/lease.h"
+#include "limits/resolution.h"
+#include "store/completion.h"
+#include "weir/amount.h"
+#include "weir/decision.h"
+
+namespace weir::store {
+
+/// Who asks for what. The texts and spans must stay valid until the operation completes.
+struct Request {
+  std::string_view name_space;
+  std::string_view entity;
+  std::string_view resource;
+  std::span<const Charge> consume;                    ///< amounts checked: 0 or more, in range
+  const limits::LimitSet* request_limits = nullptr;   ///< the lowest level; may be null
+  Time lease_for = 0;                                 ///< how long the lease can be changed
+};
+
+/// A request and the resolved limits of its bucket and, behind them, of the chain's.
+struct Plan {
+  Request request;
+  limits::ResolutionRef resolution;
+};
+
+/// A change to a lease: what it concerns, and the limits in force in each of its buckets.
+struct LeasePlan {
+  std::string_view name_space;
+  const detail::LeaseData& lease;
+  bucket::LeaseChange change;
+  std::span<const limits::ResolutionRef> resolutions;  ///< one per bucket of the lease
+};
+
+/// What became of an operation that could not be refused outright.
+enum class Progress {
+  decided,        ///< the answer is in the output
+  resolve_again,  ///< the plan is out of date; nothing was changed
+};
+
+/// What came of a change to a lease.
+struct LeaseOutcome {
+  LimitReport report;
+  bucket::LeaseRecord record;  ///< the lease after the change
+};
+
+/// The buckets of a store. Safe to call from any thread. Outputs must stay valid until completion; they
+/// are unspecified after an error.
+class Buckets {
+ public:
+  virtual ~Buckets() = default;
+
+  /// The fast door of in-process stores: decides with the resolution that the bucket carries from an
+  /// earlier call. False, with nothing changed, if there is none, if it is out of date, or if the call is
+  /// not plain; the caller then resolves and calls acquire. Never blocks, never allocates.
+  virtual bool acquire_carried(const Request& /*request*/, Decision& /*decision*/) { return false; }
+
+  /// Admits the whole plan and charges it, or refuses it and changes nothing.
+  virtual void acquire(const Plan& plan, Decision& decision, Completion<Progress> done) = 0;
+  /// What acquire would decide; charges nothing.
+  virtual void peek(const Plan& plan, Decision& decision, Completion<Progress> done) = 0;
+  /// Adjusts, settles or rolls back a lease, once.
+  virtual void change(const LeasePlan& plan, LeaseOutcome& outcome, Completion<Progress> done) = 0;
+};
+
+}  // namespace weir::store

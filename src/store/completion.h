@@ -1,0 +1,59 @@
+// How a store operation ends. Operations are written once for callers that block and callers that do
+// not: each takes a completion and calls it exactly once, inline or later on a thread of the store.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include "weir/result.h"
+
+namespace weir::store {
+
+/// A function and the object it works on, which the caller keeps alive until it was called. Two words,
+/// no allocation.
+template <class T>
+class Completion {
+ public:
+  using Function = void (*)(void* context, Result<T>&& result);
+  Completion(Function function, void* context) : function_(function), context_(context) {}
+  void operator()(Result<T> result) const { function_(context_, std::move(result)); }
+
+ private:
+  Function function_;
+  void* context_;
+};
+
+/// The blocking edge: hands out a completion and waits for it. An operation that completes inline costs
+/// no wait and no system call.
+template <class T>
+class Blocking {
+ public:
+  Completion<T> completion() {
+    return {[](void* context, Result<T>&& result) { static_cast<Blocking*>(context)->set(std::move(result)); }, this};
+  }
+  Result<T> wait() {
+    done_.wait(false, std::memory_order_acquire);
+    return *std::move(result_);
+  }
+
+ private:
+  void set(Result<T>&& result) {
+    result_.emplace(std::move(result));
+    done_.store(true, std::memory_order_release);
+    done_.notify_one();
+  }
+
+  std::optional<Result<T>> result_;
+  std::atomic<bool> done_{false};
+};
+
+/// Runs an operation and waits for its result.
+template <class T, class Start>
+Result<T> wait_for(Start&& start) {
+  Blocking<T> blocking;
+  std::forward<Start>(start)(blocking.completion());
+  return blocking.wait();
+}
+
+}  // namespace weir::store

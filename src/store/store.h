@@ -1,0 +1,27 @@
+// A store: where buckets, limits, entities and leases live.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "store/buckets.h"
+#include "store/catalog.h"
+
+namespace weir::store {
+
+/// The secret under which lease ids are signed. Kept in the store, so that every process on it agrees.
+using LeaseKey = std::array<std::byte, 32>;
+
+/// One store, by noun. Safe to use from any thread.
+class Store {
+ public:
+  virtual ~Store() = default;
+  virtual Buckets& buckets() = 0;
+  virtual Limits& limits() = 0;
+  virtual Entities& entities() = 0;
+  virtual const LeaseKey& lease_key() const = 0;
+  /// The clock that deadlines of leases are measured by.
+  virtual Time now() const = 0;
+};
+
+}  // namespace weir::store

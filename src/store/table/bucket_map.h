@@ -1,0 +1,75 @@
+// The hash map of one shard: open addressing over (hash, record) pairs.
+//
+// Why not a library's: a decision wants one cache miss for the slot and one for the record, growing must
+// not touch the records (the hashes are at hand), and cleaning must be able to go on where it stopped.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "store/table/record.h"
+#include "weir/clock.h"
+
+namespace weir::table {
+
+/// Owns its records. Not safe for concurrent use: the shard's lock guards it.
+class BucketMap {
+ public:
+  BucketMap() = default;
+  ~BucketMap();
+  BucketMap(const BucketMap&) = delete;
+  BucketMap& operator=(const BucketMap&) = delete;
+
+  /// The record of a key, expired or not; null if there is none.
+  Record* find(std::uint64_t hash, const Key& key) const {
+    if (slots_.empty()) return nullptr;
+    for (std::size_t at = hash & mask();; at = (at + 1) & mask()) {
+      const Slot& slot = slots_[at];
+      if (slot.record == nullptr) return nullptr;
+      if (slot.hash == hash && slot.record->is(key)) return slot.record;
+    }
+  }
+  /// Puts a record in; destroys the one with the same key, if any. Also looks at a few other records and
+  /// destroys those that have expired, so that the map stays as large as what is alive.
+  void put(std::uint64_t hash, Record* record, Time now);
+
+  /// Destroys every record for which `doomed(record)`; returns how many.
+  template <class Doomed>
+  std::size_t erase_if(Doomed&& doomed) {
+    std::size_t erased = 0;
+    for (std::size_t at = 0; at < slots_.size();) {
+      if (slots_[at].record != nullptr && doomed(*slots_[at].record)) {
+        erase_at(at);
+        ++erased;
+      } else {
+        ++at;
+      }
+    }
+    return erased;
+  }
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.record != nullptr) visit(*slot.record);
+    }
+  }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Slot {
+    std::uint64_t hash = 0;
+    Record* record = nullptr;
+  };
+
+  std::size_t mask() const { return slots_.size() - 1; }
+  void grow();
+  void insert(std::uint64_t hash, Record* record);
+  void erase_at(std::size_t at);
+  void clean_some(Time now);
+
+  std::vector<Slot> slots_;
+  std::size_t size_ = 0;
+  std::size_t cleaned_to_ = 0;
+};
+
+}  // namespace weir::table

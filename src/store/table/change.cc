@@ -1,0 +1,155 @@
+// Changes to leases: adjust, settle, rollback.
+#include "base/text.h"
+#include "store/table/locks.h"
+#include "store/table/table.h"
+#include "store/table/write.h"
+
+namespace weir::table {
+namespace {
+
+using store::LeasePlan;
+using store::Progress;
+
+bucket::LeaseRecord first_record(const detail::LeaseData& lease) {
+  bucket::LeaseRecord record{.ending = lease.ending, .amounts = {}, .keys = {}};
+  for (const auto& amount : lease.amounts) {
+    record.amounts.push_back({std::string(lease.name(amount)), amount.millitokens, amount.buckets});
+  }
+  return record;
+}
+
+/// One bucket of the lease and what it becomes.
+struct Pending {
+  std::size_t position = 0;  ///< in the chain of the lease
+  Stop* stop = nullptr;
+  bucket::State state;
+  bool touched = false;
+};
+
+/// A charge applies to the limits that the bucket has. What is given back to a bucket that is not the one
+/// that was charged is dropped: that one was full when it vanished.
+Result<void> apply(Pending& bucket, std::span<const bucket::LeaseAmount> charges, bool same_bucket) {
+  for (const bucket::LeaseAmount& charge : charges) {
+    const bool charged_here = (charge.buckets >> bucket.position & 1U) != 0;
+    if (!charged_here || (charge.amount < 0 && !same_bucket)) continue;
+    for (bucket::LimitState& limit : bucket.state.limits) {
+      if (limit.name != charge.limit) continue;
+      limit.tokens = std::min(limit.tokens - charge.amount, limit.parameters.burst);
+      limit.consumed += charge.amount;
+      bucket.touched = true;
+      if (limit.tokens < -Amount::max_millitokens) {
+        return base::invalid("the debt of ", base::quoted(charge.limit), " would be too large; charge less");
+      }
+    }
+  }
+  return {};
+}
+
+/// Puts the new balances where the report reads them.
+void show(Stop& stop, const Pending& bucket, std::span<const bucket::LeaseAmount> charges) {
+  const limits::LimitSet& set = *stop.resolution->limits;
+  stop.named = 0;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    stop.held[i] = bucket.state.find(set.name(i))->tokens;
+    stop.amount[i] = 0;
+    for (const bucket::LeaseAmount& charge : charges) {
+      const bool charged_here = (charge.buckets >> bucket.position & 1U) != 0;
+      if (charged_here && charge.limit == set.name(i)) stop.amount[i] = charge.amount;
+    }
+  }
+}
+
+/// The limits of a bucket whose limits came with the request: no level has any, so those that it is under
+/// go on.
+limits::ResolutionRef resolve_as_is(const limits::Resolution& plan, const Record& record, Time now) {
+  auto resolution = limits::resolve(plan.levels, record.limits, now);
+  resolution->catalog_generation = plan.catalog_generation;
+  resolution->parent = plan.parent;
+  resolution->parent_resolution = plan.parent_resolution;
+  return limits::ResolutionRef(resolution.get());
+}
+
+}  // namespace
+
+const bucket::LeaseRecord* Markers::find(const Nonce& nonce) const {
+  const auto found = records_.find(nonce);
+  return found == records_.end() ? nullptr : &found->second;
+}
+
+void Markers::put(const Nonce& nonce, bucket::LeaseRecord record, Time expires_at, Time now) {
+  while (!expiries_.empty() && expiries_.front().first < now) {
+    records_.erase(expiries_.front().second);
+    expiries_.pop_front();
+  }
+  const auto [at, added] = records_.insert_or_assign(nonce, std::move(record));
+  if (added) expiries_.emplace_back(expires_at, nonce);
+}
+
+void Table::change(const LeasePlan& plan, store::LeaseOutcome& outcome, store::Completion<Progress> done) {
+  if (!plan.lease.shared) {
+    // Nobody else knows this lease, so its holder's record is the only one.
+    outcome.record = first_record(plan.lease);
+    return done(change_lease(plan, outcome));
+  }
+  const Time now = clock_.now();
+  const store::Guard guard(markers_.mutex);
+  const bucket::LeaseRecord* const marker = markers_.find(plan.lease.nonce);
+  outcome.record = marker != nullptr ? *marker : first_record(plan.lease);
+  auto changed = change_lease(plan, outcome);
+  if (changed && *changed == Progress::decided) markers_.put(plan.lease.nonce, outcome.record, plan.lease.deadline, now);
+  done(std::move(changed));
+}
+
+/// Finds the buckets of the lease and their limits. Requires the locks. Nothing if the plan is out of date.
+std::optional<Table::LeaseBuckets> Table::find_lease_buckets(const LeasePlan& plan, Stops& stops, Time now) {
+  const store::Request request{.name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource(), .consume = {}};
+  LeaseBuckets buckets;
+  for (Stop& stop : stops) {
+    if (!current(*stop.resolution, now)) return std::nullopt;
+    find(request, stop, now);
+    if (!stop.resolution->limits && stop.record != nullptr) {
+      buckets.made.push_back(resolve_as_is(*stop.resolution, *stop.record, now));
+      stop.resolution = buckets.made.back().get();
+    }
+    buckets.sets.push_back(stop.resolution->limits);
+  }
+  return buckets;
+}
+
+/// Applies the change to the buckets and to outcome.record, or to neither.
+Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome& outcome) {
+  const Time now = clock_.now();
+  const store::Request request{.name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource(), .consume = {}};
+  Stops stops;
+  Locks locks;
+  for (std::size_t i = 0; i < plan.resolutions.size(); ++i) {
+    place(request, stops.add(plan.lease.entity(i), plan.resolutions[i].get()));
+  }
+  locks.lock_all(stops);
+  const auto buckets = find_lease_buckets(plan, stops, now);
+  if (!buckets) return Progress::resolve_again;
+  auto step = bucket::step(outcome.record, plan.change, buckets->sets);
+  if (!step) return step.error();
+
+  std::vector<Pending> pending;
+  for (std::size_t i = 0; i < stops.size(); ++i) {
+    Stop& stop = stops[i];
+    // A bucket that is gone and has no limits any more has nothing to charge or to give back.
+    if (!stop.resolution->limits) continue;
+    take_detour(stops, stop, now);
+    pending.push_back({i, &stop, claimed_state(stop, next_generation_), false});
+    const bool same_bucket = stop.record != nullptr && stop.record->generation == plan.lease.buckets[i].generation;
+    if (auto applied = apply(pending.back(), step->charges, same_bucket); !applied) return applied.error();
+  }
+  ReportWriter report(outcome.report, request.resource);
+  for (Pending& bucket : pending) {
+    Stop& stop = *bucket.stop;
+    show(stop, bucket, step->charges);
+    report.add(stop, false, now);
+    if (bucket.touched) put({request.name_space, stop.entity, request.resource}, stop, bucket.state, now);
+  }
+  outcome.record = std::move(step->next);
+  return Progress::decided;
+}
+
+}  // namespace weir::table

@@ -1,0 +1,50 @@
+// The locks of one operation on a chain.
+#pragma once
+
+#include <algorithm>
+
+#include "limits/names.h"
+#include "store/table/table.h"
+
+namespace weir::table {
+
+/// Holds the shards of a chain. Which shards those are is known only at run time, so the compiler cannot
+/// follow it; this class is where that is confined. Shards are locked in the order of their addresses;
+/// out of order only if that needs no waiting, so that no two operations can wait for each other.
+class Table::Locks {
+ public:
+  Locks() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the storage
+  ~Locks() { release(); }
+  Locks(const Locks&) = delete;
+  Locks& operator=(const Locks&) = delete;
+
+  void lock_first(Shard& shard) WEIR_NOT_ANALYSED {
+    shard.lock.lock();
+    held_[size_++] = &shard;
+  }
+  /// False if the shard is not held and not free at once.
+  bool try_add(Shard& shard) WEIR_NOT_ANALYSED {
+    if (std::find(held_, held_ + size_, &shard) != held_ + size_) return true;
+    if (!shard.lock.try_lock()) return false;
+    held_[size_++] = &shard;
+    return true;
+  }
+  /// Requires that none is held.
+  void lock_all(Stops& stops) WEIR_NOT_ANALYSED {
+    for (const Stop& stop : stops) held_[size_++] = stop.shard;
+    std::sort(held_, held_ + size_);
+    size_ = static_cast<std::size_t>(std::unique(held_, held_ + size_) - held_);
+    for (std::size_t i = 0; i < size_; ++i) held_[i]->lock.lock();
+  }
+  void release() WEIR_NOT_ANALYSED {
+    while (size_ > 0) held_[--size_]->lock.unlock();
+  }
+  /// The map of a shard that is held.
+  static BucketMap& map_of(Shard& shard) WEIR_NOT_ANALYSED { return shard.map; }
+
+ private:
+  std::size_t size_ = 0;
+  Shard* held_[limits::max_chain];
+};
+
+}  // namespace weir::table

@@ -1,0 +1,70 @@
+// A bucket in memory: one block of about 100 bytes and its key.
+//
+//     | Record: times, version, generation, what it carries | balances of its limits | entity resource namespace |
+//
+// Parameters and names of limits are not in it: they are shared with every other bucket under the same
+// limits. A change of the set of limits makes a new block.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "bucket/state.h"
+#include "limits/limit_set.h"
+#include "limits/resolution.h"
+
+namespace weir::table {
+
+/// Which bucket.
+struct Key {
+  std::string_view name_space;
+  std::string_view entity;
+  std::string_view resource;
+};
+
+struct Balance {
+  std::int64_t tokens;
+  std::int64_t consumed;
+};
+
+struct Record {
+  Time refilled_at = 0;
+  std::int64_t version = 0;
+  Time expires_at = limits::never;
+  std::uint64_t generation = 0;
+  /// What the last decision resolved, so that the next one need not: good while the catalog has not
+  /// changed and it has not expired.
+  limits::ResolutionRef resolution;
+  /// The limits in the order of the balances. The same set as the resolution's, unless the bucket has not
+  /// followed a change yet or holds dormant limits.
+  limits::LimitSetRef limits;
+  std::uint16_t entity_size = 0;
+  std::uint8_t resource_size = 0;
+  std::uint8_t name_space_size = 0;
+
+  static Record* make(const Key& key, limits::LimitSetRef limits);
+  static void destroy(Record* record);
+
+  Balance* balances() { return reinterpret_cast<Balance*>(this + 1); }
+  const Balance* balances() const { return reinterpret_cast<const Balance*>(this + 1); }
+  std::string_view entity() const { return {key_text(), entity_size}; }
+  std::string_view resource() const { return {key_text() + entity_size, resource_size}; }
+  std::string_view name_space() const { return {key_text() + entity_size + resource_size, name_space_size}; }
+
+  bool is(const Key& key) const {
+    return entity() == key.entity && resource() == key.resource && name_space() == key.name_space;
+  }
+  bool belongs_to(std::string_view in, std::string_view whose) const { return entity() == whose && name_space() == in; }
+
+ private:
+  Record() = default;
+  ~Record() = default;
+  const char* key_text() const { return reinterpret_cast<const char*>(balances() + limits->size()); }
+};
+
+/// The record in the form that the general arithmetic works on, and back.
+bucket::State state_of(const Record& record);
+Record* record_of(const Key& key, const bucket::State& state, limits::LimitSetRef limits);
+
+}  // namespace weir::table

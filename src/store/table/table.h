@@ -1,0 +1,108 @@
+// The table of buckets in memory that in-process stores decide in.
+//
+// Buckets lie in shards, each with a lock; all buckets of one entity lie in one shard. An operation on a
+// chain locks the shards of all its buckets, in order, decides, and writes all or nothing.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+
+#include "base/hash.h"
+#include "store/buckets.h"
+#include "store/lock.h"
+#include "store/table/bucket_map.h"
+#include "store/table/stops.h"
+#include "weir/clock.h"
+
+namespace weir::table {
+
+struct alignas(64) Shard {
+  store::SpinLock lock;
+  BucketMap map WEIR_GUARDED_BY(lock);
+};
+
+/// Which leases have been changed by their id, and how: what makes a repeated change harmless.
+class Markers {
+ public:
+  using Nonce = std::array<std::uint64_t, 2>;
+  struct NonceHash {
+    std::size_t operator()(const Nonce& nonce) const { return nonce[0]; }
+  };
+
+  store::Mutex mutex;
+  const bucket::LeaseRecord* find(const Nonce& nonce) const WEIR_REQUIRES(mutex);
+  void put(const Nonce& nonce, bucket::LeaseRecord record, Time expires_at, Time now) WEIR_REQUIRES(mutex);
+
+ private:
+  std::unordered_map<Nonce, bucket::LeaseRecord, NonceHash> records_ WEIR_GUARDED_BY(mutex);
+  std::deque<std::pair<Time, Nonce>> expiries_ WEIR_GUARDED_BY(mutex);  // in the order of first change
+};
+
+/// Safe to use from any thread. Every operation completes inline.
+class Table final : public store::Buckets {
+ public:
+  /// The clock and the catalog's generation must outlive the table.
+  Table(const Clock& clock, base::HashSeed seed, std::uint64_t first_bucket_generation,
+        const std::atomic<std::uint64_t>& catalog_generation);
+
+  bool acquire_carried(const store::Request& request, Decision& decision) override;
+  void acquire(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
+  void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
+  void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
+              store::Completion<store::Progress> done) override;
+
+  /// Runs `write` while no bucket of the entity can be made, decided or forgotten. `write` gets whether the
+  /// entity has a bucket, and returns whether its buckets are to be forgotten.
+  template <class Write>
+  void with_entity_still(std::string_view name_space, std::string_view entity, Write&& write) {
+    Shard& shard = shard_of(owner_hash(name_space, entity));
+    const Time now = clock_.now();
+    const store::Guard guard(shard.lock);
+    bool has_bucket = false;
+    shard.map.for_each([&](const Record& record) {
+      has_bucket = has_bucket || (record.expires_at > now && record.belongs_to(name_space, entity));
+    });
+    if (write(has_bucket)) {
+      shard.map.erase_if([&](const Record& record) { return record.belongs_to(name_space, entity); });
+    }
+  }
+  std::size_t size();
+
+ private:
+  static constexpr std::size_t shard_count = 64;
+  class Locks;
+
+  std::uint64_t owner_hash(std::string_view name_space, std::string_view entity) const;
+  Shard& shard_of(std::uint64_t owner_hash);
+  /// Sets where the stop's bucket lies.
+  void place(const store::Request& request, Stop& stop);
+  void find(const store::Request& request, Stop& stop, Time now);
+  void add_chain(const store::Request& request, Stops& stops, const limits::Resolution& resolution);
+  bool current(const limits::Resolution& resolution, Time now) const;
+  bool usable(const Record* record, const store::Request& request, Time now) const;
+
+  Result<store::Progress> decide(const store::Plan& plan, Decision& decision, bool charge);
+  void conclude(const store::Request& request, Stops& stops, Decision& decision, bool charge, Time now);
+  void charge_stop(const store::Request& request, Stop& stop, Time now);
+  void rebuild(const Key& key, Stop& stop, Time now);
+  void put(const Key& key, Stop& stop, bucket::State& state, Time now);
+  struct LeaseBuckets {
+    std::vector<limits::LimitSetRef> sets;    ///< the limits in force, one per bucket; may be empty
+    std::vector<limits::ResolutionRef> made;  ///< keeps alive what the stops point to
+  };
+  std::optional<LeaseBuckets> find_lease_buckets(const store::LeasePlan& plan, Stops& stops, Time now);
+  Result<store::Progress> change_lease(const store::LeasePlan& plan, store::LeaseOutcome& outcome);
+
+  const Clock& clock_;
+  const base::HashSeed seed_;
+  std::atomic<std::uint64_t> next_generation_;
+  const std::atomic<std::uint64_t>& catalog_generation_;
+  std::unique_ptr<Shard[]> shards_;
+  Markers markers_;
+};
+
+}  // namespace weir::table
