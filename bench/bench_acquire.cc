@@ -47,7 +47,7 @@ class BareLoop {
   };
 
   explicit BareLoop(const Clock& clock) : clock_(clock) {
-    for (const auto* text : {"1000000000/min", "1000000000/min"}) {
+    for (const auto* text : {"4000000000000/min", "4000000000000/min"}) {
       parameters_.push_back(limits::parameters_of(*Limit::parse(text)));
     }
   }
@@ -102,7 +102,7 @@ struct Arena {
   std::vector<std::string> keys;
 
   explicit Arena(std::size_t count) {
-    if (!limiter.set_limits(Level::system(), {{"rpm", "1000000000/min"}, {"tpm", "1000000000/min"}})) std::abort();
+    if (!limiter.set_limits(Level::system(), {{"rpm", "4000000000000/min"}, {"tpm", "4000000000000/min"}})) std::abort();
     for (std::size_t i = 0; i < count; ++i) {
       entities.push_back("api-key-" + std::to_string(i));
       keys.push_back(entities.back() + "/gpt-4");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <optional>
 
 #include "weir/detail/export.h"
@@ -27,7 +28,7 @@ class WEIR_API Decision {
     return std::chrono::milliseconds(wait_);
   }
   /// Every limit of every bucket that was looked at.
-  const LimitReport& limits() const { return report_; }
+  const LimitReport& limits() const { return lease_.grant_; }
   /// The lease of an admitted acquire. Move it out to keep it longer than the decision. The lease of a
   /// refused request, or of a mere look at what is available, is not open.
   Lease& lease() { return lease_; }
@@ -39,17 +40,18 @@ class WEIR_API Decision {
     never_fits_ = !wait.has_value();
     wait_ = wait.value_or(0);
   }
-  void clear();
-  LimitReport& report() { return report_; }
-  detail::LeaseData& lease_data() { return lease_.data_; }
-  void open_lease(detail::LeaseKeeper& keeper);
+  LimitReport& report() { return lease_.grant_; }
+  void set_deadline(Time deadline) { lease_.deadline_ = deadline; }
+  void open_lease(detail::LeaseKeeper& keeper) {
+    lease_.keeper_ = &keeper;
+    lease_.exceptions_ = std::uncaught_exceptions();
+  }
 
  private:
   bool admitted_ = false;
   bool never_fits_ = false;
   Time wait_ = 0;
-  LimitReport report_;
-  Lease lease_;
+  Lease lease_;  // holds the report, whether it is open or not
 };
 
 }  // namespace weir

@@ -69,26 +69,44 @@ class WEIR_API LimitReport {
     std::uint16_t name_at;
     std::uint8_t name_size;
     std::uint8_t bucket;
+    bool named;
     bool exceeded;
   };
   struct Bucket {
+    std::uint64_t generation;
     std::uint16_t entity_at;
     std::uint16_t entity_size;
     Source source;
     Owner owner;
   };
-  void clear();
-  void set_resource(std::string_view resource);
-  /// Starts the lines of a bucket. `names` are those of its limits, one after the other; the place where
-  /// they stand is returned.
-  std::uint16_t add_bucket(std::string_view entity, Source source, Owner owner, std::string_view names);
-  void add_line(const Line& line) { lines_.push_back(line); }
-  std::size_t buckets() const { return buckets_.size(); }
+  void clear() {
+    lines_.clear();
+    buckets_.clear();
+    text_.clear();
+  }
+  /// Starts the lines of a bucket. `key` is the entity and, right behind it, the resource; `names` are those
+  /// of the bucket's limits, one after the other. Returns where the names stand.
+  std::uint16_t add_bucket(std::string_view key, Bucket bucket, std::string_view names) {
+    bucket.entity_at = static_cast<std::uint16_t>(text_.size());
+    text_.append(key.data(), key.size());
+    resource_size_ = static_cast<std::uint16_t>(key.size() - bucket.entity_size);
+    buckets_.push_back(bucket);
+    const auto names_at = static_cast<std::uint16_t>(text_.size());
+    text_.append(names.data(), names.size());
+    return names_at;
+  }
+  /// Room for the lines of the bucket's limits, to be written by the caller.
+  Line* add_lines(std::size_t count) { return lines_.extend(count); }
+  std::size_t bucket_count() const { return buckets_.size(); }
+  const Bucket& bucket(std::size_t index) const { return buckets_[index]; }
+  const Line& line(std::size_t index) const { return lines_[index]; }
 
  private:
+  std::string_view text(std::size_t at, std::size_t size) const { return {text_.data() + at, size}; }
+
   detail::InlineVector<Line, 4> lines_;
   detail::InlineVector<Bucket, 2> buckets_;
-  detail::InlineVector<char, 120> text_;  // the resource, then each bucket's entity and names
+  detail::InlineVector<char, 120> text_;  // of each bucket: entity, resource, names of limits
   std::uint16_t resource_size_ = 0;
 };
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cassert>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "weir/detail/export.h"
 
@@ -39,19 +39,34 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(T value) : ok_(true), value_(std::move(value)) {}
+  Result(Error error) : ok_(false), error_(std::move(error)) {}
   /// Builds the value in place; for values that are large to move.
   template <class... Args>
-  explicit Result(std::in_place_t, Args&&... args) : state_(std::in_place_index<0>, std::forward<Args>(args)...) {}
+  explicit Result(std::in_place_t, Args&&... args) : ok_(true), value_(std::forward<Args>(args)...) {}
 
-  bool ok() const { return state_.index() == 0; }
-  explicit operator bool() const { return ok(); }
+  Result(const Result& other) : ok_(other.ok_) { construct(other); }
+  Result(Result&& other) noexcept : ok_(other.ok_) { construct(std::move(other)); }
+  Result& operator=(const Result& other) {
+    if (this != &other) *this = Result(other);
+    return *this;
+  }
+  Result& operator=(Result&& other) noexcept {
+    if (this == &other) return *this;
+    destroy();
+    ok_ = other.ok_;
+    construct(std::move(other));
+    return *this;
+  }
+  ~Result() { destroy(); }
+
+  bool ok() const { return ok_; }
+  explicit operator bool() const { return ok_; }
 
   /// The value. Requires ok().
-  T& value() & { return assert(ok()), *std::get_if<0>(&state_); }
-  const T& value() const& { return assert(ok()), *std::get_if<0>(&state_); }
-  T&& value() && { return assert(ok()), std::move(*std::get_if<0>(&state_)); }
+  T& value() & { return assert(ok_), value_; }
+  const T& value() const& { return assert(ok_), value_; }
+  T&& value() && { return assert(ok_), std::move(value_); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -59,10 +74,30 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   /// The error. Requires !ok().
-  const Error& error() const { return assert(!ok()), *std::get_if<1>(&state_); }
+  const Error& error() const { return assert(!ok_), error_; }
 
  private:
-  std::variant<T, Error> state_;
+  template <class Other>
+  void construct(Other&& other) {
+    if (ok_) {
+      new (&value_) T(std::forward<Other>(other).value_);
+    } else {
+      new (&error_) Error(std::forward<Other>(other).error_);
+    }
+  }
+  void destroy() {
+    if (ok_) {
+      value_.~T();
+    } else {
+      error_.~Error();
+    }
+  }
+
+  bool ok_;
+  union {
+    T value_;
+    Error error_;
+  };
 };
 
 /// Success without a value, or an Error.

@@ -28,6 +28,33 @@ inline std::uint64_t load_word(const char* bytes, std::size_t count) {
   return word;
 }
 
+/// Whether two short texts are equal. Inline, since a call to memcmp costs more than the comparison.
+inline bool same(std::string_view a, std::string_view b) {
+  std::size_t left = a.size();
+  if (left != b.size()) return false;
+  const char* x = a.data();
+  const char* y = b.data();
+  for (; left > 8; x += 8, y += 8, left -= 8) {
+    if (load_word(x, 8) != load_word(y, 8)) return false;
+  }
+  // The tail is read as two words that may overlap, so that no byte needs a branch of its own.
+  if (left == 8) return load_word(x, 8) == load_word(y, 8);
+  if (left >= 4) return load_word(x, 4) == load_word(y, 4) && load_word(x + left - 4, 4) == load_word(y + left - 4, 4);
+  return left == 0 || (x[0] == y[0] && x[left / 2] == y[left / 2] && x[left - 1] == y[left - 1]);
+}
+
+/// The first eight bytes of a text as a number; a shorter one is filled up with zeros. Two texts of the same
+/// size up to eight are equal if these are.
+inline std::uint64_t head_of(std::string_view text) {
+  const std::size_t size = text.size();
+  const char* const at = text.data();
+  if (size >= 8) return load_word(at, 8);
+  if (size >= 4) return load_word(at, 4) | load_word(at + size - 4, 4) << (8 * (size - 4));
+  if (size == 0) return 0;
+  const auto byte = [at](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(at[i])} << (8 * i); };
+  return byte(0) | byte(size / 2) | byte(size - 1);
+}
+
 inline std::uint64_t hash(std::string_view text, HashSeed seed) {
   const char* at = text.data();
   std::size_t left = text.size();
@@ -35,7 +62,6 @@ inline std::uint64_t hash(std::string_view text, HashSeed seed) {
   for (; left > 16; at += 16, left -= 16) {
     state = mix(load_word(at, 8) ^ seed.first, load_word(at + 8, 8) ^ state);
   }
-  // The tail is read as two words that may overlap, so that no byte needs a branch of its own.
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   if (left >= 8) {

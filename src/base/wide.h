@@ -18,6 +18,10 @@ constexpr std::int64_t saturate(Int128 value) {
 }
 
 /// a + b, held at the ends of the range.
-constexpr std::int64_t saturating_add(std::int64_t a, std::int64_t b) { return saturate(Int128{a} + b); }
+constexpr std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+}
 
 }  // namespace weir::base

@@ -11,19 +11,22 @@ LimitClaim added(std::string_view name, const Parameters& parameters) {
   return {std::string(name), -1, true, true, parameters, Claim{0, 0}.then(parameters.capacity, parameters.burst)};
 }
 
+/// The slowest rate and the smallest burst of a limit among its own and those of several missed changes.
+Parameters strictest(Parameters own, std::string_view name, const Resolution::Missed& missed) {
+  const int index = missed.lowest ? missed.lowest->find(name) : -1;
+  if (index < 0) return own;
+  const Parameters& low = (*missed.lowest)[static_cast<std::size_t>(index)];
+  if (limits::slower(low.rate, own.rate)) own.rate = low.rate;
+  own.burst = std::min(own.burst, low.burst);
+  return own;
+}
+
 /// The claim of a limit whose parameters change: by the old ones up to the moment of the change, or, where
 /// several changes were missed, by the strictest of them.
 Claim claim_of_change(const Parameters& old, const Parameters& next, std::string_view name, const Resolution::Missed& missed,
                       Time from, Time to) {
-  Rate rate = old.rate;
-  std::int64_t burst = old.burst;
-  if (missed.several) {
-    const int index = missed.lowest ? missed.lowest->find(name) : -1;
-    const Parameters& low = index < 0 ? next : (*missed.lowest)[static_cast<std::size_t>(index)];
-    if (limits::slower(low.rate, rate)) rate = low.rate;
-    burst = std::min(burst, low.burst);
-  }
-  return claim_across(rate, burst, next, from, missed.moment, to);
+  const Parameters before = missed.several ? strictest(old, name, missed) : old;
+  return claim_across(before.rate, before.burst, next, from, missed.moment, to);
 }
 
 bool differs(const State& state, const limits::LimitSet& set) {
@@ -59,10 +62,14 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
     const LimitState& limit = state->limits[i];
     const int index = set.find(limit.name);
     const bool in_force = index >= 0;
-    const Parameters& next = in_force ? set[static_cast<std::size_t>(index)] : limit.parameters;
-    const Claim claim = in_force && newer
-                            ? claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at)
-                            : claim_across(limit.parameters.rate, limit.parameters.burst, next, state->refilled_at, claims.at, claims.at);
+    // A limit that left the set after other changes goes on by the strictest that it had: which was last in
+    // force cannot be told.
+    const Parameters next = in_force                ? set[static_cast<std::size_t>(index)]
+                            : newer && missed.several ? strictest(limit.parameters, limit.name, missed)
+                                                      : limit.parameters;
+    const Claim claim =
+        newer ? claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at)
+              : claim_across(limit.parameters.rate, limit.parameters.burst, next, state->refilled_at, claims.at, claims.at);
     claims.limits.push_back({limit.name, static_cast<int>(i), in_force, next != limit.parameters, next, claim});
   }
   for (std::size_t i = 0; i < set.size(); ++i) {

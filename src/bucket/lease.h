@@ -11,7 +11,7 @@
 
 #include "limits/limit_set.h"
 #include "weir/amount.h"
-#include "weir/lease.h"
+#include "weir/detail/lease_data.h"
 #include "weir/result.h"
 
 namespace weir::bucket {
@@ -19,15 +19,7 @@ namespace weir::bucket {
 /// The most adjusts with a key that one lease remembers.
 inline constexpr std::size_t max_adjusts = 1024;
 
-/// What a lease has charged of one limit so far, or is about to, in each bucket of `buckets` (bit i: the
-/// i-th of the chain).
-struct LeaseAmount {
-  std::string limit;
-  std::int64_t amount = 0;
-  std::uint8_t buckets = 0;
-  friend bool operator==(const LeaseAmount&, const LeaseAmount&) = default;
-};
-
+using detail::LeaseAmount;
 using detail::Ending;
 
 struct LeaseRecord {
@@ -37,7 +29,7 @@ struct LeaseRecord {
   friend bool operator==(const LeaseRecord&, const LeaseRecord&) = default;
 };
 
-using LeaseVerb = detail::LeaseVerb;
+using detail::LeaseVerb;
 
 /// A change that somebody asks for. `charges`: differences for adjust, true totals for settle.
 struct LeaseChange {

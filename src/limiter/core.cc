@@ -15,6 +15,14 @@ using store::wait_for;
 // More names than any chain is likely to have; the store keeps a bit for each.
 constexpr std::size_t most_charges = 64;
 
+bool plain(std::span<const Charge> consume) {
+  for (const Charge& charge : consume) {
+    if (charge.amount < Amount() || !charge.amount.in_range()) return false;
+  }
+  return !consume.empty() && consume.size() <= most_charges;
+}
+
+/// What is not plain() about it.
 Result<void> check_consume(std::span<const Charge> consume) {
   if (consume.size() > most_charges) return invalid("more than ", std::to_string(most_charges), " limits are named in one request");
   for (const Charge& charge : consume) {
@@ -69,12 +77,8 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
                                const AcquireOptions& options) {
   Result<Decision> result(std::in_place);
   const store::Request request{name_space_, entity, resource, consume, set_of(options.limits), lease_deadline_};
-  if (auto checked = check_consume(consume); !checked) {
-    result = checked.error();
-  } else if (consume.empty()) {
-    result = invalid("the request names no limit; say what it consumes, such as rpm 1");
-  } else if (!store_.buckets().acquire_carried(request, *result)) {
-    // Names need no check before this: a bucket with a bad name does not exist.
+  // Names need no check on the fast way: a bucket with a bad name does not exist.
+  if (!plain(consume) || !store_.buckets().acquire_carried(request, *result)) {
     decide_slowly(request, Mode::acquire, result);
   }
   if (result && result->admitted()) result->open_lease(*this);
@@ -85,13 +89,17 @@ Result<Decision> Core::available(std::string_view entity, std::string_view resou
                                  const AcquireOptions& options) {
   Result<Decision> result(std::in_place);
   const store::Request request{name_space_, entity, resource, consume, set_of(options.limits), lease_deadline_};
-  if (auto checked = check_consume(consume); !checked) return checked.error();
   decide_slowly(request, Mode::peek, result);
   return result;
 }
 
 void Core::decide_slowly(const store::Request& request, Mode mode, Result<Decision>& result) {
-  if (auto checked = check_names(request.entity, request.resource, request.consume); !checked) {
+  auto checked = check_consume(request.consume);
+  if (checked) checked = check_names(request.entity, request.resource, request.consume);
+  if (checked && mode == Mode::acquire && request.consume.empty()) {
+    checked = invalid("the request names no limit; say what it consumes, such as rpm 1");
+  }
+  if (!checked) {
     result = checked.error();
     return;
   }

@@ -7,10 +7,6 @@ namespace {
 
 using store::Progress;
 
-// A plan goes out of date when limits change between resolving and deciding; this often in a row means
-// that somebody changes them without pause.
-constexpr int most_attempts = 100;
-
 bool has_limits(const limits::Resolution* resolution) {
   for (; resolution != nullptr; resolution = resolution->parent_resolution.get()) {
     if (resolution->limits) return true;

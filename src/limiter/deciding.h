@@ -8,6 +8,10 @@
 
 namespace weir::limiter {
 
+/// A plan goes out of date when limits change between resolving and deciding; this often in a row means that
+/// somebody changes them without pause.
+inline constexpr int most_attempts = 100;
+
 /// Written once for callers that block and callers that do not. Lives until its completion was called;
 /// the request's texts must stay valid as long.
 class Deciding {

@@ -103,12 +103,6 @@ std::optional<std::string> from_base64url(std::string_view text) {
   return bytes;
 }
 
-std::uint16_t append(detail::LeaseData& lease, std::string_view text) {
-  const auto at = static_cast<std::uint16_t>(lease.text.size());
-  lease.text.append(text.data(), text.size());
-  return at;
-}
-
 std::optional<detail::LeaseData> parse(Reader reader, std::string_view name_space) {
   detail::LeaseData lease;
   lease.shared = true;
@@ -116,17 +110,15 @@ std::optional<detail::LeaseData> parse(Reader reader, std::string_view name_spac
   lease.nonce[1] = reader.number<std::uint64_t>();
   lease.deadline = reader.number<Time>();
   if (reader.text() != name_space) return std::nullopt;
-  const std::string_view resource = reader.text();
-  append(lease, resource);
-  lease.resource_size = static_cast<std::uint16_t>(resource.size());
+  lease.resource = reader.text();
   for (auto left = reader.number<std::uint8_t>(); left > 0 && !reader.failed(); --left) {
     const std::string_view entity = reader.text();
-    lease.buckets.push_back({append(lease, entity), static_cast<std::uint16_t>(entity.size()), reader.number<std::uint64_t>()});
+    lease.buckets.push_back({std::string(entity), reader.number<std::uint64_t>()});
   }
   for (auto left = reader.number<std::uint8_t>(); left > 0 && !reader.failed(); --left) {
     const std::string_view name = reader.text();
     const auto millitokens = reader.number<std::int64_t>();
-    lease.amounts.push_back({millitokens, append(lease, name), static_cast<std::uint8_t>(name.size()), reader.number<std::uint8_t>()});
+    lease.amounts.push_back({std::string(name), millitokens, reader.number<std::uint8_t>()});
   }
   if (!reader.at_end() || lease.buckets.size() > limits::max_chain) return std::nullopt;
   return lease;
@@ -140,16 +132,16 @@ std::string encode_lease(const detail::LeaseData& lease, std::string_view name_s
   writer.number(lease.nonce[1]);
   writer.number(lease.deadline);
   writer.text(name_space);
-  writer.text(lease.resource());
+  writer.text(lease.resource);
   writer.number(static_cast<std::uint8_t>(lease.buckets.size()));
   for (std::size_t i = 0; i < lease.buckets.size(); ++i) {
-    writer.text(lease.entity(i));
+    writer.text(lease.buckets[i].entity);
     writer.number(lease.buckets[i].generation);
   }
   writer.number(static_cast<std::uint8_t>(lease.amounts.size()));
   for (const auto& amount : lease.amounts) {
-    writer.text(lease.name(amount));
-    writer.number(amount.millitokens);
+    writer.text(amount.limit);
+    writer.number(amount.amount);
     writer.number(amount.buckets);
   }
   const Mac mac = mac_of(writer.bytes(), key);

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "store/store.h"
-#include "weir/lease.h"
+#include "weir/detail/lease_data.h"
 
 namespace weir::limiter {
 

@@ -13,21 +13,6 @@ using detail::LeaseVerb;
 using store::Progress;
 
 constexpr std::size_t longest_key = 128;
-constexpr int most_attempts = 100;
-
-/// Brings what the holder remembers up to the record.
-void adopt(LeaseData& lease, const bucket::LeaseRecord& record) {
-  lease.ending = record.ending;
-  for (std::size_t i = 0; i < record.amounts.size(); ++i) {
-    const bucket::LeaseAmount& amount = record.amounts[i];
-    if (i == lease.amounts.size()) {
-      const auto at = static_cast<std::uint16_t>(lease.text.size());
-      lease.text.append(amount.limit.data(), amount.limit.size());
-      lease.amounts.push_back({0, at, static_cast<std::uint8_t>(amount.limit.size()), amount.buckets});
-    }
-    lease.amounts[i].millitokens = amount.amount;
-  }
-}
 
 std::string hex(std::uint64_t number) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -73,7 +58,7 @@ Result<LimitReport> Core::change_keyed(LeaseData& lease, const bucket::LeaseChan
   store::LeaseOutcome outcome;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     for (std::size_t i = 0; i < resolutions.size(); ++i) {
-      auto resolution = resolve(lease.entity(i), lease.resource(), {});
+      auto resolution = resolve(lease.buckets[i].entity, lease.resource, {});
       if (!resolution) return resolution.error();
       resolutions[i] = *std::move(resolution);
     }
@@ -81,7 +66,8 @@ Result<LimitReport> Core::change_keyed(LeaseData& lease, const bucket::LeaseChan
     auto progress = store::wait_for<Progress>([&](auto done) { store_.buckets().change(plan, outcome, done); });
     if (!progress) return progress.error();
     if (*progress == Progress::resolve_again) continue;
-    adopt(lease, outcome.record);
+    lease.ending = outcome.record.ending;
+    lease.amounts = std::move(outcome.record.amounts);
     return std::move(outcome.report);
   }
   return error(ErrorCode::contention, "limits changed too often while changing the lease; try again");

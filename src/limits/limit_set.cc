@@ -37,17 +37,18 @@ Time time_to_fill(const Parameters& parameters) {
 
 LimitSet::LimitSet(std::vector<NamedParameters> limits) {
   std::sort(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  limits_ = std::make_unique<Entry[]>(limits.size());
   for (const auto& [name, parameters] : limits) {
+    limits_[size_++] = {base::head_of(name), static_cast<std::uint16_t>(names_.size()),
+                        static_cast<std::uint8_t>(name.size()), parameters};
     names_ += name;
-    ends_.push_back(static_cast<std::uint16_t>(names_.size()));
-    parameters_.push_back(parameters);
     longest_fill_ = std::max(longest_fill_, time_to_fill(parameters));
   }
 }
 
 std::vector<NamedLimit> LimitSet::limits() const {
   std::vector<NamedLimit> limits;
-  for (std::size_t i = 0; i < size(); ++i) limits.push_back({std::string(name(i)), limit_of(parameters_[i])});
+  for (std::size_t i = 0; i < size(); ++i) limits.push_back({std::string(name(i)), limit_of((*this)[i])});
   return limits;
 }
 

@@ -2,12 +2,15 @@
 // million buckets under the same limits point to one set.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/ref.h"
 #include "weir/clock.h"
 #include "weir/limit.h"
@@ -53,18 +56,22 @@ class LimitSet : public base::RefCounted<LimitSet> {
   /// Requires distinct names.
   explicit LimitSet(std::vector<NamedParameters> limits);
 
-  std::size_t size() const { return parameters_.size(); }
-  const Parameters& operator[](std::size_t index) const { return parameters_[index]; }
+  std::size_t size() const { return size_; }
+  const Parameters& operator[](std::size_t index) const { return limits_[index].parameters; }
   std::string_view name(std::size_t index) const {
-    const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
-    return std::string_view(names_).substr(begin, ends_[index] - begin);
+    return {names_.data() + limits_[index].name_at, limits_[index].name_size};
   }
-  /// All names, one after the other in order; the place of each is its name() within it.
+  /// All names, one after the other in order.
   std::string_view names() const { return names_; }
+  /// Where a name begins in names().
+  std::uint16_t name_at(std::size_t index) const { return limits_[index].name_at; }
   /// The index of a name, or -1.
   int find(std::string_view name) const {
-    for (std::size_t i = 0; i < size(); ++i) {
-      if (this->name(i) == name) return static_cast<int>(i);
+    const std::uint64_t head = base::head_of(name);
+    for (std::size_t i = 0; i < size_; ++i) {
+      const Entry& entry = limits_[i];
+      if (entry.name_head != head || entry.name_size != name.size()) continue;
+      if (name.size() <= 8 || base::same(this->name(i), name)) return static_cast<int>(i);
     }
     return -1;
   }
@@ -73,13 +80,21 @@ class LimitSet : public base::RefCounted<LimitSet> {
 
   std::vector<NamedLimit> limits() const;
   friend bool operator==(const LimitSet& a, const LimitSet& b) {
-    return a.names_ == b.names_ && a.ends_ == b.ends_ && a.parameters_ == b.parameters_;
+    return a.names_ == b.names_ && std::equal(a.limits_.get(), a.limits_.get() + a.size_, b.limits_.get(), b.limits_.get() + b.size_);
   }
 
  private:
-  std::vector<Parameters> parameters_;
+  struct Entry {
+    std::uint64_t name_head;  // see base::head_of: most names are compared by it alone
+    std::uint16_t name_at;
+    std::uint8_t name_size;
+    Parameters parameters;
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+
+  std::size_t size_ = 0;
+  std::unique_ptr<Entry[]> limits_;
   std::string names_;
-  std::vector<std::uint16_t> ends_;
   Time longest_fill_ = 0;
 };
 

@@ -1,27 +1,18 @@
-#include "weir/decision.h"
-
+#include <algorithm>
 #include <exception>
 #include <utility>
 
+#include "weir/decision.h"
+
 namespace weir {
 
-void Decision::clear() {
-  admitted_ = false;
-  never_fits_ = false;
-  wait_ = 0;
-  report_.clear();
-  lease_ = Lease();
-}
-
-void Decision::open_lease(detail::LeaseKeeper& keeper) {
-  lease_.keeper_ = &keeper;
-  lease_.exceptions_ = std::uncaught_exceptions();
-}
-
+// The report stays behind in a copy, so that a decision can still be read after its lease was moved away.
 Lease::Lease(Lease&& other) noexcept
     : keeper_(std::exchange(other.keeper_, nullptr)),
       exceptions_(other.exceptions_),
       ended_(other.ended_),
+      deadline_(other.deadline_),
+      grant_(std::as_const(other.grant_)),
       data_(std::move(other.data_)) {}
 
 Lease& Lease::operator=(Lease&& other) noexcept {
@@ -30,6 +21,8 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   keeper_ = std::exchange(other.keeper_, nullptr);
   exceptions_ = other.exceptions_;
   ended_ = other.ended_;
+  deadline_ = other.deadline_;
+  grant_ = std::as_const(other.grant_);
   data_ = std::move(other.data_);
   return *this;
 }
@@ -49,11 +42,34 @@ Result<LimitReport> Lease::settle(std::span<const Charge> actual) { return chang
 
 Result<LimitReport> Lease::rollback() { return change(detail::LeaseVerb::rollback, {}); }
 
+detail::LeaseData& Lease::data() {
+  if (data_) return *data_;
+  data_ = std::make_unique<detail::LeaseData>();
+  data_->deadline = deadline_;
+  for (std::size_t i = 0; i < grant_.size(); ++i) {
+    const LimitStatus status = grant_[i];
+    const LimitReport::Line& line = grant_.line(i);
+    if (line.bucket == data_->buckets.size()) {
+      data_->resource = status.resource;
+      data_->buckets.push_back({std::string(status.entity), grant_.bucket(line.bucket).generation});
+    }
+    if (!line.named) continue;
+    auto& amounts = data_->amounts;
+    auto amount = std::find_if(amounts.begin(), amounts.end(), [&](const auto& other) { return other.limit == status.name; });
+    if (amount == amounts.end()) {
+      amounts.push_back({std::string(status.name), line.requested, 0});
+      amount = amounts.end() - 1;
+    }
+    amount->buckets = static_cast<std::uint8_t>(amount->buckets | 1U << line.bucket);
+  }
+  return *data_;
+}
+
 Result<LimitReport> Lease::change(detail::LeaseVerb verb, std::span<const Charge> charges) {
   if (keeper_ == nullptr) {
     return Error{ErrorCode::not_found, "this lease holds nothing: the request was refused, or the lease was moved away"};
   }
-  auto report = keeper_->change(data_, verb, charges);
+  auto report = keeper_->change(data(), verb, charges);
   if (report && verb != detail::LeaseVerb::adjust) ended_ = true;
   return report;
 }
@@ -62,7 +78,7 @@ Result<std::string> Lease::id() {
   if (keeper_ == nullptr) {
     return Error{ErrorCode::not_found, "this lease has no id: the request was refused, or the lease was moved away"};
   }
-  return keeper_->make_id(data_);
+  return keeper_->make_id(data());
 }
 
 }  // namespace weir

@@ -2,86 +2,65 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
-#include <memory>
 #include <type_traits>
 
 namespace weir::detail {
 
 /// A growing list of plain values; the first N live inside it. Its memory starts uninitialised, since
 /// it is made on every decision.
-template <class T, std::size_t N>
+template <class T, std::uint32_t N>
 class InlineVector {
-  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
-  InlineVector() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the storage
-  InlineVector(const InlineVector& other) { append(other.data(), other.size_); }
-  InlineVector(InlineVector&& other) noexcept { take(other); }
+  InlineVector() : data_(reinterpret_cast<T*>(inline_)) {}
+  InlineVector(const InlineVector& other) : InlineVector() { append(other.data_, other.size_); }
   InlineVector& operator=(const InlineVector& other) {
     if (this != &other) {
       size_ = 0;
-      append(other.data(), other.size_);
+      append(other.data_, other.size_);
     }
     return *this;
   }
-  InlineVector& operator=(InlineVector&& other) noexcept {
-    if (this != &other) {
-      heap_.reset();
-      capacity_ = N;
-      take(other);
-    }
-    return *this;
-  }
-  ~InlineVector() = default;
+  ~InlineVector() { release(); }
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   void clear() { size_ = 0; }
-  T* data() { return heap_ ? heap_.get() : reinterpret_cast<T*>(inline_); }
-  const T* data() const { return heap_ ? heap_.get() : reinterpret_cast<const T*>(inline_); }
-  T& operator[](std::size_t index) { return data()[index]; }
-  const T& operator[](std::size_t index) const { return data()[index]; }
-  T* begin() { return data(); }
-  T* end() { return data() + size_; }
-  const T* begin() const { return data(); }
-  const T* end() const { return data() + size_; }
+  const T* data() const { return data_; }
+  T& operator[](std::size_t index) { return data_[index]; }
+  const T& operator[](std::size_t index) const { return data_[index]; }
 
-  void push_back(const T& value) {
-    if (size_ == capacity_) grow(size_ + 1);
-    std::memcpy(static_cast<void*>(data() + size_), &value, sizeof(T));
-    ++size_;
-  }
+  void push_back(const T& value) { std::memcpy(static_cast<void*>(extend(1)), &value, sizeof(T)); }
   void append(const T* values, std::size_t count) {
-    if (count == 0) return;
+    if (count > 0) std::memcpy(static_cast<void*>(extend(count)), values, count * sizeof(T));
+  }
+  /// Room for `count` more values at the end, to be written by the caller.
+  T* extend(std::size_t count) {
     if (size_ + count > capacity_) grow(size_ + count);
-    std::memcpy(static_cast<void*>(data() + size_), values, count * sizeof(T));
-    size_ += count;
+    T* const place = data_ + size_;
+    size_ += static_cast<std::uint32_t>(count);
+    return place;
   }
 
  private:
   void grow(std::size_t least) {
-    const std::size_t capacity = least > 2 * capacity_ ? least : 2 * capacity_;
-    std::unique_ptr<T[]> larger(new T[capacity]);
-    if (size_ > 0) std::memcpy(static_cast<void*>(larger.get()), data(), size_ * sizeof(T));
-    heap_ = std::move(larger);
-    capacity_ = capacity;
+    const std::size_t capacity = least > 2 * std::size_t{capacity_} ? least : 2 * std::size_t{capacity_};
+    T* const larger = new T[capacity];
+    if (size_ > 0) std::memcpy(static_cast<void*>(larger), data_, size_ * sizeof(T));
+    release();
+    data_ = larger;
+    capacity_ = static_cast<std::uint32_t>(capacity);
   }
-  void take(InlineVector& other) {
-    size_ = other.size_;
-    if (other.heap_) {
-      heap_ = std::move(other.heap_);
-      capacity_ = other.capacity_;
-      other.capacity_ = N;
-    } else if (size_ > 0) {
-      std::memcpy(inline_, other.inline_, size_ * sizeof(T));
-    }
-    other.size_ = 0;
+  void release() {
+    if (data_ != reinterpret_cast<T*>(inline_)) delete[] data_;
   }
 
-  std::size_t size_ = 0;
-  std::size_t capacity_ = N;
-  std::unique_ptr<T[]> heap_;
+  T* data_;
+  std::uint32_t size_ = 0;
+  std::uint32_t capacity_ = N;
   alignas(T) unsigned char inline_[N * sizeof(T)];
 };
 

@@ -11,11 +11,7 @@ using store::LeasePlan;
 using store::Progress;
 
 bucket::LeaseRecord first_record(const detail::LeaseData& lease) {
-  bucket::LeaseRecord record{.ending = lease.ending, .amounts = {}, .keys = {}};
-  for (const auto& amount : lease.amounts) {
-    record.amounts.push_back({std::string(lease.name(amount)), amount.millitokens, amount.buckets});
-  }
-  return record;
+  return {.ending = lease.ending, .amounts = lease.amounts, .keys = {}};
 }
 
 /// One bucket of the lease and what it becomes.
@@ -102,7 +98,7 @@ void Table::change(const LeasePlan& plan, store::LeaseOutcome& outcome, store::C
 
 /// Finds the buckets of the lease and their limits. Requires the locks. Nothing if the plan is out of date.
 std::optional<Table::LeaseBuckets> Table::find_lease_buckets(const LeasePlan& plan, Stops& stops, Time now) {
-  const store::Request request{.name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource(), .consume = {}};
+  const store::Request request{.name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource, .consume = {}};
   LeaseBuckets buckets;
   for (Stop& stop : stops) {
     if (!current(*stop.resolution, now)) return std::nullopt;
@@ -119,11 +115,11 @@ std::optional<Table::LeaseBuckets> Table::find_lease_buckets(const LeasePlan& pl
 /// Applies the change to the buckets and to outcome.record, or to neither.
 Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome& outcome) {
   const Time now = clock_.now();
-  const store::Request request{.name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource(), .consume = {}};
+  const store::Request request{.name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource, .consume = {}};
   Stops stops;
   Locks locks;
   for (std::size_t i = 0; i < plan.resolutions.size(); ++i) {
-    place(request, stops.add(plan.lease.entity(i), plan.resolutions[i].get()));
+    place(request, stops.add(plan.lease.buckets[i].entity, plan.resolutions[i].get()));
   }
   locks.lock_all(stops);
   const auto buckets = find_lease_buckets(plan, stops, now);
@@ -141,11 +137,11 @@ Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome&
     const bool same_bucket = stop.record != nullptr && stop.record->generation == plan.lease.buckets[i].generation;
     if (auto applied = apply(pending.back(), step->charges, same_bucket); !applied) return applied.error();
   }
-  ReportWriter report(outcome.report, request.resource);
+  outcome.report.clear();
   for (Pending& bucket : pending) {
     Stop& stop = *bucket.stop;
     show(stop, bucket, step->charges);
-    report.add(stop, false, now);
+    report_stop(outcome.report, request.resource, stop, false, now);
     if (bucket.touched) put({request.name_space, stop.entity, request.resource}, stop, bucket.state, now);
   }
   outcome.record = std::move(step->next);

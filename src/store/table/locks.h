@@ -9,8 +9,8 @@
 namespace weir::table {
 
 /// Holds the shards of a chain. Which shards those are is known only at run time, so the compiler cannot
-/// follow it; this class is where that is confined. Shards are locked in the order of their addresses;
-/// out of order only if that needs no waiting, so that no two operations can wait for each other.
+/// follow it; this class is where that is confined. Shards are locked in the order of their addresses, so
+/// that no two operations can wait for each other.
 class Table::Locks {
  public:
   Locks() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the storage
@@ -18,17 +18,6 @@ class Table::Locks {
   Locks(const Locks&) = delete;
   Locks& operator=(const Locks&) = delete;
 
-  void lock_first(Shard& shard) WEIR_NOT_ANALYSED {
-    shard.lock.lock();
-    held_[size_++] = &shard;
-  }
-  /// False if the shard is not held and not free at once.
-  bool try_add(Shard& shard) WEIR_NOT_ANALYSED {
-    if (std::find(held_, held_ + size_, &shard) != held_ + size_) return true;
-    if (!shard.lock.try_lock()) return false;
-    held_[size_++] = &shard;
-    return true;
-  }
   /// Requires that none is held.
   void lock_all(Stops& stops) WEIR_NOT_ANALYSED {
     for (const Stop& stop : stops) held_[size_++] = stop.shard;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/hash.h"
 #include "bucket/state.h"
 #include "limits/limit_set.h"
 #include "limits/resolution.h"
@@ -50,10 +51,12 @@ struct Record {
   const Balance* balances() const { return reinterpret_cast<const Balance*>(this + 1); }
   std::string_view entity() const { return {key_text(), entity_size}; }
   std::string_view resource() const { return {key_text() + entity_size, resource_size}; }
+  std::string_view entity_and_resource() const { return {key_text(), std::size_t{entity_size} + resource_size}; }
   std::string_view name_space() const { return {key_text() + entity_size + resource_size, name_space_size}; }
 
   bool is(const Key& key) const {
-    return entity() == key.entity && resource() == key.resource && name_space() == key.name_space;
+    return base::same(entity(), key.entity) && base::same(resource(), key.resource) &&
+           base::same(name_space(), key.name_space);
   }
   bool belongs_to(std::string_view in, std::string_view whose) const { return entity() == whose && name_space() == in; }
 

@@ -37,6 +37,7 @@ struct Stop {
   bool aligned;                       ///< the record is under exactly these limits: balances in place
   const Detour* detour;               ///< where it is not
   std::uint32_t named;                ///< bit i: the request names the i-th limit
+  bool fits;                          ///< every named limit holds what is asked of it
   std::array<std::int64_t, limits::max_limits> held;    ///< by the order of the resolved limits
   std::array<std::int64_t, limits::max_limits> amount;  ///< requested; 0 where not named
 };
@@ -72,12 +73,6 @@ class Stops {
   };
 };
 
-/// How the request stands against every bucket.
-struct Verdict {
-  bool admitted = true;
-  bool never_fits = false;
-  Time wait = 0;
-};
 
 /// Brings each stop to the present and matches the charges with its limits. Fails on a limit that no stop
 /// has and on one that is named twice; then nothing may be written.
@@ -85,7 +80,8 @@ Result<void> evaluate(Stops& stops, std::span<const Charge> charges, Time now);
 /// Brings one stop to the present the general way, whatever its record is like.
 void take_detour(Stops& stops, Stop& stop, Time now);
 
-Verdict judge(Stops& stops, Time now);
+/// How long until the stop would admit all that is asked of it, from now; nothing if it never can.
+std::optional<Time> wait_of(const Stop& stop, Time now);
 /// When one limit would admit its amount, from now: 0 if it does, LimitReport::never_fits if it cannot.
 Time wait_of(const Stop& stop, std::size_t limit, Time now);
 

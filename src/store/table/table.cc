@@ -1,6 +1,7 @@
 #include "store/table/table.h"
 
 #include "base/text.h"
+#include "store/table/aligned.h"
 #include "store/table/locks.h"
 #include "store/table/write.h"
 
@@ -60,30 +61,38 @@ void Table::add_chain(const Request& request, Stops& stops, const limits::Resolu
 
 bool Table::acquire_carried(const Request& request, Decision& decision) {
   const Time now = clock_.now();
-  Stops stops;
-  Locks locks;
-  Stop& first = stops.add(request.entity, nullptr);
-  place(request, first);
-  locks.lock_first(*first.shard);
-  find(request, first, now);
-  if (!usable(first.record, request, now)) return false;
-  first.resolution = first.record->resolution.get();
-  if (first.resolution->parent_resolution) {
-    add_chain(request, stops, *first.resolution);
-    for (std::size_t i = 1; i < stops.size(); ++i) {
-      if (!locks.try_add(*stops[i].shard)) {
-        // Somebody is at the parent: start again and lock in order.
-        const limits::ResolutionRef resolution(first.resolution);
-        locks.release();
-        const auto decided = decide({request, resolution}, decision, true);
-        return decided && *decided == Progress::decided;
-      }
-      find(request, stops[i], now);
-    }
+  Stop stop;
+  stop.entity = request.entity;
+  place(request, stop);
+  limits::ResolutionRef resolution;
+  {
+    const store::Guard guard(stop.shard->lock);
+    find(request, stop, now);
+    if (!usable(stop.record, request, now)) return false;
+    stop.resolution = stop.record->resolution.get();
+    const bool alone = !stop.resolution->parent_resolution;
+    if (alone && is_aligned(stop.record, *stop.resolution)) return decide_aligned(request, stop, decision, now);
+    resolution = stop.record->resolution;
   }
-  // A mistake in the request is reported by the slow door too.
-  if (!evaluate(stops, request.consume, now)) return false;
-  conclude(request, stops, decision, true, now);
+  // The general way, which locks the chain in order. A mistake in the request is left to the slow door.
+  const auto decided = decide({request, std::move(resolution)}, decision, true);
+  return decided && *decided == Progress::decided;
+}
+
+/// A bucket without ancestors that needs no change but the charge. Requires the shard's lock.
+bool Table::decide_aligned(const Request& request, Stop& stop, Decision& decision, Time now) {
+  const Matched matched = match(stop, request.consume);
+  if (matched.twice || matched.charges != all_of(request.consume)) return false;
+  refill_aligned(stop, now);
+  if (!fits(stop)) {
+    report_stop(decision.report(), request.resource, stop, false, now);
+    decision.set_refused(wait_of(stop, now));
+    return true;
+  }
+  charge_aligned(stop);
+  report_lines(decision.report(), stop, stop.record->entity_and_resource(), stop.record->generation, true);
+  decision.set_admitted();
+  decision.set_deadline(base::saturating_add(now, request.lease_for));
   return true;
 }
 
@@ -117,32 +126,24 @@ Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, bool
 }
 
 void Table::conclude(const Request& request, Stops& stops, Decision& decision, bool charge, Time now) {
-  const Verdict verdict = judge(stops, now);
-  ReportWriter report(decision.report(), request.resource);
-  for (const Stop& stop : stops) report.add(stop, verdict.admitted && charge, now);
-  if (!verdict.admitted) {
-    decision.set_refused(verdict.never_fits ? std::optional<Time>() : verdict.wait);
-    return;
+  const bool admitted = std::all_of(stops.begin(), stops.end(), [](const Stop& stop) { return stop.fits; });
+  const bool charged = admitted && charge;
+  std::optional<Time> wait = 0;
+  decision.report().clear();
+  for (Stop& stop : stops) {
+    if (charged) charge_stop(request, stop, now);
+    report_stop(decision.report(), request.resource, stop, charged, now);
+    const auto longer = wait_of(stop, now);
+    wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
   }
+  if (!admitted) return decision.set_refused(wait);
   decision.set_admitted();
-  if (!charge) return;
-  for (Stop& stop : stops) charge_stop(request, stop, now);
-  write_lease(decision.lease_data(), request, stops, now);
+  decision.set_deadline(base::saturating_add(now, request.lease_for));
 }
 
 void Table::charge_stop(const Request& request, Stop& stop, Time now) {
-  if (!stop.aligned) return rebuild({request.name_space, stop.entity, request.resource}, stop, now);
-  Record& record = *stop.record;
-  const limits::LimitSet& set = *record.limits;
-  std::int64_t least = 0;
-  for (std::size_t i = 0; i < set.size(); ++i) {
-    Balance& balance = record.balances()[i];
-    balance.tokens = stop.held[i] - stop.amount[i];
-    balance.consumed += stop.amount[i];
-    least = std::min(least, balance.tokens);
-  }
-  record.refilled_at = stop.at;
-  record.expires_at = expiry_of(record, stop.resolution->keep_for, least < 0);
+  if (stop.aligned) return charge_aligned(stop);
+  rebuild({request.name_space, stop.entity, request.resource}, stop, now);
 }
 
 /// Replaces the record of a bucket that took the detour, or makes it, and charges it.

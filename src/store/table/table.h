@@ -85,6 +85,7 @@ class Table final : public store::Buckets {
   bool current(const limits::Resolution& resolution, Time now) const;
   bool usable(const Record* record, const store::Request& request, Time now) const;
 
+  bool decide_aligned(const store::Request& request, Stop& stop, Decision& decision, Time now);
   Result<store::Progress> decide(const store::Plan& plan, Decision& decision, bool charge);
   void conclude(const store::Request& request, Stops& stops, Decision& decision, bool charge, Time now);
   void charge_stop(const store::Request& request, Stop& stop, Time now);

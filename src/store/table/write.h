@@ -8,21 +8,8 @@
 
 namespace weir::table {
 
-/// Fills a report: one line for each limit of each stop.
-class ReportWriter {
- public:
-  ReportWriter(LimitReport& report, std::string_view resource);
-  void add(const Stop& stop, bool charged, Time now);
-
- private:
-  LimitReport& report_;
-};
-
-/// What was charged where.
-void write_lease(detail::LeaseData& lease, const store::Request& request, Stops& stops, Time now);
-
-/// When the record may vanish.
-Time expiry_of(const Record& record, Time keep_for, bool in_debt);
+/// Adds a line for each limit of the stop, whose record must be the one after the charge.
+void report_stop(LimitReport& report, std::string_view resource, const Stop& stop, bool charged, Time now);
 
 /// The state of a stop's bucket after the claims of its detour, with nothing charged; a new one where
 /// there is none. Dormant limits that are full again are left out.

@@ -1,0 +1,58 @@
+// What a lease knows of its charge. Not part of the public promise.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weir/amount.h"
+#include "weir/clock.h"
+#include "weir/result.h"
+
+namespace weir {
+
+class LimitReport;
+
+namespace detail {
+
+enum class Ending : unsigned char { open, settled, rolled_back };
+enum class LeaseVerb : unsigned char { adjust, settle, rollback };
+
+/// What a lease has charged of one limit so far, or is about to, in each bucket of `buckets` (bit i: the
+/// i-th of the chain).
+struct LeaseAmount {
+  std::string limit;
+  std::int64_t amount = 0;  ///< millitokens
+  std::uint8_t buckets = 0;
+  friend bool operator==(const LeaseAmount&, const LeaseAmount&) = default;
+};
+
+/// What was charged where: enough to change the charge later.
+struct LeaseData {
+  struct Bucket {
+    std::string entity;
+    std::uint64_t generation = 0;
+  };
+  std::string resource;
+  std::vector<Bucket> buckets;
+  std::vector<LeaseAmount> amounts;      ///< net of all changes made through this object
+  Time deadline = 0;
+  std::array<std::uint64_t, 2> nonce{};  ///< zero until an id is needed
+  bool shared = false;                   ///< an id was handed out: others may change the lease too
+  Ending ending = Ending::open;          ///< while it is not shared
+};
+
+/// Who carries out the changes of a lease; a Limiter does.
+class LeaseKeeper {
+ public:
+  virtual Result<LimitReport> change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges) = 0;
+  virtual Result<std::string> make_id(LeaseData& lease) = 0;
+
+ protected:
+  ~LeaseKeeper() = default;
+};
+
+}  // namespace detail
+}  // namespace weir
