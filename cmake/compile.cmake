@@ -16,6 +16,9 @@ target_compile_options(weir_compile INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${WEIR_WERROR}>:-Werror>)
 
+if(WEIR_FUZZ)
+  target_compile_options(weir_compile INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(WEIR_SANITIZE)
   target_compile_options(weir_compile INTERFACE -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(weir_compile INTERFACE -fsanitize=${WEIR_SANITIZE})

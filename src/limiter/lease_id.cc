@@ -103,27 +103,6 @@ std::optional<std::string> from_base64url(std::string_view text) {
   return bytes;
 }
 
-std::optional<detail::LeaseData> parse(Reader reader, std::string_view name_space) {
-  detail::LeaseData lease;
-  lease.shared = true;
-  lease.nonce[0] = reader.number<std::uint64_t>();
-  lease.nonce[1] = reader.number<std::uint64_t>();
-  lease.deadline = reader.number<Time>();
-  if (reader.text() != name_space) return std::nullopt;
-  lease.resource = reader.text();
-  for (auto left = reader.number<std::uint8_t>(); left > 0 && !reader.failed(); --left) {
-    const std::string_view entity = reader.text();
-    lease.buckets.push_back({std::string(entity), reader.number<std::uint64_t>()});
-  }
-  for (auto left = reader.number<std::uint8_t>(); left > 0 && !reader.failed(); --left) {
-    const std::string_view name = reader.text();
-    const auto millitokens = reader.number<std::int64_t>();
-    lease.amounts.push_back({std::string(name), millitokens, reader.number<std::uint8_t>()});
-  }
-  if (!reader.at_end() || lease.buckets.size() > limits::max_chain) return std::nullopt;
-  return lease;
-}
-
 }  // namespace
 
 std::string encode_lease(const detail::LeaseData& lease, std::string_view name_space, const store::LeaseKey& key) {
@@ -148,6 +127,28 @@ std::string encode_lease(const detail::LeaseData& lease, std::string_view name_s
   return std::string(prefix) + to_base64url(std::string(mac.begin(), mac.end()) + writer.bytes());
 }
 
+std::optional<detail::LeaseData> parse_lease_payload(std::string_view payload, std::string_view name_space) {
+  Reader reader(payload);
+  detail::LeaseData lease;
+  lease.shared = true;
+  lease.nonce[0] = reader.number<std::uint64_t>();
+  lease.nonce[1] = reader.number<std::uint64_t>();
+  lease.deadline = reader.number<Time>();
+  if (reader.text() != name_space) return std::nullopt;
+  lease.resource = reader.text();
+  for (auto left = reader.number<std::uint8_t>(); left > 0 && !reader.failed(); --left) {
+    const std::string_view entity = reader.text();
+    lease.buckets.push_back({std::string(entity), reader.number<std::uint64_t>()});
+  }
+  for (auto left = reader.number<std::uint8_t>(); left > 0 && !reader.failed(); --left) {
+    const std::string_view name = reader.text();
+    const auto millitokens = reader.number<std::int64_t>();
+    lease.amounts.push_back({std::string(name), millitokens, reader.number<std::uint8_t>()});
+  }
+  if (!reader.at_end() || lease.buckets.size() > limits::max_chain) return std::nullopt;
+  return lease;
+}
+
 std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_view name_space, const store::LeaseKey& key) {
   if (id.size() > max_lease_id || !id.starts_with(prefix)) return std::nullopt;
   const auto bytes = from_base64url(id.substr(prefix.size()));
@@ -155,7 +156,7 @@ std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_v
   const std::string_view payload = std::string_view(*bytes).substr(mac_size);
   const Mac mac = mac_of(payload, key);
   if (CRYPTO_memcmp(mac.data(), bytes->data(), mac_size) != 0) return std::nullopt;
-  return parse(Reader(payload), name_space);
+  return parse_lease_payload(payload, name_space);
 }
 
 }  // namespace weir::limiter

@@ -25,4 +25,7 @@ std::string encode_lease(const detail::LeaseData& lease, std::string_view name_s
 /// Nothing if the text was not made by encode_lease with the same namespace and key.
 std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_view name_space, const store::LeaseKey& key);
 
+/// What is behind the MAC; for decode_lease and its tests.
+std::optional<detail::LeaseData> parse_lease_payload(std::string_view payload, std::string_view name_space);
+
 }  // namespace weir::limiter

@@ -1,0 +1,105 @@
+#include "contract/contract.h"
+
+#include <thread>
+
+namespace weir::contract {
+namespace {
+
+WEIR_CONTRACT(Cascade);
+
+TEST_P(Cascade, AChargeFallsOnTheParentToo) {
+  set_system({{"rpm", "10/min"}});
+  put("key", "project");
+  Decision decision = acquire("key", {{"rpm", 4}});
+  ASSERT_EQ(decision.limits().size(), 2U);
+  EXPECT_EQ(decision.limits()[1].entity, "project");
+  EXPECT_EQ(remaining("project", "rpm"), "6");
+}
+
+TEST_P(Cascade, TheParentHoldsAllItsChildrenTogether) {
+  set_system({{"rpm", "10/min"}});
+  put("first", "project");
+  put("second", "project");
+  EXPECT_EQ(admitted_of(7, "first"), 7);
+  EXPECT_EQ(admitted_of(7, "second"), 3);
+  EXPECT_EQ(remaining("second", "rpm"), "7") << "what the parent refused must not be charged to the child";
+}
+
+TEST_P(Cascade, AFullChildIsRefusedWithoutChargingTheParent) {
+  set(Level::entity("key", "gpt-4"), {{"rpm", "1/min"}});
+  set_system({{"rpm", "10/min"}});
+  put("key", "project");
+  EXPECT_EQ(admitted_of(5, "key"), 1);
+  EXPECT_EQ(remaining("project", "rpm"), "9");
+}
+
+TEST_P(Cascade, EachBucketIsChargedForTheLimitsItHas) {
+  set(Level::entity("key", "gpt-4"), {{"rpm", "10/min"}});
+  set(Level::entity("project", "gpt-4"), {{"tpm", "1000/min"}});
+  put("key", "project");
+  ASSERT_TRUE(admits("key", {{"rpm", 1}, {"tpm", 600}}));
+  EXPECT_EQ(remaining("key", "rpm"), "9");
+  EXPECT_EQ(remaining("key", "tpm"), "none");
+  EXPECT_EQ(remaining("project", "tpm"), "400");
+  EXPECT_ERROR("unknown-limit", "rpd", limiter.acquire("key", resource, {{"rpm", 1}, {"rpd", 1}}));
+  EXPECT_EQ(remaining("key", "rpm"), "9");
+}
+
+TEST_P(Cascade, AnEntityWithoutLimitsIsHeldToItsParents) {
+  set(Level::entity("project", "gpt-4"), {{"rpm", "2/min"}});
+  put("key", "project");
+  EXPECT_EQ(admitted_of(5, "key"), 2);
+}
+
+TEST_P(Cascade, TheChainEndsWhereCascadeIsOff) {
+  set_system({{"rpm", "10/min"}});
+  put("key", "project");
+  put("project", "company", false);
+  Decision decision = acquire("key", {{"rpm", 1}});
+  EXPECT_EQ(decision.limits().size(), 2U);
+  EXPECT_EQ(remaining("company", "rpm"), "10");
+}
+
+TEST_P(Cascade, AChainOfEightIsChargedWhole) {
+  set_system({{"rpm", "10/min"}, {"tpm", "100/min"}});
+  for (int i = 1; i < 8; ++i) put("level-" + std::to_string(i), "level-" + std::to_string(i + 1));
+  Decision decision = acquire("level-1", {{"rpm", 1}, {"tpm", 7}});
+  ASSERT_TRUE(decision.admitted());
+  ASSERT_EQ(decision.limits().size(), 16U);
+  for (int i = 1; i <= 8; ++i) EXPECT_EQ(remaining("level-" + std::to_string(i), "tpm"), "93") << i;
+  ASSERT_TRUE(decision.lease().rollback());
+  for (int i = 1; i <= 8; ++i) EXPECT_EQ(remaining("level-" + std::to_string(i), "tpm"), "100") << i;
+}
+
+TEST_P(Cascade, TheWaitIsThatOfTheWholeChain) {
+  set(Level::entity("key", "gpt-4"), {{"rpm", "60/min"}});
+  set(Level::entity("project", "gpt-4"), {{"rpm", "6/min"}});
+  put("key", "project");
+  ASSERT_TRUE(admits("key", {{"rpm", 6}}));
+  Decision refused = acquire("key", {{"rpm", 1}});
+  ASSERT_TRUE(refused.refused());
+  advance(*refused.retry_after() - 1ms);
+  EXPECT_FALSE(admits("key", {{"rpm", 1}}));
+  advance(1ms);
+  EXPECT_TRUE(admits("key", {{"rpm", 1}}));
+}
+
+TEST_P(Cascade, ConcurrentCallersAreAdmittedExactlyToTheAllowance) {
+  set(Level::entity("project", "gpt-4"), {{"rpm", "1000/day"}});
+  set_system({{"rpm", "700/day"}});
+  put("first", "project");
+  put("second", "project");
+  std::atomic<int> admitted = 0;
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 500; ++i) admitted += admits(t % 2 == 0 ? "first" : "second", {{"rpm", 1}}) ? 1 : 0;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(admitted, 1000);
+  EXPECT_EQ(remaining("project", "rpm"), "0");
+}
+
+}  // namespace
+}  // namespace weir::contract

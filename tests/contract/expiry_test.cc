@@ -1,0 +1,92 @@
+#include "contract/contract.h"
+
+namespace weir::contract {
+namespace {
+
+WEIR_CONTRACT(Expiry);
+
+// A bucket that has vanished shows itself by its burst: a new one holds capacity, an old one what it saved.
+
+TEST_P(Expiry, AnUnusedBucketVanishesAfterSevenTimesItsTimeToFill) {
+  set_system({{"rpm", "10/min:100"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  advance(7min - 1ms);
+  EXPECT_NE(remaining("key", "rpm"), "10");
+  advance(1ms);
+  EXPECT_EQ(remaining("key", "rpm"), "10");
+}
+
+TEST_P(Expiry, TheMultiplierIsPartOfTheSystemsLimits) {
+  set_system({{"rpm", "10/min:100"}}, {.bucket_ttl_refill_multiplier = 2});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  advance(2min - 1ms);
+  EXPECT_NE(remaining("key", "rpm"), "10");
+  advance(1ms);
+  EXPECT_EQ(remaining("key", "rpm"), "10");
+}
+
+TEST_P(Expiry, EveryChargePutsTheExpiryOff) {
+  set_system({{"rpm", "10/min:100"}});
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+    advance(6min);
+  }
+  EXPECT_EQ(remaining("key", "rpm"), "100");
+}
+
+TEST_P(Expiry, ABucketInDebtDoesNotVanishBeforeItWouldHoldItsCapacity) {
+  set_system({{"tpm", "60/min"}});
+  Decision decision = acquire("key", {{"tpm", 60}});
+  ASSERT_TRUE(decision.lease().settle({{"tpm", 60 * 20}}));
+  advance(19min);
+  EXPECT_EQ(remaining("key", "tpm"), "0");
+  EXPECT_FALSE(admits("key", {{"tpm", 1}}));
+  advance(30s);
+  EXPECT_EQ(remaining("key", "tpm"), "30");
+}
+
+TEST_P(Expiry, ABucketUnderAnOperatorsOwnLimitsNeverVanishes) {
+  set(Level::entity("key", "gpt-4"), {{"rpm", "10/min:100"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  advance(24h * 365);
+  EXPECT_EQ(remaining("key", "rpm"), "100");
+}
+
+TEST_P(Expiry, TheSourceOfTheLimitsSetsAndRemovesTheExpiry) {
+  set_system({{"rpm", "10/min:100"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  set(Level::entity("key", "gpt-4"), {{"rpm", "10/min:100"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  advance(24h);
+  EXPECT_EQ(remaining("key", "rpm"), "100") << "under limits of its own it stays";
+  ASSERT_TRUE(limiter.delete_limits(Level::entity("key", "gpt-4")));
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  advance(24h);
+  EXPECT_EQ(remaining("key", "rpm"), "10") << "under the system's it vanishes again";
+}
+
+TEST_P(Expiry, LimitsOwnedBySyncDoNotKeepABucket) {
+  set_system({{"rpm", "10/min:100"}});
+  set(Level::entity("key", "gpt-4"), {{"rpm", "10/min:100"}}, {.owner = Owner::sync, .expires_in = 24h});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  advance(7min);
+  EXPECT_EQ(remaining("key", "rpm"), "10");
+}
+
+TEST_P(Expiry, ARemovedLimitIsForgottenOnlyWhenItWouldHoldItsCapacity) {
+  set_system({{"rpm", "60/min"}, {"tpm", "60/min:120"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}, {"tpm", 60}}));
+  set_system({{"rpm", "60/min"}});
+  advance(59s);
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  set_system({{"rpm", "60/min"}, {"tpm", "60/min:120"}});
+  EXPECT_EQ(remaining("key", "tpm"), "59");
+  set_system({{"rpm", "60/min"}});
+  advance(30s);
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  set_system({{"rpm", "60/min"}, {"tpm", "60/min:120"}});
+  EXPECT_EQ(remaining("key", "tpm"), "60") << "a forgotten limit starts at capacity";
+}
+
+}  // namespace
+}  // namespace weir::contract

@@ -1,0 +1,20 @@
+// Limits and amounts as text. What is accepted must be within the bounds of exactness and survive being
+// written and read again.
+#include <cstdlib>
+#include <string_view>
+
+#include "weir/limit.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto amount = weir::Amount::parse(text)) {
+    const auto again = weir::Amount::parse(amount->to_string());
+    if (!amount->in_range() || !again || *again != *amount) std::abort();
+  }
+  if (const auto limit = weir::Limit::parse(text)) {
+    const auto again = weir::Limit::parse(limit->to_json());
+    if (!again || *again != *limit) std::abort();
+    if (limit->burst() < limit->capacity() || limit->refill_amount() <= weir::Amount()) std::abort();
+  }
+  return 0;
+}
