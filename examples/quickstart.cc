@@ -11,10 +11,12 @@ int main() {
     if (!decision) {  // a mistake or an outage, never a refusal
       std::printf("error: %s\n", decision.error().message.c_str());
     } else if (decision->refused()) {  // nothing was charged
-      std::printf("call %d refused, try again in %lld ms\n", call, static_cast<long long>(decision->retry_after()->count()));
+      std::printf("call %d refused, try again in %lld ms\n", call,
+                  static_cast<long long>(decision->retry_after()->count()));
     } else {  // 400 tokens were reserved; settle what the call really used
       auto settled = decision->lease().settle({{"tpm", 150}});
-      std::printf("call %d admitted, %s tokens left\n", call, settled->find("tpm")->remaining.to_string().c_str());
+      std::printf("call %d admitted, %s tokens left\n", call,
+                  settled->find("tpm")->remaining.to_string().c_str());
     }
   }
 }

@@ -8,9 +8,11 @@
 
 namespace weir::app {
 
-Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Clock& clock, base::Entropy& entropy) {
+Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Clock& clock,
+                                                 base::Entropy& entropy) {
   // Both spellings: a trailing colon must be quoted in YAML.
-  if (url == "memory:" || url == "memory") return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(clock, entropy));
+  if (url == "memory:" || url == "memory")
+    return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(clock, entropy));
   return base::invalid("store ", base::quoted(url), " is not known; use memory:");
 }
 
@@ -31,7 +33,8 @@ Result<Limiter> Limiter::open(std::string_view url, const Options& options) {
   auto store = app::open_store(url, *foundation.clock, *foundation.entropy);
   if (!store) return store.error();
   foundation.store = *std::move(store);
-  return Limiter(std::make_unique<limiter::Core>(std::move(foundation), options.name_space, options.lease_deadline.count()));
+  return Limiter(std::make_unique<limiter::Core>(std::move(foundation), options.name_space,
+                                                 options.lease_deadline.count()));
 }
 
 }  // namespace weir

@@ -12,6 +12,7 @@
 namespace weir::app {
 
 /// The clock and the entropy must outlive the store.
-Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Clock& clock, base::Entropy& entropy);
+Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Clock& clock,
+                                                 base::Entropy& entropy);
 
 }  // namespace weir::app

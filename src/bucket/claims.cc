@@ -8,7 +8,8 @@ namespace {
 using limits::Resolution;
 
 LimitClaim added(std::string_view name, const Parameters& parameters) {
-  return {std::string(name), -1, true, true, parameters, Claim{0, 0}.then(parameters.capacity, parameters.burst)};
+  return {
+      std::string(name), -1, true, true, parameters, Claim{0, 0}.then(parameters.capacity, parameters.burst)};
 }
 
 /// The slowest rate and the smallest burst of a limit among its own and those of several missed changes.
@@ -23,8 +24,8 @@ Parameters strictest(Parameters own, std::string_view name, const Resolution::Mi
 
 /// The claim of a limit whose parameters change: by the old ones up to the moment of the change, or, where
 /// several changes were missed, by the strictest of them.
-Claim claim_of_change(const Parameters& old, const Parameters& next, std::string_view name, const Resolution::Missed& missed,
-                      Time from, Time to) {
+Claim claim_of_change(const Parameters& old, const Parameters& next, std::string_view name,
+                      const Resolution::Missed& missed, Time from, Time to) {
   const Parameters before = missed.several ? strictest(old, name, missed) : old;
   return claim_across(before.rate, before.burst, next, from, missed.moment, to);
 }
@@ -52,7 +53,8 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
 
   claims.at = std::max(now, state->refilled_at);
   claims.changed = differs(*state, set);
-  // Parameters that differ without a newer stamp came with the request: they change now, as a version of their own.
+  // Parameters that differ without a newer stamp came with the request: they change now, as a version of
+  // their own.
   const bool newer = resolution.stamp > state->version;
   claims.version = newer ? resolution.stamp : state->version + (claims.changed ? 1 : 0);
   const Resolution::Missed missed =
@@ -64,13 +66,15 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
     const bool in_force = index >= 0;
     // A limit that left the set after other changes goes on by the strictest that it had: which was last in
     // force cannot be told.
-    const Parameters next = in_force                ? set[static_cast<std::size_t>(index)]
+    const Parameters next = in_force                  ? set[static_cast<std::size_t>(index)]
                             : newer && missed.several ? strictest(limit.parameters, limit.name, missed)
                                                       : limit.parameters;
     const Claim claim =
         newer ? claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at)
-              : claim_across(limit.parameters.rate, limit.parameters.burst, next, state->refilled_at, claims.at, claims.at);
-    claims.limits.push_back({limit.name, static_cast<int>(i), in_force, next != limit.parameters, next, claim});
+              : claim_across(limit.parameters.rate, limit.parameters.burst, next, state->refilled_at,
+                             claims.at, claims.at);
+    claims.limits.push_back(
+        {limit.name, static_cast<int>(i), in_force, next != limit.parameters, next, claim});
   }
   for (std::size_t i = 0; i < set.size(); ++i) {
     if (state->find(set.name(i)) == nullptr) claims.limits.push_back(added(set.name(i), set[i]));

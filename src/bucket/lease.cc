@@ -21,7 +21,8 @@ std::uint8_t buckets_with(std::string_view limit, std::span<const limits::LimitS
 }
 
 /// The lease's amount of a limit; a new one of 0 where it had none. Null where no bucket has the limit.
-LeaseAmount* amount_of(LeaseRecord& record, std::string_view limit, std::span<const limits::LimitSetRef> sets) {
+LeaseAmount* amount_of(LeaseRecord& record, std::string_view limit,
+                       std::span<const limits::LimitSetRef> sets) {
   for (LeaseAmount& amount : record.amounts) {
     if (amount.limit == limit) return &amount;
   }
@@ -35,7 +36,9 @@ Result<std::int64_t> next_amount(LeaseVerb verb, const LeaseAmount& amount, cons
   if (!charge.amount.in_range()) return invalid("amount of ", quoted(charge.limit), " is too large");
   const std::int64_t stated = charge.amount.millitokens();
   if (verb == LeaseVerb::settle) {
-    if (stated < 0) return invalid("amount of ", quoted(charge.limit), " is negative; settle with what was really used, 0 or more");
+    if (stated < 0)
+      return invalid("amount of ", quoted(charge.limit),
+                     " is negative; settle with what was really used, 0 or more");
     return stated;
   }
   const std::int64_t net = amount.amount + stated;
@@ -43,18 +46,21 @@ Result<std::int64_t> next_amount(LeaseVerb verb, const LeaseAmount& amount, cons
     return invalid("adjust would give back more of ", quoted(charge.limit), " than the lease holds (",
                    Amount::milli(amount.amount).to_string(), ")");
   }
-  if (net > Amount::max_millitokens) return invalid("amount of ", quoted(charge.limit), " is too large in sum");
+  if (net > Amount::max_millitokens)
+    return invalid("amount of ", quoted(charge.limit), " is too large in sum");
   return net;
 }
 
 Error ended_otherwise(Ending ending) {
   return error(ErrorCode::conflict, "the lease was already ",
-               ending == Ending::settled ? "settled with other amounts" : "rolled back", "; it cannot be changed any more");
+               ending == Ending::settled ? "settled with other amounts" : "rolled back",
+               "; it cannot be changed any more");
 }
 
 bool repeats(const LeaseRecord& record, const LeaseChange& change) {
   if (change.verb == LeaseVerb::adjust) {
-    return !change.key.empty() && std::find(record.keys.begin(), record.keys.end(), change.key) != record.keys.end();
+    return !change.key.empty() &&
+           std::find(record.keys.begin(), record.keys.end(), change.key) != record.keys.end();
   }
   if (change.verb == LeaseVerb::rollback) return record.ending == Ending::rolled_back;
   if (record.ending != Ending::settled) return false;
@@ -67,7 +73,8 @@ bool repeats(const LeaseRecord& record, const LeaseChange& change) {
 
 }  // namespace
 
-Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change, std::span<const limits::LimitSetRef> sets) {
+Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
+                       std::span<const limits::LimitSetRef> sets) {
   LeaseStep result{false, record, {}};
   if (repeats(record, change)) {
     result.repeated = true;
@@ -82,12 +89,14 @@ Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change, std
   for (std::size_t i = 0; i < change.charges.size(); ++i) {
     const Charge& charge = change.charges[i];
     const auto earlier = change.charges.first(i);
-    if (std::any_of(earlier.begin(), earlier.end(), [&](const Charge& other) { return other.limit == charge.limit; })) {
+    if (std::any_of(earlier.begin(), earlier.end(),
+                    [&](const Charge& other) { return other.limit == charge.limit; })) {
       return invalid("limit ", quoted(charge.limit), " is named twice; name it once");
     }
     LeaseAmount* const amount = amount_of(next, charge.limit, sets);
     if (amount == nullptr) {
-      return error(ErrorCode::unknown_limit, "limit ", quoted(charge.limit), " is not known to any bucket of the lease");
+      return error(ErrorCode::unknown_limit, "limit ", quoted(charge.limit),
+                   " is not known to any bucket of the lease");
     }
     auto net = next_amount(change.verb, *amount, charge);
     if (!net) return net.error();
@@ -96,13 +105,15 @@ Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change, std
   if (change.verb == LeaseVerb::settle) next.ending = Ending::settled;
   if (change.verb == LeaseVerb::rollback) next.ending = Ending::rolled_back;
   if (change.verb == LeaseVerb::adjust && !change.key.empty()) {
-    if (next.keys.size() == max_adjusts) return error(ErrorCode::conflict, "the lease was adjusted too often; settle it and acquire a new one");
+    if (next.keys.size() == max_adjusts)
+      return error(ErrorCode::conflict, "the lease was adjusted too often; settle it and acquire a new one");
     next.keys.emplace_back(change.key);
   }
   for (std::size_t i = 0; i < next.amounts.size(); ++i) {
     const std::int64_t before = i < record.amounts.size() ? record.amounts[i].amount : 0;
     const std::int64_t difference = next.amounts[i].amount - before;
-    if (difference != 0) result.charges.push_back({next.amounts[i].limit, difference, next.amounts[i].buckets});
+    if (difference != 0)
+      result.charges.push_back({next.amounts[i].limit, difference, next.amounts[i].buckets});
   }
   return result;
 }

@@ -19,8 +19,8 @@ namespace weir::bucket {
 /// The most adjusts with a key that one lease remembers.
 inline constexpr std::size_t max_adjusts = 1024;
 
-using detail::LeaseAmount;
 using detail::Ending;
+using detail::LeaseAmount;
 
 struct LeaseRecord {
   Ending ending = Ending::open;
@@ -39,14 +39,15 @@ struct LeaseChange {
 };
 
 struct LeaseStep {
-  bool repeated = false;              ///< it happened before: charge nothing, write nothing
+  bool repeated = false;  ///< it happened before: charge nothing, write nothing
   LeaseRecord next;
-  std::vector<LeaseAmount> charges;   ///< positive: charge more; negative: give back; never 0
+  std::vector<LeaseAmount> charges;  ///< positive: charge more; negative: give back; never 0
 };
 
 /// `sets` are the limits in force in each bucket of the chain, for limits that the lease did not charge yet.
 /// Refuses a limit that no bucket has, an adjust below a net of 0, a negative total, and any change after a
 /// different ending.
-Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change, std::span<const limits::LimitSetRef> sets);
+Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
+                       std::span<const limits::LimitSetRef> sets);
 
 }  // namespace weir::bucket

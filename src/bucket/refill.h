@@ -51,7 +51,9 @@ struct Claim {
   std::int64_t grant = 0;
   std::int64_t ceiling = 0;
 
-  std::int64_t held(std::int64_t balance) const { return std::min(base::saturating_add(balance, grant), ceiling); }
+  std::int64_t held(std::int64_t balance) const {
+    return std::min(base::saturating_add(balance, grant), ceiling);
+  }
   /// This claim, then a stretch that grants more and caps at burst.
   Claim then(std::int64_t more, std::int64_t burst) const {
     return {base::saturating_add(grant, more), std::min(base::saturating_add(ceiling, more), burst)};
@@ -59,13 +61,18 @@ struct Claim {
 };
 
 /// A claim under one set of parameters.
-inline Claim claim(Rate rate, std::int64_t burst, Time from, Time to) { return {granted(rate, from, to), burst}; }
+inline Claim claim(Rate rate, std::int64_t burst, Time from, Time to) {
+  return {granted(rate, from, to), burst};
+}
 
 /// A claim across a change: at the old rate up to `moment`, cut to the new burst, then at the new rate.
 /// A moment outside (from, to] counts as the nearer end.
-inline Claim claim_across(Rate old_rate, std::int64_t old_burst, const Parameters& next, Time from, Time moment, Time to) {
+inline Claim claim_across(Rate old_rate, std::int64_t old_burst, const Parameters& next, Time from,
+                          Time moment, Time to) {
   const Time turn = std::clamp(moment, from, to);
-  return claim(old_rate, old_burst, from, turn).then(0, next.burst).then(granted(next.rate, turn, to), next.burst);
+  return claim(old_rate, old_burst, from, turn)
+      .then(0, next.burst)
+      .then(granted(next.rate, turn, to), next.burst);
 }
 
 }  // namespace weir::bucket

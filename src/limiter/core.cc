@@ -24,17 +24,21 @@ bool plain(std::span<const Charge> consume) {
 
 /// What is not plain() about it.
 Result<void> check_consume(std::span<const Charge> consume) {
-  if (consume.size() > most_charges) return invalid("more than ", std::to_string(most_charges), " limits are named in one request");
+  if (consume.size() > most_charges)
+    return invalid("more than ", std::to_string(most_charges), " limits are named in one request");
   for (const Charge& charge : consume) {
-    if (charge.amount < Amount()) return invalid("amount of ", quoted(charge.limit), " is negative; ask for 0 or more");
+    if (charge.amount < Amount())
+      return invalid("amount of ", quoted(charge.limit), " is negative; ask for 0 or more");
     if (!charge.amount.in_range()) {
-      return invalid("amount of ", quoted(charge.limit), " is too large; the most is ", Amount::milli(Amount::max_millitokens).to_string());
+      return invalid("amount of ", quoted(charge.limit), " is too large; the most is ",
+                     Amount::milli(Amount::max_millitokens).to_string());
     }
   }
   return {};
 }
 
-Result<void> check_names(std::string_view entity, std::string_view resource, std::span<const Charge> consume) {
+Result<void> check_names(std::string_view entity, std::string_view resource,
+                         std::span<const Charge> consume) {
   if (auto checked = limits::check_entity(entity); !checked) return checked;
   if (auto checked = limits::check_resource(resource); !checked) return checked;
   for (const Charge& charge : consume) {
@@ -51,13 +55,19 @@ StoredLimits stored(const Level& level, const limits::LimitsRecord& record) {
 
 Result<void> check_options(const Level& level, const SetLimitsOptions& options) {
   const bool entity_level = level.kind() == Source::entity || level.kind() == Source::entity_default;
-  if (options.owner == Owner::sync && !entity_level) return invalid("only an entity's limits can be owned by sync");
-  if (options.owner == Owner::sync && !options.expires_in) return invalid("limits owned by sync need an expiry");
-  if (options.owner == Owner::operator_ && options.expires_in) return invalid("an operator's limits do not expire; leave the expiry out, or write them as sync");
-  if (options.expires_in && options.expires_in->count() < 1) return invalid("the expiry must be in the future");
+  if (options.owner == Owner::sync && !entity_level)
+    return invalid("only an entity's limits can be owned by sync");
+  if (options.owner == Owner::sync && !options.expires_in)
+    return invalid("limits owned by sync need an expiry");
+  if (options.owner == Owner::operator_ && options.expires_in)
+    return invalid("an operator's limits do not expire; leave the expiry out, or write them as sync");
+  if (options.expires_in && options.expires_in->count() < 1)
+    return invalid("the expiry must be in the future");
   if (!options.bucket_ttl_refill_multiplier) return {};
-  if (level.kind() != Source::system) return invalid("bucket_ttl_refill_multiplier belongs to the system's limits");
-  if (*options.bucket_ttl_refill_multiplier < 1) return invalid("bucket_ttl_refill_multiplier must be at least 1");
+  if (level.kind() != Source::system)
+    return invalid("bucket_ttl_refill_multiplier belongs to the system's limits");
+  if (*options.bucket_ttl_refill_multiplier < 1)
+    return invalid("bucket_ttl_refill_multiplier must be at least 1");
   return {};
 }
 
@@ -73,10 +83,11 @@ const limits::LimitSet* Core::set_of(const RequestLimits* limits) {
   return limits == nullptr ? nullptr : limits->set_->limits.get();
 }
 
-Result<Decision> Core::acquire(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
-                               const AcquireOptions& options) {
+Result<Decision> Core::acquire(std::string_view entity, std::string_view resource,
+                               std::span<const Charge> consume, const AcquireOptions& options) {
   Result<Decision> result(std::in_place);
-  const store::Request request{name_space_, entity, resource, consume, set_of(options.limits), lease_deadline_};
+  const store::Request request{name_space_,    entity, resource, consume, set_of(options.limits),
+                               lease_deadline_};
   // Names need no check on the fast way: a bucket with a bad name does not exist.
   if (!plain(consume) || !store_.buckets().acquire_carried(request, *result)) {
     decide_slowly(request, Mode::acquire, result);
@@ -85,10 +96,11 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
   return result;
 }
 
-Result<Decision> Core::available(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
-                                 const AcquireOptions& options) {
+Result<Decision> Core::available(std::string_view entity, std::string_view resource,
+                                 std::span<const Charge> consume, const AcquireOptions& options) {
   Result<Decision> result(std::in_place);
-  const store::Request request{name_space_, entity, resource, consume, set_of(options.limits), lease_deadline_};
+  const store::Request request{name_space_,    entity, resource, consume, set_of(options.limits),
+                               lease_deadline_};
   decide_slowly(request, Mode::peek, result);
   return result;
 }
@@ -104,7 +116,8 @@ void Core::decide_slowly(const store::Request& request, Mode mode, Result<Decisi
     return;
   }
   Deciding deciding(store_.buckets(), store_.limits(), shared_);
-  auto decided = wait_for<void>([&](store::Completion<void> done) { deciding.start(request, mode, *result, done); });
+  auto decided =
+      wait_for<void>([&](store::Completion<void> done) { deciding.start(request, mode, *result, done); });
   if (!decided) result = decided.error();
 }
 
@@ -116,14 +129,16 @@ Result<limits::ResolutionRef> Core::resolve(std::string_view entity, std::string
   });
 }
 
-Result<StoredLimits> Core::set_limits(const Level& level, std::span<const NamedLimit> limits, const SetLimitsOptions& options) {
+Result<StoredLimits> Core::set_limits(const Level& level, std::span<const NamedLimit> limits,
+                                      const SetLimitsOptions& options) {
   if (auto checked = limits::check_level(level); !checked) return checked.error();
   if (auto checked = check_options(level, options); !checked) return checked.error();
   auto set = limits::make_limit_set(limits);
   if (!set) return set.error();
   std::optional<Time> expires_in;
   if (options.expires_in) expires_in = options.expires_in->count();
-  const store::LimitsWrite write{name_space_, level, *set, options.owner, expires_in, options.bucket_ttl_refill_multiplier};
+  const store::LimitsWrite write{name_space_,   level,      *set,
+                                 options.owner, expires_in, options.bucket_ttl_refill_multiplier};
   auto record = wait_for<limits::LimitsRecordRef>([&](auto done) { store_.limits().write(write, done); });
   if (!record) return record.error();
   return stored(level, **record);
@@ -131,7 +146,8 @@ Result<StoredLimits> Core::set_limits(const Level& level, std::span<const NamedL
 
 Result<StoredLimits> Core::limits(const Level& level) {
   if (auto checked = limits::check_level(level); !checked) return checked.error();
-  auto record = wait_for<limits::LimitsRecordRef>([&](auto done) { store_.limits().read(name_space_, level, done); });
+  auto record =
+      wait_for<limits::LimitsRecordRef>([&](auto done) { store_.limits().read(name_space_, level, done); });
   if (!record) return record.error();
   return stored(level, **record);
 }
@@ -149,7 +165,8 @@ Result<EffectiveLimits> Core::effective_limits(std::string_view entity, std::str
   auto resolution = resolve(entity, resource, {});
   if (!resolution) return resolution.error();
   if (!(*resolution)->limits) {
-    return base::error(ErrorCode::no_limits, "no limits are set for entity ", quoted(entity), " on resource ", quoted(resource));
+    return base::error(ErrorCode::no_limits, "no limits are set for entity ", quoted(entity), " on resource ",
+                       quoted(resource));
   }
   return EffectiveLimits{(*resolution)->limits->limits(), (*resolution)->source, (*resolution)->owner};
 }
@@ -157,9 +174,11 @@ Result<EffectiveLimits> Core::effective_limits(std::string_view entity, std::str
 Result<Entity> Core::put_entity(const Entity& entity) {
   if (auto checked = limits::check_entity(entity.id); !checked) return checked.error();
   if (!entity.parent.empty()) {
-    if (auto checked = limits::check_entity(entity.parent); !checked) return invalid("parent: ", checked.error().message);
+    if (auto checked = limits::check_entity(entity.parent); !checked)
+      return invalid("parent: ", checked.error().message);
   }
-  if (entity.cascade && entity.parent.empty()) return invalid("entity ", quoted(entity.id), " has cascade on but no parent; name a parent");
+  if (entity.cascade && entity.parent.empty())
+    return invalid("entity ", quoted(entity.id), " has cascade on but no parent; name a parent");
   return wait_for<Entity>([&](auto done) { store_.entities().put(name_space_, entity, done); });
 }
 
@@ -177,7 +196,8 @@ Result<void> Core::delete_entity(std::string_view id) {
 
 Result<std::vector<std::string>> Core::children(std::string_view id) {
   if (auto checked = limits::check_entity(id); !checked) return checked.error();
-  return wait_for<std::vector<std::string>>([&](auto done) { store_.entities().children(name_space_, id, done); });
+  return wait_for<std::vector<std::string>>(
+      [&](auto done) { store_.entities().children(name_space_, id, done); });
 }
 
 }  // namespace weir::limiter

@@ -24,17 +24,19 @@ class Core final : public detail::LeaseKeeper {
  public:
   Core(Foundation foundation, std::string name_space, Time lease_deadline);
 
-  Result<Decision> acquire(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
-                           const AcquireOptions& options);
-  Result<Decision> available(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
-                             const AcquireOptions& options);
+  Result<Decision> acquire(std::string_view entity, std::string_view resource,
+                           std::span<const Charge> consume, const AcquireOptions& options);
+  Result<Decision> available(std::string_view entity, std::string_view resource,
+                             std::span<const Charge> consume, const AcquireOptions& options);
 
-  Result<LimitReport> change(detail::LeaseData& lease, detail::LeaseVerb verb, std::span<const Charge> charges) override;
-  Result<LimitReport> change_by_id(std::string_view id, detail::LeaseVerb verb, std::span<const Charge> charges,
-                                   std::string_view key);
+  Result<LimitReport> change(detail::LeaseData& lease, detail::LeaseVerb verb,
+                             std::span<const Charge> charges) override;
+  Result<LimitReport> change_by_id(std::string_view id, detail::LeaseVerb verb,
+                                   std::span<const Charge> charges, std::string_view key);
   Result<std::string> make_id(detail::LeaseData& lease) override;
 
-  Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits, const SetLimitsOptions& options);
+  Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
+                                  const SetLimitsOptions& options);
   Result<StoredLimits> limits(const Level& level);
   Result<void> delete_limits(const Level& level);
   Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource);

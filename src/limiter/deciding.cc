@@ -16,7 +16,8 @@ bool has_limits(const limits::Resolution* resolution) {
 
 }  // namespace
 
-void Deciding::start(const store::Request& request, Mode mode, Decision& decision, store::Completion<void> done) {
+void Deciding::start(const store::Request& request, Mode mode, Decision& decision,
+                     store::Completion<void> done) {
   plan_.request = request;
   mode_ = mode;
   decision_ = &decision;
@@ -26,24 +27,28 @@ void Deciding::start(const store::Request& request, Mode mode, Decision& decisio
 
 void Deciding::resolve() {
   const store::Request& request = plan_.request;
-  walk_.start({request.name_space, request.entity, request.resource, limits::LimitSetRef(request.request_limits)},
-              {[](void* self, Result<limits::ResolutionRef>&& resolution) {
-                 static_cast<Deciding*>(self)->resolved(std::move(resolution));
-               },
-               this});
+  walk_.start(
+      {request.name_space, request.entity, request.resource, limits::LimitSetRef(request.request_limits)},
+      {[](void* self, Result<limits::ResolutionRef>&& resolution) {
+         static_cast<Deciding*>(self)->resolved(std::move(resolution));
+       },
+       this});
 }
 
 void Deciding::resolved(Result<limits::ResolutionRef>&& resolution) {
   if (!resolution) return (*done_)(resolution.error());
   const store::Request& request = plan_.request;
   if (!has_limits(resolution->get())) {
-    return (*done_)(base::error(ErrorCode::no_limits, "no limits are set for entity ", base::quoted(request.entity),
-                                " on resource ", base::quoted(request.resource),
+    return (*done_)(base::error(ErrorCode::no_limits, "no limits are set for entity ",
+                                base::quoted(request.entity), " on resource ", base::quoted(request.resource),
                                 "; set some for the entity, the resource or the system"));
   }
   plan_.resolution = *std::move(resolution);
   const store::Completion<Progress> done(
-      [](void* self, Result<Progress>&& progress) { static_cast<Deciding*>(self)->progressed(std::move(progress)); }, this);
+      [](void* self, Result<Progress>&& progress) {
+        static_cast<Deciding*>(self)->progressed(std::move(progress));
+      },
+      this);
   if (mode_ == Mode::acquire) {
     buckets_.acquire(plan_, *decision_, done);
   } else {

@@ -1,11 +1,12 @@
 #include "limiter/lease_id.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "limits/names.h"
 
@@ -20,8 +21,8 @@ using Mac = std::array<unsigned char, mac_size>;
 Mac mac_of(std::string_view payload, const store::LeaseKey& key) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(payload.data()),
-       payload.size(), digest.data(), &size);
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+       reinterpret_cast<const unsigned char*>(payload.data()), payload.size(), digest.data(), &size);
   Mac mac;
   std::copy_n(digest.begin(), mac_size, mac.begin());
   return mac;
@@ -31,7 +32,8 @@ class Writer {
  public:
   template <class T>
   void number(T value) {
-    for (std::size_t i = 0; i < sizeof(T); ++i) bytes_ += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xffU);
+    for (std::size_t i = 0; i < sizeof(T); ++i)
+      bytes_ += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xffU);
   }
   void text(std::string_view value) {
     number(static_cast<std::uint16_t>(value.size()));
@@ -51,7 +53,8 @@ class Reader {
   T number() {
     const std::string_view raw = take(sizeof(T));
     std::uint64_t value = 0;
-    for (std::size_t i = 0; i < raw.size(); ++i) value |= std::uint64_t{static_cast<unsigned char>(raw[i])} << (8 * i);
+    for (std::size_t i = 0; i < raw.size(); ++i)
+      value |= std::uint64_t{static_cast<unsigned char>(raw[i])} << (8 * i);
     return static_cast<T>(value);
   }
   std::string_view text() { return take(number<std::uint16_t>()); }
@@ -105,7 +108,8 @@ std::optional<std::string> from_base64url(std::string_view text) {
 
 }  // namespace
 
-std::string encode_lease(const detail::LeaseData& lease, std::string_view name_space, const store::LeaseKey& key) {
+std::string encode_lease(const detail::LeaseData& lease, std::string_view name_space,
+                         const store::LeaseKey& key) {
   Writer writer;
   writer.number(lease.nonce[0]);
   writer.number(lease.nonce[1]);
@@ -149,7 +153,8 @@ std::optional<detail::LeaseData> parse_lease_payload(std::string_view payload, s
   return lease;
 }
 
-std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_view name_space, const store::LeaseKey& key) {
+std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_view name_space,
+                                              const store::LeaseKey& key) {
   if (id.size() > max_lease_id || !id.starts_with(prefix)) return std::nullopt;
   const auto bytes = from_base64url(id.substr(prefix.size()));
   if (!bytes || bytes->size() < mac_size) return std::nullopt;

@@ -20,10 +20,12 @@ namespace weir::limiter {
 /// The longest id that is looked at.
 inline constexpr std::size_t max_lease_id = 16 * 1024;
 
-std::string encode_lease(const detail::LeaseData& lease, std::string_view name_space, const store::LeaseKey& key);
+std::string encode_lease(const detail::LeaseData& lease, std::string_view name_space,
+                         const store::LeaseKey& key);
 
 /// Nothing if the text was not made by encode_lease with the same namespace and key.
-std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_view name_space, const store::LeaseKey& key);
+std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_view name_space,
+                                              const store::LeaseKey& key);
 
 /// What is behind the MAC; for decode_lease and its tests.
 std::optional<detail::LeaseData> parse_lease_payload(std::string_view payload, std::string_view name_space);

@@ -28,7 +28,8 @@ void Core::draw_nonce(LeaseData& lease) {
 }
 
 Result<std::string> Core::make_id(LeaseData& lease) {
-  if (lease.ending != detail::Ending::open) return error(ErrorCode::conflict, "the lease has ended; an id would be of no use");
+  if (lease.ending != detail::Ending::open)
+    return error(ErrorCode::conflict, "the lease has ended; an id would be of no use");
   draw_nonce(lease);
   // From here on others may change the lease, so every change leaves a marker in the store.
   lease.shared = true;
@@ -37,13 +38,16 @@ Result<std::string> Core::make_id(LeaseData& lease) {
 
 Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges) {
   // The holder's own adjusts are not repeated, but on a shared lease they are told apart by a key.
-  const std::string key = verb == LeaseVerb::adjust && lease.shared ? hex(foundation_.entropy->next()) : std::string();
+  const std::string key =
+      verb == LeaseVerb::adjust && lease.shared ? hex(foundation_.entropy->next()) : std::string();
   return change_keyed(lease, {verb, key, charges});
 }
 
-Result<LimitReport> Core::change_by_id(std::string_view id, LeaseVerb verb, std::span<const Charge> charges, std::string_view key) {
+Result<LimitReport> Core::change_by_id(std::string_view id, LeaseVerb verb, std::span<const Charge> charges,
+                                       std::string_view key) {
   if (verb == LeaseVerb::adjust && (key.empty() || key.size() > longest_key)) {
-    return invalid("an adjust needs a key of 1 to ", std::to_string(longest_key), " characters, so that it can be repeated safely");
+    return invalid("an adjust needs a key of 1 to ", std::to_string(longest_key),
+                   " characters, so that it can be repeated safely");
   }
   auto lease = decode_lease(id, name_space_, store_.lease_key());
   if (!lease) return error(ErrorCode::not_found, "lease ", base::quoted(id), " is not known here");
@@ -63,7 +67,8 @@ Result<LimitReport> Core::change_keyed(LeaseData& lease, const bucket::LeaseChan
       resolutions[i] = *std::move(resolution);
     }
     const store::LeasePlan plan{name_space_, lease, change, resolutions};
-    auto progress = store::wait_for<Progress>([&](auto done) { store_.buckets().change(plan, outcome, done); });
+    auto progress =
+        store::wait_for<Progress>([&](auto done) { store_.buckets().change(plan, outcome, done); });
     if (!progress) return progress.error();
     if (*progress == Progress::resolve_again) continue;
     lease.ending = outcome.record.ending;

@@ -25,17 +25,18 @@ Limiter::Limiter(Limiter&&) noexcept = default;
 Limiter& Limiter::operator=(Limiter&&) noexcept = default;
 Limiter::~Limiter() = default;
 
-Result<Decision> Limiter::acquire(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
-                                  const AcquireOptions& options) {
+Result<Decision> Limiter::acquire(std::string_view entity, std::string_view resource,
+                                  std::span<const Charge> consume, const AcquireOptions& options) {
   return core_->acquire(entity, resource, consume, options);
 }
 
-Result<Decision> Limiter::available(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
-                                    const AcquireOptions& options) {
+Result<Decision> Limiter::available(std::string_view entity, std::string_view resource,
+                                    std::span<const Charge> consume, const AcquireOptions& options) {
   return core_->available(entity, resource, consume, options);
 }
 
-Result<LimitReport> Limiter::adjust(std::string_view lease_id, std::span<const Charge> differences, std::string_view key) {
+Result<LimitReport> Limiter::adjust(std::string_view lease_id, std::span<const Charge> differences,
+                                    std::string_view key) {
   return core_->change_by_id(lease_id, LeaseVerb::adjust, differences, key);
 }
 
@@ -47,11 +48,13 @@ Result<LimitReport> Limiter::rollback(std::string_view lease_id) {
   return core_->change_by_id(lease_id, LeaseVerb::rollback, {}, {});
 }
 
-Result<StoredLimits> Limiter::set_limits(const Level& level, std::span<const NamedLimit> limits, const SetLimitsOptions& options) {
+Result<StoredLimits> Limiter::set_limits(const Level& level, std::span<const NamedLimit> limits,
+                                         const SetLimitsOptions& options) {
   return core_->set_limits(level, limits, options);
 }
 
-Result<StoredLimits> Limiter::set_limits(const Level& level, const std::vector<LimitText>& limits, const SetLimitsOptions& options) {
+Result<StoredLimits> Limiter::set_limits(const Level& level, const std::vector<LimitText>& limits,
+                                         const SetLimitsOptions& options) {
   auto parsed = parse_limits(limits);
   if (!parsed) return parsed.error();
   return core_->set_limits(level, *parsed, options);

@@ -11,7 +11,8 @@ using limits::ResolutionRef;
 // Past this many different ones they are hardly shared; forget them rather than grow.
 constexpr std::size_t most_shared = 4096;
 
-ResolutionRef make(const store::Found& found, const limits::LimitSetRef& request_limits, const ResolutionRef& parent) {
+ResolutionRef make(const store::Found& found, const limits::LimitSetRef& request_limits,
+                   const ResolutionRef& parent) {
   auto resolution = limits::resolve(found.levels, request_limits, found.now);
   resolution->catalog_generation = found.generation;
   if (parent) {
@@ -48,8 +49,10 @@ void Walk::start(const Subject& subject, store::Completion<ResolutionRef> done) 
 }
 
 void Walk::ask(std::string_view entity) {
-  limits_.find(subject_.name_space, entity, subject_.resource,
-               {[](void* self, Result<store::Found>&& found) { static_cast<Walk*>(self)->found(std::move(found)); }, this});
+  limits_.find(
+      subject_.name_space, entity, subject_.resource,
+      {[](void* self, Result<store::Found>&& found) { static_cast<Walk*>(self)->found(std::move(found)); },
+       this});
 }
 
 void Walk::found(Result<store::Found>&& found) {
@@ -69,7 +72,8 @@ ResolutionRef Walk::assemble() {
   ResolutionRef resolution;
   for (std::size_t i = links_.size(); i-- > 0;) {
     // Limits sent with the request are for the entity's own bucket only.
-    resolution = shared_.resolve(links_[i], i == 0 ? subject_.request_limits : limits::LimitSetRef(), resolution);
+    resolution =
+        shared_.resolve(links_[i], i == 0 ? subject_.request_limits : limits::LimitSetRef(), resolution);
   }
   return resolution;
 }

@@ -18,7 +18,8 @@ constexpr std::int64_t exact_bound = std::int64_t{1} << 53;
 
 Result<void> check_amount(const char* what, Amount amount) {
   if (amount < Amount()) return invalid(what, " is negative; use 0 or more");
-  if (!amount.in_range()) return invalid(what, " is too large; the most is ", Amount::milli(Amount::max_millitokens).to_string());
+  if (!amount.in_range())
+    return invalid(what, " is too large; the most is ", Amount::milli(Amount::max_millitokens).to_string());
   return {};
 }
 
@@ -28,10 +29,11 @@ Result<milliseconds> parse_period(std::string_view text) {
     std::string_view name;
     std::int64_t milliseconds;
   };
-  constexpr Unit units[] = {{"s", 1000},       {"sec", 1000},       {"min", 60'000},    {"h", 3'600'000},
+  constexpr Unit units[] = {{"s", 1000},         {"sec", 1000},     {"min", 60'000},    {"h", 3'600'000},
                             {"hour", 3'600'000}, {"d", 86'400'000}, {"day", 86'400'000}};
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto count = digits == 0 ? std::optional<std::int64_t>(1) : base::parse_digits(text.substr(0, digits));
+  const auto count =
+      digits == 0 ? std::optional<std::int64_t>(1) : base::parse_digits(text.substr(0, digits));
   for (const Unit& unit : units) {
     if (text.substr(digits) != unit.name) continue;
     if (!count || *count == 0 || *count > Amount::max_millitokens / unit.milliseconds) {
@@ -39,7 +41,8 @@ Result<milliseconds> parse_period(std::string_view text) {
     }
     return milliseconds(*count * unit.milliseconds);
   }
-  return invalid("period ", quoted(text), " is not known; use s, sec, min, h, hour, d or day, such as 100/min or 5/10s");
+  return invalid("period ", quoted(text),
+                 " is not known; use s, sec, min, h, hour, d or day, such as 100/min or 5/10s");
 }
 
 Result<Limit> parse_short_form(std::string_view text) {
@@ -92,7 +95,8 @@ Result<Limit> Limit::make(const LimitSpec& spec) {
   }
   const limits::Rate rate = limits::parameters_of(limit).rate;
   if (base::Int128{rate.amount} * rate.period > exact_bound) {
-    return invalid("a refill of ", limit.refill_amount_.to_string(), " every ", std::to_string(limit.refill_period_.count()),
+    return invalid("a refill of ", limit.refill_amount_.to_string(), " every ",
+                   std::to_string(limit.refill_period_.count()),
                    " ms cannot be computed exactly in every store; round the amount or shorten the period");
   }
   return limit;
@@ -105,8 +109,9 @@ Result<Limit> Limit::parse(std::string_view text) {
 }
 
 std::string Limit::to_json() const {
-  return base::join("{\"capacity\":", capacity_.to_string(), ",\"burst\":", burst_.to_string(), ",\"refill_amount\":",
-                    refill_amount_.to_string(), ",\"refill_period_ms\":", std::to_string(refill_period_.count()), "}");
+  return base::join("{\"capacity\":", capacity_.to_string(), ",\"burst\":", burst_.to_string(),
+                    ",\"refill_amount\":", refill_amount_.to_string(),
+                    ",\"refill_period_ms\":", std::to_string(refill_period_.count()), "}");
 }
 
 Result<std::vector<NamedLimit>> parse_limits(const std::vector<LimitText>& texts) {

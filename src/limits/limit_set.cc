@@ -19,7 +19,8 @@ bool slower(Rate a, Rate b) { return base::Int128{a.amount} * b.period < base::I
 Parameters parameters_of(const Limit& limit) {
   const std::int64_t amount = limit.refill_amount().millitokens();
   const std::int64_t period = limit.refill_period().count();
-  return {limit.capacity().millitokens(), limit.burst().millitokens(), amount, period, reduced(amount, period)};
+  return {limit.capacity().millitokens(), limit.burst().millitokens(), amount, period,
+          reduced(amount, period)};
 }
 
 Limit limit_of(const Parameters& parameters) {
@@ -55,7 +56,8 @@ std::vector<NamedLimit> LimitSet::limits() const {
 Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits) {
   if (limits.empty()) return base::invalid("no limits given; name at least one, such as rpm:100/min");
   if (limits.size() > max_limits) {
-    return base::invalid(std::to_string(limits.size()), " limits given; a bucket holds at most ", std::to_string(max_limits));
+    return base::invalid(std::to_string(limits.size()), " limits given; a bucket holds at most ",
+                         std::to_string(max_limits));
   }
   std::vector<NamedParameters> set;
   for (const NamedLimit& limit : limits) {

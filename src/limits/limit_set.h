@@ -80,7 +80,8 @@ class LimitSet : public base::RefCounted<LimitSet> {
 
   std::vector<NamedLimit> limits() const;
   friend bool operator==(const LimitSet& a, const LimitSet& b) {
-    return a.names_ == b.names_ && std::equal(a.limits_.get(), a.limits_.get() + a.size_, b.limits_.get(), b.limits_.get() + b.size_);
+    return a.names_ == b.names_ &&
+           std::equal(a.limits_.get(), a.limits_.get() + a.size_, b.limits_.get(), b.limits_.get() + b.size_);
   }
 
  private:

@@ -55,7 +55,8 @@ constexpr std::string_view fields[] = {"capacity", "burst", "refill_amount", "re
 Result<void> assign(LimitSpec& spec, std::size_t field, std::string_view number) {
   if (field == 3) {
     const auto period = base::parse_digits(number);
-    if (!period) return invalid("refill_period_ms ", quoted(number), " is not a whole number of milliseconds");
+    if (!period)
+      return invalid("refill_period_ms ", quoted(number), " is not a whole number of milliseconds");
     spec.refill_period = std::chrono::milliseconds(*period);
     return {};
   }
@@ -81,7 +82,8 @@ Result<Limit> parse_long_form(std::string_view json) {
     if (name.empty() || !reader.take(':')) return malformed;
     const auto* const field = std::find(std::begin(fields), std::end(fields), name);
     if (field == std::end(fields)) {
-      return invalid("field ", quoted(name), " is not known; use capacity, burst, refill_amount and refill_period_ms");
+      return invalid("field ", quoted(name),
+                     " is not known; use capacity, burst, refill_amount and refill_period_ms");
     }
     const auto index = static_cast<std::size_t>(field - std::begin(fields));
     if (seen[index]) return invalid("field ", quoted(name), " is given twice");

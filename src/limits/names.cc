@@ -25,13 +25,15 @@ struct Grammar {
 Result<void> check(std::string_view name, const Grammar& grammar) {
   if (name.empty()) return invalid(grammar.what, " is empty; use ", grammar.allowed);
   if (name.size() > grammar.longest) {
-    return invalid(grammar.what, " ", quoted(name), " is longer than ", std::to_string(grammar.longest), " characters");
+    return invalid(grammar.what, " ", quoted(name), " is longer than ", std::to_string(grammar.longest),
+                   " characters");
   }
   const auto fits = [&](char c) {
     return is_letter(c) || is_digit(c) || grammar.punctuation.find(c) != std::string_view::npos;
   };
   if (!std::all_of(name.begin(), name.end(), fits)) {
-    return invalid(grammar.what, " ", quoted(name), " has a character that is not allowed; use ", grammar.allowed);
+    return invalid(grammar.what, " ", quoted(name), " has a character that is not allowed; use ",
+                   grammar.allowed);
   }
   return {};
 }
@@ -57,7 +59,8 @@ Result<void> check_limit_name(std::string_view name) {
 
 Result<void> check_namespace(std::string_view name) {
   auto checked = check(name, {"namespace", 32, "-", "a-z, 0-9 and -"});
-  if (checked && !std::all_of(name.begin(), name.end(), [](char c) { return is_lower(c) || is_digit(c) || c == '-'; })) {
+  if (checked &&
+      !std::all_of(name.begin(), name.end(), [](char c) { return is_lower(c) || is_digit(c) || c == '-'; })) {
     return invalid("namespace ", quoted(name), " has a capital letter; use a-z, 0-9 and -");
   }
   return checked;
@@ -79,11 +82,16 @@ namespace weir {
 
 const char* name_of(Source source) {
   switch (source) {
-    case Source::entity: return "entity";
-    case Source::entity_default: return "entity_default";
-    case Source::resource: return "resource";
-    case Source::system: return "system";
-    case Source::request: return "request";
+    case Source::entity:
+      return "entity";
+    case Source::entity_default:
+      return "entity_default";
+    case Source::resource:
+      return "resource";
+    case Source::system:
+      return "system";
+    case Source::request:
+      return "request";
   }
   return "unknown";
 }

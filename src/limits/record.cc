@@ -4,7 +4,8 @@
 
 namespace weir::limits {
 
-base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limits, Time earliest_stamp, Time now) {
+base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limits, Time earliest_stamp,
+                                    Time now) {
   auto record = base::make_ref<LimitsRecord>();
   Time stamp = earliest_stamp;
   if (old) {

@@ -46,6 +46,7 @@ using LimitsRecordRef = base::Ref<const LimitsRecord>;
 
 /// The record that replaces `old` (which may be empty) and says `limits` (which may be empty: deleted).
 /// Its stamp is later than every stamp of the old one and at least `earliest_stamp`.
-base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limits, Time earliest_stamp, Time now);
+base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limits, Time earliest_stamp,
+                                    Time now);
 
 }  // namespace weir::limits

@@ -21,13 +21,13 @@ struct Resolution : base::RefCounted<Resolution> {
   LimitSetRef limits;
   Source source = Source::system;
   Owner owner = Owner::operator_;
-  Time stamp = 0;                       ///< the newest among the levels, deleted ones included
-  Time valid_until = never;             ///< when one of the levels expires
-  Time keep_for = never;                ///< how long an unused bucket is kept; never: for good
-  std::uint64_t catalog_generation = 0; ///< the state of the catalog that it was resolved in
-  Levels levels;                        ///< what it was resolved from
+  Time stamp = 0;                        ///< the newest among the levels, deleted ones included
+  Time valid_until = never;              ///< when one of the levels expires
+  Time keep_for = never;                 ///< how long an unused bucket is kept; never: for good
+  std::uint64_t catalog_generation = 0;  ///< the state of the catalog that it was resolved in
+  Levels levels;                         ///< what it was resolved from
 
-  std::string parent;                   ///< the next entity of the chain; empty at its end
+  std::string parent;  ///< the next entity of the chain; empty at its end
   base::Ref<const Resolution> parent_resolution;
 
   /// The changes between two versions of a bucket's parameters, as far as the bucket missed them.

@@ -175,7 +175,8 @@ TEST_P(Acquire, AvailabilityIsWhatAcquireWouldSayAndChargesNothing) {
 TEST_P(Acquire, SixteenLimitsAreDecidedTogether) {
   std::vector<std::string> names;
   std::vector<NamedLimit> limits;
-  for (int i = 0; i < 16; ++i) limits.push_back({"a-limit-with-a-long-name-" + std::to_string(i), *Limit::parse("10/min")});
+  for (int i = 0; i < 16; ++i)
+    limits.push_back({"a-limit-with-a-long-name-" + std::to_string(i), *Limit::parse("10/min")});
   ASSERT_TRUE(limiter.set_limits(Level::system(), limits));
   std::vector<Charge> charges;
   for (const NamedLimit& limit : limits) charges.push_back({limit.name, 1});

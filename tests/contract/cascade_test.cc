@@ -1,6 +1,6 @@
-#include "contract/contract.h"
-
 #include <thread>
+
+#include "contract/contract.h"
 
 namespace weir::contract {
 namespace {

@@ -3,9 +3,10 @@
 // A new behaviour starts here. A new store adds itself to stores() and must pass everything unchanged.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <functional>
-#include <gtest/gtest.h>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,12 +55,14 @@ class Contract : public testing::TestWithParam<StoreKind> {
   }
 
   /// Acquires, and fails the test on an error; the decision may be a refusal.
-  Decision acquire(std::string_view entity, std::initializer_list<Charge> consume, const AcquireOptions& options = {}) {
+  Decision acquire(std::string_view entity, std::initializer_list<Charge> consume,
+                   const AcquireOptions& options = {}) {
     auto decision = limiter.acquire(entity, resource, consume, options);
     EXPECT_TRUE(decision) << decision.error().message;
     return decision ? *std::move(decision) : Decision();
   }
-  bool admits(std::string_view entity, std::initializer_list<Charge> consume, const AcquireOptions& options = {}) {
+  bool admits(std::string_view entity, std::initializer_list<Charge> consume,
+              const AcquireOptions& options = {}) {
     return acquire(entity, consume, options).admitted();
   }
   /// How many of `tries` acquires of one token are admitted.
@@ -95,9 +98,9 @@ class Contract : public testing::TestWithParam<StoreKind> {
     EXPECT_NE(weir_error.find(culprit), std::string::npos) << weir_error;            \
   } while (false)
 
-#define WEIR_CONTRACT(suite)                                                                    \
-  class suite : public Contract {};                                                             \
-  INSTANTIATE_TEST_SUITE_P(Stores, suite, testing::ValuesIn(stores()),                          \
+#define WEIR_CONTRACT(suite)                                           \
+  class suite : public Contract {};                                    \
+  INSTANTIATE_TEST_SUITE_P(Stores, suite, testing::ValuesIn(stores()), \
                            [](const auto& parameter) { return parameter.param.name; })
 
 }  // namespace weir::contract

@@ -6,7 +6,8 @@ namespace {
 WEIR_CONTRACT(Entities);
 
 TEST_P(Entities, AnEntityIsReadBackAsItWasPut) {
-  const Entity entity{.id = "key", .parent = "project", .cascade = true, .name = "A key", .metadata = {{"team", "blue"}}};
+  const Entity entity{
+      .id = "key", .parent = "project", .cascade = true, .name = "A key", .metadata = {{"team", "blue"}}};
   ASSERT_TRUE(limiter.put_entity(entity));
   auto read = limiter.entity("key");
   ASSERT_TRUE(read);
@@ -38,22 +39,28 @@ TEST_P(Entities, ACycleOfParentsIsRefused) {
 
 TEST_P(Entities, ANinthLevelIsRefused) {
   for (int i = 1; i < 8; ++i) put("level-" + std::to_string(i), "level-" + std::to_string(i + 1));
-  EXPECT_ERROR("conflict", "level-8", limiter.put_entity({.id = "level-8", .parent = "level-9", .cascade = true}));
-  EXPECT_ERROR("conflict", "below", limiter.put_entity({.id = "below", .parent = "level-1", .cascade = true}));
+  EXPECT_ERROR("conflict", "level-8",
+               limiter.put_entity({.id = "level-8", .parent = "level-9", .cascade = true}));
+  EXPECT_ERROR("conflict", "below",
+               limiter.put_entity({.id = "below", .parent = "level-1", .cascade = true}));
   EXPECT_TRUE(limiter.put_entity({.id = "beside", .parent = "level-2", .cascade = true}));
 }
 
 TEST_P(Entities, ParentAndCascadeCannotChangeWhileThereIsABucket) {
   set_system({{"rpm", "10/min"}});
   ASSERT_TRUE(admits("key", {{"rpm", 1}}));
-  EXPECT_ERROR("conflict", "\"key\"", limiter.put_entity({.id = "key", .parent = "project", .cascade = true}));
+  EXPECT_ERROR("conflict", "\"key\"",
+               limiter.put_entity({.id = "key", .parent = "project", .cascade = true}));
   EXPECT_TRUE(limiter.put_entity({.id = "key", .name = "only a name"}));
   put("other", "project");
   ASSERT_TRUE(admits("other", {{"rpm", 1}}));
-  EXPECT_ERROR("conflict", "\"other\"", limiter.put_entity({.id = "other", .parent = "project", .cascade = false}));
-  EXPECT_TRUE(limiter.put_entity({.id = "other", .parent = "project", .cascade = true, .name = "same place"}));
+  EXPECT_ERROR("conflict", "\"other\"",
+               limiter.put_entity({.id = "other", .parent = "project", .cascade = false}));
+  EXPECT_TRUE(
+      limiter.put_entity({.id = "other", .parent = "project", .cascade = true, .name = "same place"}));
   advance(24h);
-  EXPECT_TRUE(limiter.put_entity({.id = "other", .parent = "project", .cascade = false})) << "its bucket has expired";
+  EXPECT_TRUE(limiter.put_entity({.id = "other", .parent = "project", .cascade = false}))
+      << "its bucket has expired";
 }
 
 TEST_P(Entities, DeletingAnEntityTakesItsLimitsAndBucketsAlong) {

@@ -1,6 +1,6 @@
-#include "contract/contract.h"
-
 #include <stdexcept>
+
+#include "contract/contract.h"
 
 namespace weir::contract {
 namespace {
@@ -115,7 +115,8 @@ TEST_P(Leases, AnAdjustWithTheSameKeyHappensOnce) {
   EXPECT_EQ(remaining("key", "tpm"), "800");
   ASSERT_TRUE(limiter.settle(id, charges({{"tpm", 0}})));
   EXPECT_EQ(remaining("key", "tpm"), "1000");
-  ASSERT_TRUE(limiter.adjust(id, charges({{"tpm", 50}}), "second")) << "a late copy of an adjust that happened";
+  ASSERT_TRUE(limiter.adjust(id, charges({{"tpm", 50}}), "second"))
+      << "a late copy of an adjust that happened";
   EXPECT_EQ(remaining("key", "tpm"), "1000");
 }
 
@@ -146,8 +147,8 @@ TEST_P(Leases, AnIdCannotBeForged) {
     if (forged == id) continue;
     EXPECT_ERROR("not-found", "lease", limiter.rollback(forged));
   }
-  for (const std::string& forged : {std::string(), std::string("w1"), id.substr(0, id.size() - 1), id + "A", id + "=",
-                                   std::string(100'000, 'A')}) {
+  for (const std::string& forged : {std::string(), std::string("w1"), id.substr(0, id.size() - 1), id + "A",
+                                    id + "=", std::string(100'000, 'A')}) {
     EXPECT_ERROR("not-found", "lease", limiter.rollback(forged));
   }
   EXPECT_EQ(remaining("key", "tpm"), "500");
@@ -176,7 +177,9 @@ TEST_P(Leases, PastItsDeadlineALeaseCannotBeChangedAndItsChargeStands) {
 
 TEST_P(Leases, DroppingALeaseLetsItsChargeStand) {
   set_system({{"tpm", "1000/min"}});
-  { Decision decision = acquire("key", {{"tpm", 400}}); }
+  {
+    Decision decision = acquire("key", {{"tpm", 400}});
+  }
   EXPECT_EQ(remaining("key", "tpm"), "600");
 }
 

@@ -39,13 +39,16 @@ TEST_P(Limits, TheEffectiveLimitsSayWhereTheyComeFrom) {
 }
 
 TEST_P(Limits, StoredLimitsAreReadBackAsTheyWereSet) {
-  set(Level::entity("key", "gpt-4"), {{"tpm", "5/10s:7.5"}, {"rpm", R"({"capacity":1,"refill_amount":2,"refill_period_ms":3})"}});
+  set(Level::entity("key", "gpt-4"),
+      {{"tpm", "5/10s:7.5"}, {"rpm", R"({"capacity":1,"refill_amount":2,"refill_period_ms":3})"}});
   auto stored = limiter.limits(Level::entity("key", "gpt-4"));
   ASSERT_TRUE(stored);
   ASSERT_EQ(stored->limits.size(), 2U);
   EXPECT_EQ(stored->limits[0].name, "rpm");
-  EXPECT_EQ(stored->limits[0].limit.to_json(), R"({"capacity":1,"burst":1,"refill_amount":2,"refill_period_ms":3})");
-  EXPECT_EQ(stored->limits[1].limit.to_json(), R"({"capacity":5,"burst":7.5,"refill_amount":5,"refill_period_ms":10000})");
+  EXPECT_EQ(stored->limits[0].limit.to_json(),
+            R"({"capacity":1,"burst":1,"refill_amount":2,"refill_period_ms":3})");
+  EXPECT_EQ(stored->limits[1].limit.to_json(),
+            R"({"capacity":5,"burst":7.5,"refill_amount":5,"refill_period_ms":10000})");
   EXPECT_EQ(stored->owner, Owner::operator_);
   EXPECT_FALSE(stored->expires_at);
   EXPECT_ERROR("not-found", "gpt-5", limiter.limits(Level::entity("key", "gpt-5")));
@@ -164,7 +167,8 @@ TEST_P(Limits, AlternatingParametersMintNothing) {
   const auto small = RequestLimits::make({{"rpm", "10/min"}});
   const auto large = RequestLimits::make({{"rpm", "20/min"}});
   int admitted = 0;
-  for (int i = 0; i < 50; ++i) admitted += admits("key", {{"rpm", 1}}, {.limits = i % 2 == 0 ? &*small : &*large}) ? 1 : 0;
+  for (int i = 0; i < 50; ++i)
+    admitted += admits("key", {{"rpm", 1}}, {.limits = i % 2 == 0 ? &*small : &*large}) ? 1 : 0;
   EXPECT_EQ(admitted, 10);
 }
 

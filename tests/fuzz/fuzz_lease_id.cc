@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if (weir::limiter::decode_lease(bytes, "default", key)) std::abort();
   const auto lease = weir::limiter::parse_lease_payload(bytes, "default");
   if (!lease) return 0;
-  const auto again = weir::limiter::decode_lease(weir::limiter::encode_lease(*lease, "default", key), "default", key);
+  const auto again =
+      weir::limiter::decode_lease(weir::limiter::encode_lease(*lease, "default", key), "default", key);
   if (!again || again->amounts != lease->amounts || again->nonce != lease->nonce) std::abort();
   return 0;
 }

@@ -19,7 +19,9 @@ Parameters parameters(std::int64_t capacity, std::int64_t burst, std::int64_t am
   return {capacity, burst, amount, period, limits::reduced(amount, period)};
 }
 
-LimitSetRef set_of(std::vector<limits::NamedParameters> limits) { return LimitSetRef(new LimitSet(std::move(limits))); }
+LimitSetRef set_of(std::vector<limits::NamedParameters> limits) {
+  return LimitSetRef(new LimitSet(std::move(limits)));
+}
 
 /// A system level whose limits are changed in time, and the bucket of one entity under it.
 class Bucket {
@@ -28,7 +30,8 @@ class Bucket {
     record_ = LimitsRecordRef(limits::next_record(record_, std::move(limits), now, now).get());
   }
   ResolutionRef resolution(Time now) const {
-    return ResolutionRef(limits::resolve({LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}, {}, now).get());
+    return ResolutionRef(
+        limits::resolve({LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}, {}, now).get());
   }
   const State* state() const { return state_ ? &*state_ : nullptr; }
   Claims claims(Time now) const { return claims_of(state(), *resolution(now), now); }
@@ -113,7 +116,10 @@ TEST(Claims, ExpiryWaitsForTheDebtAndNeverLessThanKeepFor) {
 }
 
 RC_GTEST_PROP(Claims, ABucketThatSeesEveryChangeEqualsTheIdealBucket, ()) {
-  const auto any_rate = [] { return parameters(*rc::gen::inRange<std::int64_t>(1, 50), 0, *rc::gen::inRange<std::int64_t>(1, 20), *rc::gen::inRange<std::int64_t>(1, 20)); };
+  const auto any_rate = [] {
+    return parameters(*rc::gen::inRange<std::int64_t>(1, 50), 0, *rc::gen::inRange<std::int64_t>(1, 20),
+                      *rc::gen::inRange<std::int64_t>(1, 20));
+  };
   const auto any_limit = [&] {
     Parameters limit = any_rate();
     limit.burst = limit.capacity + *rc::gen::inRange<std::int64_t>(0, 20);

@@ -34,7 +34,8 @@ TEST(LeaseId, CarriesEverythingThatAChangeNeeds) {
 
 TEST(LeaseId, IsSafeInAPathAndShort) {
   const std::string id = encode_lease(sample(), "default", key);
-  EXPECT_EQ(id.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), std::string::npos);
+  EXPECT_EQ(id.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+            std::string::npos);
   EXPECT_LT(id.size(), 200U);
 }
 

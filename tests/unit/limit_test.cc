@@ -42,7 +42,8 @@ TEST(LimitText, TheLongFormIsJson) {
 TEST(LimitText, MistakesAreNamed) {
   const auto complains = [](std::string_view text, std::string_view about) {
     const std::string message = json(text);
-    EXPECT_TRUE(message.starts_with("error: ") && message.find(about) != std::string::npos) << text << " -> " << message;
+    EXPECT_TRUE(message.starts_with("error: ") && message.find(about) != std::string::npos)
+        << text << " -> " << message;
   };
   complains("", "not a number");
   complains("x", "not a number");
@@ -79,8 +80,12 @@ TEST(LimitText, MistakesAreNamed) {
 
 TEST(LimitText, TheBoundsOfExactnessAreAccepted) {
   EXPECT_TRUE(Limit::parse(R"({"capacity":4503599627370.496,"refill_amount":1})")) << "2^52 thousandths";
-  EXPECT_TRUE(Limit::make({.capacity = 1, .refill_amount = Amount::milli(1), .refill_period = std::chrono::milliseconds(Amount::max_millitokens)}));
-  EXPECT_TRUE(Limit::make({.capacity = 1, .refill_amount = Amount::milli(Amount::max_millitokens), .refill_period = std::chrono::milliseconds(2)}));
+  EXPECT_TRUE(Limit::make({.capacity = 1,
+                           .refill_amount = Amount::milli(1),
+                           .refill_period = std::chrono::milliseconds(Amount::max_millitokens)}));
+  EXPECT_TRUE(Limit::make({.capacity = 1,
+                           .refill_amount = Amount::milli(Amount::max_millitokens),
+                           .refill_period = std::chrono::milliseconds(2)}));
   EXPECT_FALSE(Limit::make({.capacity = Amount::milli(Amount::max_millitokens + 1)}));
 }
 

@@ -13,7 +13,9 @@ using Integer = boost::multiprecision::cpp_int;
 inline Integer floor_of(const Integer& a, const Integer& b) { return a / b; }
 
 /// What a rate has granted since the epoch.
-inline Integer granted_until(limits::Rate rate, std::int64_t t) { return floor_of(Integer(t) * rate.amount, rate.period); }
+inline Integer granted_until(limits::Rate rate, std::int64_t t) {
+  return floor_of(Integer(t) * rate.amount, rate.period);
+}
 
 /// A bucket that is looked at every time something happens to it.
 class IdealBucket {

@@ -1,8 +1,9 @@
 #include "bucket/refill.h"
 
 #include <gtest/gtest.h>
-#include <random>
 #include <rapidcheck/gtest.h>
+
+#include <random>
 
 #include "unit/rational.h"
 
@@ -19,7 +20,9 @@ constexpr std::int64_t exact_bound = std::int64_t{1} << 53;
 template <class Random>
 Rate random_rate(Random& random) {
   for (;;) {
-    const auto bits = [&](unsigned most) { return static_cast<std::int64_t>(random() >> (64 - 1 - random() % most)); };
+    const auto bits = [&](unsigned most) {
+      return static_cast<std::int64_t>(random() >> (64 - 1 - random() % most));
+    };
     const Rate rate = limits::reduced(1 + bits(52), 1 + bits(40));
     if (base::Int128{rate.amount} * rate.period <= exact_bound) return rate;
   }
@@ -39,7 +42,8 @@ TEST(Refill, TenMillionRandomOperationsEqualTheRationalReference) {
     // 1: a grant is the difference of two floors.
     const Integer at_from = granted_until(rate, from);
     const std::int64_t grant = granted(rate, from, to);
-    ASSERT_EQ(grant, saturated(granted_until(rate, to) - at_from)) << rate.amount << "/" << rate.period << " " << from << " " << to;
+    ASSERT_EQ(grant, saturated(granted_until(rate, to) - at_from))
+        << rate.amount << "/" << rate.period << " " << from << " " << to;
     // 2: no stretch of that length grants more than most_granted.
     ASSERT_LE(grant, most_granted(rate, to - from));
     // 3: the moment of a grant is the first one.
@@ -52,7 +56,8 @@ TEST(Refill, TenMillionRandomOperationsEqualTheRationalReference) {
     // 4: a claim cuts at the burst.
     const auto burst = static_cast<std::int64_t>(random() >> (random() % 50 + 12));
     const auto tokens = burst - static_cast<std::int64_t>(random() >> (random() % 50 + 12));
-    ASSERT_EQ(claim(rate, burst, from, to).held(tokens), saturated(std::min<Integer>(Integer(tokens) + grant, burst)));
+    ASSERT_EQ(claim(rate, burst, from, to).held(tokens),
+              saturated(std::min<Integer>(Integer(tokens) + grant, burst)));
   }
 }
 

@@ -1,11 +1,11 @@
 // The table's own parts: the map, and what several threads may do at once.
-#include "store/table/bucket_map.h"
-
 #include <gtest/gtest.h>
+
 #include <map>
 #include <random>
 #include <thread>
 
+#include "store/table/bucket_map.h"
 #include "weir/weir.h"
 
 namespace weir::table {
@@ -40,7 +40,8 @@ TEST(BucketMap, HoldsWhatWasPutAndForgetsWhatExpired) {
   }
   EXPECT_LT(map.size(), 500U);
   const std::size_t before = map.size();
-  const std::size_t erased = map.erase_if([](const Record& record) { return record.entity().ends_with('1'); });
+  const std::size_t erased =
+      map.erase_if([](const Record& record) { return record.entity().ends_with('1'); });
   EXPECT_EQ(map.size(), before - erased);
   map.for_each([](const Record& record) { EXPECT_FALSE(record.entity().ends_with('1')); });
 }

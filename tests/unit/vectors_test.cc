@@ -1,7 +1,8 @@
 // Runs the histories of tests/vectors through the arithmetic in C++.
+#include <gtest/gtest.h>
+
 #include <boost/json/src.hpp>
 #include <fstream>
-#include <gtest/gtest.h>
 
 #include "bucket/claims.h"
 
@@ -17,7 +18,8 @@ limits::LimitSetRef set_of(const json::object& limits) {
   std::vector<limits::NamedParameters> set;
   for (const auto& [name, value] : limits) {
     const auto numbers = json::value_to<std::vector<std::int64_t>>(value);
-    set.push_back({name, {numbers[0], numbers[1], numbers[2], numbers[3], limits::reduced(numbers[2], numbers[3])}});
+    set.push_back(
+        {name, {numbers[0], numbers[1], numbers[2], numbers[3], limits::reduced(numbers[2], numbers[3])}});
   }
   return limits::LimitSetRef(new limits::LimitSet(std::move(set)));
 }
@@ -43,7 +45,8 @@ class Bucket {
       const auto named = amounts.find(limit.name);
       if (named == amounts.end() || named->second <= limit.held(state())) continue;
       if (named->second > limit.parameters.burst) return std::nullopt;
-      wait = std::max(wait, moment_granted(limit.parameters.rate, now.at, named->second - limit.held(state())) - at);
+      wait = std::max(
+          wait, moment_granted(limit.parameters.rate, now.at, named->second - limit.held(state())) - at);
     }
     if (wait == 0) write(now, amounts);
     return wait;
@@ -53,7 +56,8 @@ class Bucket {
  private:
   const State* state() const { return state_ ? &*state_ : nullptr; }
   Claims claims(Time at) const {
-    const auto resolution = limits::resolve({LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}, {}, at);
+    const auto resolution =
+        limits::resolve({LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}, {}, at);
     return claims_of(state(), *resolution, at);
   }
   void write(const Claims& claims, const Amounts& amounts) {

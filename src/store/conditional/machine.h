@@ -1,0 +1,120 @@
+// What the machines of this room share. A machine decides what to send to the store next and does no I/O:
+// its owner carries out each action and hands back what came of it, together with the time.
+//
+//     Action action = machine.start(images, now);
+//     while (action.kind != Action::Kind::done) action = machine.resume(<the event it led to>, now);
+//
+// The time is sampled once for each call and stands for that whole attempt. A machine is a value: copying
+// it copies its position. It is not safe for concurrent use.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bucket/state.h"
+#include "limits/resolution.h"
+#include "store/conditional/write.h"
+
+namespace weir::conditional {
+
+struct Settings {
+  Time margin = 0;           ///< added to every expiry: the spread of the clocks and the deadline of a write
+  Time recent = 100;         ///< how old a bucket's refill time may be for Retry
+  int attempts = 8;          ///< writes that may fail before it is contention
+  bool retry_first = false;  ///< try Retry before Normal where a bucket's last image is known
+};
+
+/// What somebody saw of an item: nothing yet, or that it is absent, or the item.
+template <class Item>
+struct Seen {
+  bool known = false;
+  std::optional<Item> item;
+
+  static Seen absent() { return {true, {}}; }
+  static Seen of(Item item) { return {true, std::move(item)}; }
+  friend bool operator==(const Seen&, const Seen&) = default;
+};
+using Image = Seen<bucket::State>;
+
+/// What came of an action.
+struct Event {
+  enum class Kind : unsigned char {
+    seen,         ///< the read is done; all images are there
+    applied,      ///< the transaction happened; images are those after it, as far as the store tells
+    failed,       ///< a condition did not hold; images of the items (and the marker) whose condition failed
+    not_applied,  ///< it certainly did not happen: throttled, or in conflict with another transaction
+    unknown,      ///< it may have happened, or may still happen
+  };
+  Kind kind = Kind::seen;
+  std::vector<Image> images;  ///< by bucket of the chain; may be shorter
+  Seen<Marker> marker;
+};
+
+struct Action {
+  enum class Kind : unsigned char {
+    read,   ///< all items of the chain, consistently, and the marker where there is one
+    write,  ///< the transaction, asking for the old items where it fails
+    done,   ///< the outcome is there
+  };
+  Kind kind = Kind::done;
+  Transaction transaction;
+};
+
+/// An amount of one limit of a bucket.
+struct LimitCharge {
+  std::string limit;
+  std::int64_t amount = 0;
+  friend bool operator==(const LimitCharge&, const LimitCharge&) = default;
+};
+
+/// What an operation asks of one bucket of its chain.
+struct BucketPlan {
+  limits::ResolutionRef resolution;
+  /// A bucket of this version was seen before the levels were read: up to it nothing is newer than the
+  /// resolution, whatever its stamp.
+  std::int64_t resolved_after = 0;
+  std::vector<LimitCharge> charges;
+  std::uint64_t generation = 0;  ///< of the bucket that a lease charged; for changes to leases
+};
+
+/// What an operation knows of the items of its chain. Versions and balances move on meanwhile; conditions
+/// find that out.
+class Sight {
+ public:
+  explicit Sight(std::size_t buckets) : images_(buckets), current_(buckets), seen_here_(buckets) {}
+
+  /// Images from before the operation.
+  void remember(std::span<const Image> images);
+  /// Everything that an event shows. `sent` is the transaction that it answers, if it was one.
+  void take(const Event& event, const Transaction& sent);
+
+  /// Time has passed without an event: no image is known to be current any more.
+  void outdate();
+
+  std::size_t size() const { return images_.size(); }
+  bool complete() const;
+  const Image& operator[](std::size_t bucket) const { return images_[bucket]; }
+  /// The item, unless it is absent or has expired, which is the same.
+  const bucket::State* alive(std::size_t bucket, Time now) const {
+    const auto& item = images_[bucket].item;
+    return item && item->expires_at > now ? &*item : nullptr;
+  }
+  /// Whether the image is as new as the last event, so that a refusal may rest on it.
+  bool current(std::size_t bucket) const { return current_[bucket]; }
+  /// Whether the image is newer than the operation's start.
+  bool seen_here(std::size_t bucket) const { return seen_here_[bucket]; }
+
+  friend bool operator==(const Sight&, const Sight&) = default;
+
+ private:
+  void see(std::size_t bucket, const Image& image);
+
+  std::vector<Image> images_;
+  std::vector<bool> current_;
+  std::vector<bool> seen_here_;
+};
+
+}  // namespace weir::conditional

@@ -1,0 +1,195 @@
+#include "store/conditional/paths.h"
+
+#include <algorithm>
+
+namespace weir::conditional {
+namespace {
+
+using bucket::Claims;
+using bucket::LimitClaim;
+using bucket::State;
+using Effect = LimitWrite::Effect;
+
+/// The charge of a limit in this bucket. What is given back to a bucket other than the one that was charged
+/// is dropped: that one was full when it vanished.
+std::int64_t amount_of(const Stand& stand, const LimitClaim& limit) {
+  const std::int64_t amount = charge_of(*stand.plan, limit.name).value_or(0);
+  const bool same = stand.item != nullptr && stand.item->generation == stand.plan->generation;
+  return amount < 0 && !same ? 0 : amount;
+}
+
+/// Collects what an expiry must wait for.
+class ExpiryOf {
+ public:
+  ExpiryOf(const Maker& maker, const Stand& stand)
+      : expiry_(stand.claims.at, stand.plan->resolution->keep_for), maker_(maker) {}
+  void hold(const bucket::Parameters& parameters, std::int64_t tokens) {
+    expiry_.hold(parameters, maker_.rules.expiry_of_debt ? tokens : std::max<std::int64_t>(tokens, 0));
+  }
+  Time expires_at() const {
+    const Time at = expiry_.expires_at();
+    return at == bucket::never ? at : base::saturating_add(at, maker_.settings.margin);
+  }
+
+ private:
+  bucket::Expiry expiry_;
+  const Maker& maker_;
+};
+
+/// A limit that is full enough to be forgotten. It stays if a charge made it less meanwhile.
+LimitWrite forget(const Maker& maker, const LimitClaim& limit) {
+  LimitWrite write{.name = limit.name, .effect = Effect::remove};
+  if (maker.rules.keep_dormant) write.at_least = limit.parameters.capacity - limit.claim.grant;
+  return write;
+}
+
+/// A limit whose balance goes up by its refill and down by the charge. Tells the expiry the least that it can
+/// hold then.
+void add(const Maker& maker, const Stand& stand, const LimitClaim& limit, LimitWrite& write,
+         ExpiryOf& expiry) {
+  const auto [grant, ceiling] = limit.claim;
+  const std::int64_t amount = write.consumed;
+  write.effect = Effect::add;
+  write.tokens = grant - amount;
+  // Adding commutes with the cut at burst, which is every reader's, so it needs no proof that the bucket has
+  // room; unless something is taken out after it, or a change of parameters cuts lower than that.
+  const bool cuts = amount > 0 || ceiling != limit.parameters.burst;
+  if (cuts && maker.rules.normal_unsaturated) write.at_most = ceiling - grant;
+  const bool named =
+      charge_of(*stand.plan, limit.name).has_value() && (amount > 0 || maker.rules.zero_checked);
+  if (maker.admitting && named && maker.rules.normal_floor) write.at_least = amount - grant;
+  // The expiry is computed from the image, and the balance may have become less. Any that is not a debt is
+  // covered, as is the debt in the image; a deeper one is not.
+  const std::int64_t least = std::min<std::int64_t>(limit.held(stand.item) - amount, 0);
+  if (stand.plan->resolution->keep_for != bucket::never && maker.rules.normal_expiry_floor) {
+    write.at_least = std::max(write.at_least.value_or(least - write.tokens), least - write.tokens);
+  }
+  expiry.hold(limit.parameters, least);
+}
+
+/// One limit in Normal.
+LimitWrite claim(const Maker& maker, const Stand& stand, const LimitClaim& limit, ExpiryOf& expiry) {
+  const auto [grant, ceiling] = limit.claim;
+  const std::int64_t amount = amount_of(stand, limit);
+  const std::int64_t after = limit.held(stand.item) - amount;
+  const bool forgettable =
+      bucket::forgettable(limit, after) || (!limit.in_force && !maker.rules.keep_dormant);
+  if (forgettable) return forget(maker, limit);
+
+  LimitWrite write{.name = limit.name, .consumed = amount};
+  if (limit.changed) write.parameters = limit.parameters;
+  if (limit.index < 0) {
+    write.absent = true;
+    write.effect = Effect::insert;
+    write.tokens = after;
+    expiry.hold(limit.parameters, after);
+  } else if (stand.item->limits[static_cast<std::size_t>(limit.index)].tokens > ceiling - grant) {
+    write.effect = Effect::set;
+    write.tokens = ceiling - amount;
+    if (maker.rules.normal_saturated) write.at_least = ceiling - grant + 1;
+    expiry.hold(limit.parameters, after);
+  } else {
+    add(maker, stand, limit, write, expiry);
+  }
+  return write;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> charge_of(const BucketPlan& plan, std::string_view limit) {
+  for (const LimitCharge& charge : plan.charges) {
+    if (charge.limit == limit) return charge.amount;
+  }
+  return std::nullopt;
+}
+
+bool is_stale(const Stand& stand) {
+  return stand.item != nullptr &&
+         stand.item->version > std::max(stand.plan->resolution->stamp, stand.plan->resolved_after);
+}
+
+Stand Maker::stand(std::size_t bucket, const BucketPlan& plan, const State* item, Time now) const {
+  return {bucket, &plan, item, now, rules.claims_of(item, *plan.resolution, now)};
+}
+
+Write Maker::create(const Stand& stand) const {
+  ExpiryOf expiry(*this, stand);
+  State item;
+  item.refilled_at = stand.claims.at;
+  item.version = stand.claims.version;
+  item.generation = new_generation;
+  for (const LimitClaim& limit : stand.claims.limits) {
+    const std::int64_t amount = amount_of(stand, limit);
+    item.limits.push_back({limit.name, limit.parameters, limit.held(nullptr) - amount, amount});
+    expiry.hold(limit.parameters, item.limits.back().tokens);
+  }
+  item.expires_at = expiry.expires_at();
+  Write write{.path = Write::Path::create, .bucket = stand.bucket, .item = std::move(item)};
+  if (rules.create_only_absent) write.absent_at = stand.now;
+  return write;
+}
+
+Write Maker::normal(const Stand& stand) const {
+  Write write{.path = Write::Path::normal, .bucket = stand.bucket};
+  if (rules.normal_same_refill) write.refilled_at = stand.item->refilled_at;
+  if (rules.same_version) write.version = stand.item->version;
+  if (rules.same_generation) write.generation = stand.item->generation;
+  // The image may show a later expiry than the one that another writer has set in the same millisecond.
+  if (rules.normal_alive) write.expires_since = base::saturating_add(stand.now, 1);
+  ExpiryOf expiry(*this, stand);
+  for (const LimitClaim& limit : stand.claims.limits)
+    write.limits.push_back(claim(*this, stand, limit, expiry));
+  write.set_refilled_at = stand.claims.at;
+  if (stand.claims.version != stand.item->version) write.set_version = stand.claims.version;
+  // Even if the image has the same: another writer may have set an earlier one in the same millisecond.
+  const bool never = expiry.expires_at() == bucket::never && stand.item->expires_at == bucket::never;
+  if (!never && rules.expiry_written) write.set_expires_at = expiry.expires_at();
+  return write;
+}
+
+Write Maker::retry(const Stand& stand) const {
+  Write write{.path = Write::Path::retry, .bucket = stand.bucket};
+  if (rules.retry_recent) write.refilled_since = stand.now - settings.recent;
+  if (rules.same_version) write.version = stand.item->version;
+  if (rules.same_generation) write.generation = stand.item->generation;
+  Time full_at = base::saturating_add(stand.now, 1);
+  for (const LimitClaim& limit : stand.claims.limits) {
+    const auto amount = charge_of(*stand.plan, limit.name);
+    if (!amount || !limit.in_force) continue;
+    LimitWrite charge{.name = limit.name, .effect = Effect::add, .tokens = -*amount, .consumed = *amount};
+    if (rules.retry_floor && (*amount > 0 || rules.zero_checked)) charge.at_least = amount;
+    if (*amount > 0) {
+      const bucket::Parameters& parameters = limit.parameters;
+      const std::int64_t unclaimed = bucket::most_granted(parameters.rate, settings.recent);
+      if (rules.retry_ceiling) charge.at_most = parameters.burst - unclaimed;
+      // What it leaves is 0 or more, and full again by then.
+      full_at = std::max(full_at, bucket::moment_granted(parameters.rate, stand.now, parameters.capacity));
+    } else {
+      charge.effect = Effect::none;
+      charge.exists = true;
+    }
+    write.limits.push_back(std::move(charge));
+  }
+  if (rules.retry_expiry) write.expires_since = base::saturating_add(full_at, settings.margin);
+  return write;
+}
+
+Write Maker::credit(const Stand& stand) const {
+  Write write{.path = Write::Path::credit, .bucket = stand.bucket};
+  if (rules.credit_generation) write.generation = stand.plan->generation;
+  // A credit to an expired item is lost with it and harms nothing; but expired means absent, to conditions
+  // too.
+  if (rules.credit_exists) write.expires_since = base::saturating_add(stand.now, 1);
+  for (const LimitCharge& charge : stand.plan->charges) {
+    if (charge.amount >= 0) continue;
+    if (stand.item != nullptr && stand.item->find(charge.limit) == nullptr && rules.credit_exists) continue;
+    write.limits.push_back({.name = charge.limit,
+                            .exists = rules.credit_exists,
+                            .effect = Effect::add,
+                            .tokens = -charge.amount,
+                            .consumed = charge.amount});
+  }
+  return write;
+}
+
+}  // namespace weir::conditional

@@ -1,0 +1,53 @@
+// The four ways to write a bucket. Each turns an image of the bucket, which may be out of date, into a write
+// whose conditions restate everything that its effects rely on; so an old image costs a failed write and
+// never a wrong balance.
+//
+//   Create   the bucket is absent or expired: puts the whole item, at capacity less the charge.
+//   Normal   claims refill for every limit and charges: tokens' = min(tokens + grant, ceiling) - charge.
+//            A store cannot say min() in an update, so the image decides between adding and setting, and a
+//            condition makes sure that it decided right.
+//   Retry    charges without claiming and without moving the refill time, so that several of them do not
+//            stand in each other's way. For a bucket that was refilled a short while ago and is so far
+//            below the brim that nothing of its unclaimed refill can be lost to it.
+//   Credit   gives back, blindly: adding commutes with the cut at burst, which is every reader's.
+#pragma once
+
+#include "store/conditional/machine.h"
+#include "store/conditional/rules.h"
+
+namespace weir::conditional {
+
+/// One bucket at the moment of an attempt.
+struct Stand {
+  std::size_t bucket = 0;
+  const BucketPlan* plan = nullptr;
+  const bucket::State* item = nullptr;  ///< as last seen; null where it is absent or expired
+  Time now = 0;
+  bucket::Claims claims;
+};
+
+/// What the writes of an operation have in common.
+struct Maker {
+  const Settings& settings;
+  const Rules& rules;
+  bool admitting;                ///< a charge must be covered (acquire); otherwise it may leave a debt
+  std::uint64_t new_generation;  ///< of a bucket that this operation creates
+
+  Stand stand(std::size_t bucket, const BucketPlan& plan, const bucket::State* item, Time now) const;
+
+  Write create(const Stand& stand) const;
+  Write normal(const Stand& stand) const;
+  /// Requires an item whose parameters are the resolution's.
+  Write retry(const Stand& stand) const;
+  /// Gives back what the plan charges below 0; needs no image, and leaves out limits that it knows to be
+  /// gone.
+  Write credit(const Stand& stand) const;
+};
+
+/// The amount of a limit that a plan names; nothing where it does not.
+std::optional<std::int64_t> charge_of(const BucketPlan& plan, std::string_view limit);
+
+/// Whether the bucket's parameters are newer than the resolution, so that it must be made again.
+bool is_stale(const Stand& stand);
+
+}  // namespace weir::conditional

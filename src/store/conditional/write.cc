@@ -1,0 +1,72 @@
+#include "store/conditional/write.h"
+
+#include <algorithm>
+
+namespace weir::conditional {
+namespace {
+
+using bucket::LimitState;
+using bucket::State;
+
+bool holds(const LimitState* limit, const LimitWrite& write) {
+  if (write.absent && limit != nullptr) return false;
+  if (write.exists && limit == nullptr) return false;
+  if (write.at_least && (limit == nullptr || limit->tokens < *write.at_least)) return false;
+  if (write.at_most && (limit == nullptr || limit->tokens > *write.at_most)) return false;
+  return true;
+}
+
+LimitState& found_or_made(State& item, const std::string& name) {
+  for (LimitState& limit : item.limits) {
+    if (limit.name == name) return limit;
+  }
+  return item.limits.emplace_back(LimitState{name, {}, 0, 0});
+}
+
+void apply(State& item, const LimitWrite& write) {
+  if (write.effect == LimitWrite::Effect::none) return;
+  if (write.effect == LimitWrite::Effect::remove) {
+    std::erase_if(item.limits, [&](const LimitState& limit) { return limit.name == write.name; });
+    return;
+  }
+  LimitState& limit = found_or_made(item, write.name);
+  limit.tokens = (write.effect == LimitWrite::Effect::add ? limit.tokens : 0) + write.tokens;
+  limit.consumed = (write.effect == LimitWrite::Effect::insert ? 0 : limit.consumed) + write.consumed;
+  if (write.parameters) limit.parameters = *write.parameters;
+}
+
+}  // namespace
+
+bool holds(const State* item, const Write& write) {
+  if (write.absent_at && item != nullptr && item->expires_at > *write.absent_at) return false;
+  const bool looks_inside =
+      write.refilled_at || write.refilled_since || write.version || write.generation || write.expires_since;
+  if (item == nullptr && looks_inside) return false;
+  if (write.refilled_at && item->refilled_at != *write.refilled_at) return false;
+  if (write.refilled_since && item->refilled_at < *write.refilled_since) return false;
+  if (write.version && item->version != *write.version) return false;
+  if (write.generation && item->generation != *write.generation) return false;
+  if (write.expires_since && item->expires_at < *write.expires_since) return false;
+  return std::all_of(write.limits.begin(), write.limits.end(), [&](const LimitWrite& limit) {
+    return holds(item == nullptr ? nullptr : item->find(limit.name), limit);
+  });
+}
+
+bool holds(const Marker* marker, const MarkerWrite& write) {
+  if (write.unconditional) return true;
+  return write.sequence ? marker != nullptr && marker->sequence == *write.sequence : marker == nullptr;
+}
+
+void apply(std::optional<State>& item, const Write& write) {
+  if (write.item) {
+    item = write.item;
+    return;
+  }
+  if (!item) item.emplace();
+  if (write.set_refilled_at) item->refilled_at = *write.set_refilled_at;
+  if (write.set_version) item->version = *write.set_version;
+  if (write.set_expires_at) item->expires_at = *write.set_expires_at;
+  for (const LimitWrite& limit : write.limits) apply(*item, limit);
+}
+
+}  // namespace weir::conditional

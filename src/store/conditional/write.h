@@ -1,0 +1,98 @@
+// A conditional write to the items of a plan, independent of the store that carries it out. Each field is
+// one term of a condition or of an update, so that a store renders it one to one.
+//
+// An item is a bucket's record; a marker is the record that makes something happen once. The functions
+// below are the reference for what a store does with a write.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bucket/lease.h"
+#include "bucket/state.h"
+
+namespace weir::conditional {
+
+/// The conditions on one limit of an item, and what becomes of it. A condition on the tokens of a limit that
+/// is not there is false.
+struct LimitWrite {
+  enum class Effect : unsigned char {
+    none,
+    add,     ///< tokens and consumed are added to what is there
+    set,     ///< tokens are replaced, consumed is added
+    insert,  ///< the limit is new
+    remove,
+  };
+  std::string name;
+
+  bool absent = false;                        ///< condition: the item does not have this limit
+  bool exists = false;                        ///< condition: it does
+  std::optional<std::int64_t> at_least = {};  ///< condition on tokens
+  std::optional<std::int64_t> at_most = {};   ///< condition on tokens
+
+  Effect effect = Effect::none;
+  std::int64_t tokens = 0;
+  std::int64_t consumed = 0;
+  std::optional<limits::Parameters> parameters = {};  ///< always with insert
+
+  friend bool operator==(const LimitWrite&, const LimitWrite&) = default;
+};
+
+/// A write to one item: it happens whole, if all conditions hold, or not at all.
+struct Write {
+  enum class Path : unsigned char { create, normal, retry, credit };
+  Path path = Path::normal;
+  std::size_t bucket = 0;  ///< in the chain of the plan
+
+  // Conditions.
+  std::optional<Time> absent_at = {};            ///< there is no item, or it has expired at this moment
+  std::optional<Time> refilled_at = {};          ///< equal
+  std::optional<Time> refilled_since = {};       ///< refilled_at is this or later
+  std::optional<std::int64_t> version = {};      ///< equal
+  std::optional<std::uint64_t> generation = {};  ///< equal
+  std::optional<Time> expires_since = {};        ///< it has no expiry, or one at this moment or later
+
+  // Effects.
+  std::optional<bucket::State> item = {};  ///< the whole item; then none of the effects below
+  std::optional<Time> set_refilled_at = {};
+  std::optional<std::int64_t> set_version = {};
+  std::optional<Time> set_expires_at = {};  ///< never: the expiry is removed
+  std::vector<LimitWrite> limits = {};      ///< conditions and effects
+
+  friend bool operator==(const Write&, const Write&) = default;
+};
+
+/// Makes an operation happen once: it is written in the same transaction as what it stands for.
+struct Marker {
+  std::int64_t sequence = 0;  ///< counts the changes, from 1
+  bool fence = false;         ///< an acquire was given up: copies of it that arrive late must fail
+  bucket::LeaseRecord lease;
+  std::vector<std::uint64_t> generations;  ///< of the buckets that were charged, in the order of the chain
+  friend bool operator==(const Marker&, const Marker&) = default;
+};
+
+struct MarkerWrite {
+  std::optional<std::int64_t> sequence = {};  ///< condition: it has this sequence; nothing: it is absent
+  bool unconditional = false;                 ///< only where the checker turns a rule off
+  Marker next;
+  friend bool operator==(const MarkerWrite&, const MarkerWrite&) = default;
+};
+
+/// Everything in it happens, or nothing.
+struct Transaction {
+  std::vector<Write> writes;  ///< at most one for each bucket of the chain, in its order
+  std::optional<MarkerWrite> marker = {};
+  friend bool operator==(const Transaction&, const Transaction&) = default;
+};
+
+/// Whether the conditions hold. `item` is null where there is none.
+[[nodiscard]] bool holds(const bucket::State* item, const Write& write);
+[[nodiscard]] bool holds(const Marker* marker, const MarkerWrite& write);
+
+/// Carries out the effects. An update of a missing item or limit makes one with what is in the write and
+/// nothing else, as stores do; the machines never ask for that.
+void apply(std::optional<bucket::State>& item, const Write& write);
+
+}  // namespace weir::conditional

@@ -1,0 +1,106 @@
+#include "scenario.h"
+
+namespace weir::model {
+namespace {
+
+const char* name_of(Operation::Kind kind) {
+  switch (kind) {
+    case Operation::Kind::acquire:
+      return "acquire";
+    case Operation::Kind::adjust:
+      return "adjust";
+    case Operation::Kind::settle:
+      return "settle";
+    case Operation::Kind::rollback:
+      return "rollback";
+    case Operation::Kind::store_limits:
+      return "store limits";
+    case Operation::Kind::alter:
+      return "alter";
+    case Operation::Kind::forget:
+      return "forget";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string Operation::text() const {
+  std::string text = name_of(kind);
+  const bool sets_limits = kind == Kind::store_limits || kind == Kind::alter;
+  if (sets_limits) return text + " " + std::to_string(set);
+  for (const int amount : amounts) text += amount == unnamed ? " -" : " " + std::to_string(amount);
+  if (retry_first) return text + (once ? " (Retry first, once)" : " (Retry first)");
+  if (cached) return text + (once ? " (from the last image, once)" : " (from the last image)");
+  return text + (once ? " (once)" : "");
+}
+
+Operation acquire(int first, int second) {
+  Operation operation;
+  operation.amounts = {first, second};
+  return operation;
+}
+
+Operation cached(Operation operation) {
+  operation.cached = true;
+  return operation;
+}
+
+Operation retried(Operation operation) {
+  operation.cached = true;
+  operation.retry_first = true;
+  return operation;
+}
+
+Operation once(Operation operation) {
+  operation.once = true;
+  return operation;
+}
+
+Operation unmarked(Operation operation) {
+  operation.once = false;
+  return operation;
+}
+
+Operation adjust(int first, int second) {
+  Operation operation = acquire(first, second);
+  operation.kind = Operation::Kind::adjust;
+  operation.once = true;
+  return operation;
+}
+
+Operation settle(int lease, int first, int second) {
+  Operation operation = adjust(first, second);
+  operation.kind = Operation::Kind::settle;
+  operation.lease = lease;
+  return operation;
+}
+
+Operation rollback(int lease) {
+  Operation operation;
+  operation.kind = Operation::Kind::rollback;
+  operation.lease = lease;
+  operation.once = true;
+  return operation;
+}
+
+Operation alter(int set) {
+  Operation operation;
+  operation.kind = Operation::Kind::alter;
+  operation.set = set;
+  return operation;
+}
+
+Operation store_limits(int set) {
+  Operation operation = alter(set);
+  operation.kind = Operation::Kind::store_limits;
+  return operation;
+}
+
+Operation forget() {
+  Operation operation;
+  operation.kind = Operation::Kind::forget;
+  return operation;
+}
+
+}  // namespace weir::model

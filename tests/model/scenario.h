@@ -1,0 +1,85 @@
+// What the checker explores: a few clients with a few operations each, and what the world may do to them.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/conditional/machine.h"
+#include "store/conditional/rules.h"
+
+namespace weir::model {
+
+inline constexpr int max_clients = 3;
+inline constexpr int max_operations = 2;
+inline constexpr int max_items = 2;
+inline constexpr int max_limits = 2;
+inline constexpr int max_versions = 5;  ///< of the limits in one scenario
+inline constexpr int max_leases = max_clients * max_operations;
+inline constexpr int unnamed = -100;
+
+using Amounts = std::array<int, max_limits>;
+
+/// One operation of a client.
+struct Operation {
+  enum class Kind { acquire, adjust, settle, rollback, store_limits, alter, forget };
+  Kind kind = Kind::acquire;
+  Amounts amounts = {unnamed, unnamed};  ///< charges, differences or totals
+  bool cached = false;                   ///< starts from the last image that the client saw
+  bool retry_first = false;
+  bool once = false;  ///< with a marker
+  /// Which lease a change is about: that of the client's operation of this number, or `given` for one that
+  /// was charged before the start. Changes of several clients meet at `shared`.
+  static constexpr int given = -1, shared = -2;
+  int lease = given;
+  int set = 0;  ///< of limits, for store_limits and alter
+  std::string text() const;
+};
+
+Operation acquire(int first, int second = unnamed);
+Operation cached(Operation operation);
+Operation retried(Operation operation);
+Operation once(Operation operation);
+Operation unmarked(Operation operation);
+Operation adjust(int first, int second = unnamed);
+Operation settle(int lease, int first, int second = unnamed);
+Operation rollback(int lease);
+Operation alter(int set);
+Operation store_limits(int set);
+Operation forget();
+
+/// Parameters of a limit in units of one: capacity, burst, amount per period.
+struct Tiny {
+  int capacity, burst, amount, period;
+};
+using TinySet = std::vector<std::optional<Tiny>>;  ///< by limit
+
+struct Scenario {
+  std::string name;
+  std::vector<std::vector<Operation>> clients;
+
+  int items = 1;                        ///< the length of the chain
+  std::vector<TinySet> sets;            ///< the first is in force at the start
+  bool missing = false;                 ///< the buckets do not exist at the start
+  Amounts tokens = {unnamed, unnamed};  ///< at the start; unnamed: burst
+  int ticks = 3;
+  Time keep_for = limits::never;  ///< how long an unused bucket is kept
+  int given_charge = 2;           ///< what each lease from before the start has charged of each limit
+
+  std::array<int, max_clients> skew = {};
+  int delay = 0;     ///< how many ticks a write may take
+  int late = 0;      ///< how many ticks a write of unknown outcome may still take
+  int timeouts = 0;  ///< for each client
+  bool stale_reads = false;
+  bool stale_limits = false;    ///< clients may hold on to limits that were changed
+  bool request_limits = false;  ///< the limits come with the requests: client i sends set i
+  /// The refill of this many ticks is allowed on top of burst; 0: the bucket must be exact.
+  int allowance = 0;
+  bool exact() const { return allowance == 0; }
+
+  conditional::Settings settings;
+  conditional::Rules rules;
+};
+
+}  // namespace weir::model
