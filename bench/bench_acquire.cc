@@ -2,15 +2,16 @@
 //
 // The bare loop keeps a flat table of string keys in 64 shards with spin locks and does no more than
 // decide two limits and charge them; it has no levels, no chain, no report and no lease.
-#include <atomic>
-#include <cstdlib>
 #include <malloc.h>
+
+#include <atomic>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <random>
 #include <string>
 #include <thread>
-#include <boost/unordered/unordered_flat_map.hpp>
 
 #include "base/hash.h"
 #include "bucket/refill.h"
@@ -102,7 +103,8 @@ struct Arena {
   std::vector<std::string> keys;
 
   explicit Arena(std::size_t count) {
-    if (!limiter.set_limits(Level::system(), {{"rpm", "4000000000000/min"}, {"tpm", "4000000000000/min"}})) std::abort();
+    if (!limiter.set_limits(Level::system(), {{"rpm", "4000000000000/min"}, {"tpm", "4000000000000/min"}}))
+      std::abort();
     for (std::size_t i = 0; i < count; ++i) {
       entities.push_back("api-key-" + std::to_string(i));
       keys.push_back(entities.back() + "/gpt-4");
@@ -142,8 +144,8 @@ void compare(const char* what, Arena& arena, std::size_t count) {
     const auto duel = bench::duel(
         9, [&] { return nanoseconds(keys, threads, count, [&](std::size_t i) { arena.ours(i); }); },
         [&] { return nanoseconds(keys, threads, count, [&](std::size_t i) { arena.rival(i); }); });
-    std::printf("%-22s %d thread%s  weir %7.1f ns   bare loop %7.1f ns   ratio %.2f", what, threads, threads == 1 ? " " : "s",
-                duel.ours, duel.rivals, duel.ratio);
+    std::printf("%-22s %d thread%s  weir %7.1f ns   bare loop %7.1f ns   ratio %.2f", what, threads,
+                threads == 1 ? " " : "s", duel.ours, duel.rivals, duel.ratio);
     if (threads == 1) {
       std::printf("  (bar: at most 1.60)\n");
       gain_ours = duel.ours;
@@ -151,7 +153,8 @@ void compare(const char* what, Arena& arena, std::size_t count) {
     } else {
       gain_ours /= duel.ours;
       gain_rival /= duel.rivals;
-      std::printf("  gain %.2f beside %.2f: %.2f (bar: at least 0.90)\n", gain_ours, gain_rival, gain_ours / gain_rival);
+      std::printf("  gain %.2f beside %.2f: %.2f (bar: at least 0.90)\n", gain_ours, gain_rival,
+                  gain_ours / gain_rival);
     }
   }
 }

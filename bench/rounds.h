@@ -23,9 +23,9 @@ double seconds(Work&& work) {
 }
 
 struct Duel {
-  double ours;    ///< median, in nanoseconds per operation
+  double ours;  ///< median, in nanoseconds per operation
   double rivals;
-  double ratio;   ///< median of the ratios of neighbouring rounds
+  double ratio;  ///< median of the ratios of neighbouring rounds
 };
 
 /// Runs both in turn, `rounds` times after one round to warm up; each returns nanoseconds per operation.

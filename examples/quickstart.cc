@@ -12,7 +12,7 @@ int main() {
     if (!decision) {  // a mistake or an outage, never a refusal
       std::cout << "error: " << decision.error().message << "\n";
     } else if (decision->refused()) {  // nothing was charged
-      std::cout << "call " << call << " refused, try again in " << decision->retry_after()->count() << " ms\n";
+      std::cout << "call " << call << " refused, wait " << decision->retry_after()->count() << " ms\n";
     } else {  // 400 tokens are reserved: settle what the call really used
       auto left = decision->lease().settle({{"tpm", 150}})->find("tpm")->remaining;
       std::cout << "call " << call << " admitted, " << left.to_string() << " tokens left\n";

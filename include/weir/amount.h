@@ -38,7 +38,9 @@ class WEIR_API Amount {
   static Result<Amount> parse(std::string_view text);
 
   constexpr std::int64_t millitokens() const { return millitokens_; }
-  constexpr bool in_range() const { return millitokens_ >= -max_millitokens && millitokens_ <= max_millitokens; }
+  constexpr bool in_range() const {
+    return millitokens_ >= -max_millitokens && millitokens_ <= max_millitokens;
+  }
   /// "1.5": as few decimals as say it exactly.
   std::string to_string() const;
 

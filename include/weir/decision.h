@@ -15,7 +15,7 @@ namespace weir {
 /// Movable; not safe to use from several threads at once.
 class WEIR_API Decision {
  public:
-  Decision() = default;
+  Decision() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the room for the report
 
   bool admitted() const { return admitted_; }
   bool refused() const { return !admitted_; }

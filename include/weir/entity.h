@@ -15,9 +15,9 @@ struct Entity {
   std::string id;
   std::string parent = {};  ///< empty: none
   bool cascade = false;
-  std::string name = {};    ///< for people
+  std::string name = {};  ///< for people
   std::map<std::string, std::string> metadata = {};
-  Time created_at = 0;      ///< set by the store
+  Time created_at = 0;  ///< set by the store
   friend bool operator==(const Entity&, const Entity&) = default;
 };
 

@@ -1,6 +1,7 @@
 // A lease: an admitted charge that can still be adjusted, settled or rolled back.
 #pragma once
 
+#include <exception>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -23,12 +24,14 @@ class WEIR_API Lease {
  public:
   Lease(Lease&& other) noexcept;
   Lease& operator=(Lease&& other) noexcept;
-  ~Lease();
+  ~Lease() { abandon(); }
 
   /// Charges more (positive) or gives back (negative), at once. May take a balance into debt; refuses to
   /// give back more than the lease holds. On failure nothing has changed, unless the code is
   /// outcome_unknown.
-  Result<LimitReport> adjust(std::initializer_list<Charge> differences) { return adjust(as_span(differences)); }
+  Result<LimitReport> adjust(std::initializer_list<Charge> differences) {
+    return adjust(as_span(differences));
+  }
   Result<LimitReport> adjust(std::span<const Charge> differences);
 
   /// States what was really used and ends the lease. Limits that are left out keep their charge. Settling
@@ -52,10 +55,16 @@ class WEIR_API Lease {
   friend class Decision;
   Lease() = default;
 
-  static std::span<const Charge> as_span(std::initializer_list<Charge> list) { return {list.begin(), list.size()}; }
+  static std::span<const Charge> as_span(std::initializer_list<Charge> list) {
+    return {list.begin(), list.size()};
+  }
   Result<LimitReport> change(detail::LeaseVerb verb, std::span<const Charge> charges);
   detail::LeaseData& data();
-  void abandon() noexcept;
+  /// The charge stands, unless the scope is left because something failed.
+  void abandon() noexcept {
+    if (open() && std::uncaught_exceptions() > exceptions_) [[unlikely]]
+      static_cast<void>(rollback());
+  }
 
   detail::LeaseKeeper* keeper_ = nullptr;
   int exceptions_ = 0;  // in flight when the lease began: one more on the way out means that it failed

@@ -15,10 +15,10 @@ namespace weir {
 
 /// The long form of a limit. Only capacity is required.
 struct LimitSpec {
-  Amount capacity;                                   ///< what a new bucket holds; 0 blocks
-  std::optional<Amount> burst = {};                  ///< the most a bucket can hold; default: capacity
-  std::optional<Amount> refill_amount = {};          ///< what is added each period; default: capacity
-  std::chrono::milliseconds refill_period{60'000};   ///< default: one minute
+  Amount capacity;                                  ///< what a new bucket holds; 0 blocks
+  std::optional<Amount> burst = {};                 ///< the most a bucket can hold; default: capacity
+  std::optional<Amount> refill_amount = {};         ///< what is added each period; default: capacity
+  std::chrono::milliseconds refill_period{60'000};  ///< default: one minute
 };
 
 /// A checked limit. Immutable; copies are cheap.

@@ -95,24 +95,25 @@ class WEIR_API Limiter {
   /// Charges the entity, and its ancestors as far as charges cascade, for all named limits at once, or
   /// for nothing at all. A limit that is named with 0 is checked (refused while in debt), one that is
   /// not named is neither checked nor charged. Refused is an answer, not an error.
-  Result<Decision> acquire(std::string_view entity, std::string_view resource, std::initializer_list<Charge> consume,
-                           const AcquireOptions& options = {}) {
+  Result<Decision> acquire(std::string_view entity, std::string_view resource,
+                           std::initializer_list<Charge> consume, const AcquireOptions& options = {}) {
     return acquire(entity, resource, std::span(consume.begin(), consume.size()), options);
   }
-  Result<Decision> acquire(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
-                           const AcquireOptions& options = {});
+  Result<Decision> acquire(std::string_view entity, std::string_view resource,
+                           std::span<const Charge> consume, const AcquireOptions& options = {});
 
   /// What acquire would answer now. Charges nothing.
   Result<Decision> available(std::string_view entity, std::string_view resource,
                              std::initializer_list<Charge> consume = {}, const AcquireOptions& options = {}) {
     return available(entity, resource, std::span(consume.begin(), consume.size()), options);
   }
-  Result<Decision> available(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
-                             const AcquireOptions& options = {});
+  Result<Decision> available(std::string_view entity, std::string_view resource,
+                             std::span<const Charge> consume, const AcquireOptions& options = {});
 
   /// Changes to a lease by its id, from any process on the same store. An adjust needs a key of 1 to 128
   /// characters: the same key again changes nothing more.
-  Result<LimitReport> adjust(std::string_view lease_id, std::span<const Charge> differences, std::string_view key);
+  Result<LimitReport> adjust(std::string_view lease_id, std::span<const Charge> differences,
+                             std::string_view key);
   Result<LimitReport> settle(std::string_view lease_id, std::span<const Charge> actual);
   Result<LimitReport> rollback(std::string_view lease_id);
 

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "weir/amount.h"
+#include "weir/detail/copy.h"
 #include "weir/detail/export.h"
-#include "weir/detail/inline_vector.h"
 #include "weir/level.h"
 
 namespace weir {
@@ -21,13 +23,13 @@ struct LimitStatus {
   std::string_view name;
   Amount capacity;
   Amount burst;
-  Amount requested;      ///< what the call asked of this limit; 0 if it did not name it
-  Amount remaining;      ///< after the decision; negative in debt
-  bool exceeded;         ///< whether this limit refused
+  Amount requested;  ///< what the call asked of this limit; 0 if it did not name it
+  Amount remaining;  ///< after the decision; negative in debt
+  bool exceeded;     ///< whether this limit refused
   /// How long until this limit alone would admit what was requested: 0 unless exceeded; nothing if it
   /// can never fit.
   std::optional<std::chrono::milliseconds> retry_after;
-  Source source;         ///< the level that the limits of this bucket came from
+  Source source;  ///< the level that the limits of this bucket came from
   Owner owner;
 };
 
@@ -35,8 +37,19 @@ struct LimitStatus {
 /// A plain value: copies and moves freely. Not safe to change from several threads.
 class WEIR_API LimitReport {
  public:
-  std::size_t size() const { return lines_.size(); }
-  bool empty() const { return lines_.empty(); }
+  LimitReport() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the room for the lines
+  LimitReport(const LimitReport& other) { copy(other); }
+  LimitReport& operator=(const LimitReport& other) {
+    if (this != &other) copy(other);
+    return *this;
+  }
+  ~LimitReport() {
+    if (overflow_ != nullptr) [[unlikely]]
+      free_overflow();
+  }
+
+  std::size_t size() const { return line_count_; }
+  bool empty() const { return line_count_ == 0; }
   LimitStatus operator[](std::size_t index) const;
   /// The first limit with this name, which is the charged entity's own if it has it.
   std::optional<LimitStatus> find(std::string_view name) const;
@@ -63,51 +76,93 @@ class WEIR_API LimitReport {
 
   // What follows is how stores fill a report; it is not part of the public promise.
   static constexpr std::int64_t never_fits = -1;
+  /// Where the name of a limit stands among those of its bucket.
+  struct Name {
+    std::uint16_t at;
+    std::uint16_t size;
+    friend bool operator==(const Name&, const Name&) = default;
+  };
   struct Line {
     std::int64_t capacity, burst, requested, remaining;
-    std::int64_t wait;  ///< milliseconds, or never_fits
-    std::uint16_t name_at;
-    std::uint8_t name_size;
-    std::uint8_t bucket;
-    bool named;
-    bool exceeded;
+    std::int64_t wait;  ///< milliseconds, or never_fits; the limit is exceeded unless it is 0
+    Name name;
   };
   struct Bucket {
     std::uint64_t generation;
-    std::uint16_t entity_at;
+    std::uint32_t named;  ///< bit i: the call named the i-th limit of the bucket
     std::uint16_t entity_size;
     Source source;
     Owner owner;
+    std::uint16_t text_at;  ///< set by add_bucket, as what follows
+    std::uint8_t first_line;
   };
   void clear() {
-    lines_.clear();
-    buckets_.clear();
-    text_.clear();
+    line_count_ = 0;
+    bucket_count_ = 0;
+    text_size_ = 0;
   }
-  /// Starts the lines of a bucket. `key` is the entity and, right behind it, the resource; `names` are those
-  /// of the bucket's limits, one after the other. Returns where the names stand.
-  std::uint16_t add_bucket(std::string_view key, Bucket bucket, std::string_view names) {
-    bucket.entity_at = static_cast<std::uint16_t>(text_.size());
-    text_.append(key.data(), key.size());
-    resource_size_ = static_cast<std::uint16_t>(key.size() - bucket.entity_size);
-    buckets_.push_back(bucket);
-    const auto names_at = static_cast<std::uint16_t>(text_.size());
-    text_.append(names.data(), names.size());
-    return names_at;
+  /// Adds a bucket and returns the lines of its `count` limits, to be written by the caller. `key` is the
+  /// entity and, right behind it, the resource; `names` are those of the limits, one after the other.
+  Line* add_bucket(std::string_view key, const Bucket& bucket, std::string_view names, std::size_t count) {
+    const std::size_t text_size = text_size_ + key.size() + names.size();
+    const bool fits =
+        line_count_ + count <= inline_lines && bucket_count_ < inline_buckets && text_size <= inline_text;
+    Room room{lines_, buckets_, text_};
+    if (!fits || overflow_ != nullptr) [[unlikely]]
+      room = overflow(count, text_size);
+    Bucket& added = room.buckets[bucket_count_];
+    added = bucket;
+    added.text_at = text_size_;
+    added.first_line = line_count_;
+    Line* const lines = room.lines + line_count_;
+    char* const text = room.text + text_size_;
+    resource_size_ = static_cast<std::uint8_t>(key.size() - bucket.entity_size);
+    text_size_ = static_cast<std::uint16_t>(text_size);
+    line_count_ = static_cast<std::uint8_t>(line_count_ + count);
+    ++bucket_count_;
+    detail::copy_short(text, key.data(), key.size());
+    detail::copy_short(text + key.size(), names.data(), names.size());
+    return lines;
   }
-  /// Room for the lines of the bucket's limits, to be written by the caller.
-  Line* add_lines(std::size_t count) { return lines_.extend(count); }
-  std::size_t bucket_count() const { return buckets_.size(); }
-  const Bucket& bucket(std::size_t index) const { return buckets_[index]; }
-  const Line& line(std::size_t index) const { return lines_[index]; }
+  std::size_t bucket_count() const { return bucket_count_; }
+  const Bucket& bucket(std::size_t index) const { return buckets()[index]; }
+  const Line& line(std::size_t index) const { return lines()[index]; }
+  /// The index of the bucket that a line belongs to.
+  std::size_t bucket_of(std::size_t line) const;
 
  private:
-  std::string_view text(std::size_t at, std::size_t size) const { return {text_.data() + at, size}; }
+  // Enough for most chains of two. A report that outgrows it moves to the heap as a whole, so that making
+  // and dropping any other costs a few words.
+  static constexpr std::size_t inline_lines = 4;
+  static constexpr std::size_t inline_buckets = 2;
+  static constexpr std::size_t inline_text = 120;
+  struct Overflow {
+    std::vector<Line> lines;
+    std::vector<Bucket> buckets;
+    std::string text;
+  };
 
-  detail::InlineVector<Line, 4> lines_;
-  detail::InlineVector<Bucket, 2> buckets_;
-  detail::InlineVector<char, 120> text_;  // of each bucket: entity, resource, names of limits
-  std::uint16_t resource_size_ = 0;
+  const Line* lines() const { return overflow_ == nullptr ? lines_ : overflow_->lines.data(); }
+  const Bucket* buckets() const { return overflow_ == nullptr ? buckets_ : overflow_->buckets.data(); }
+  const char* texts() const { return overflow_ == nullptr ? text_ : overflow_->text.data(); }
+  struct Room {
+    Line* lines;
+    Bucket* buckets;
+    char* text;
+  };
+  /// Makes room on the heap for one bucket more, with `count` lines, and for `text_size` bytes of text.
+  Room overflow(std::size_t count, std::size_t text_size);
+  void free_overflow();
+  void copy(const LimitReport& other);
+
+  Overflow* overflow_ = nullptr;
+  std::uint16_t text_size_ = 0;
+  std::uint8_t resource_size_ = 0;
+  std::uint8_t line_count_ = 0;
+  std::uint8_t bucket_count_ = 0;
+  Bucket buckets_[inline_buckets];  // not initialised, as what follows
+  Line lines_[inline_lines];
+  char text_[inline_text];  // of each bucket: entity, resource, names of limits
 };
 
 }  // namespace weir

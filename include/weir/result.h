@@ -18,12 +18,12 @@ enum class ErrorCode {
   unknown_limit,     ///< a limit is named that no bucket of the plan has. Change the call or the limits.
   no_limits,         ///< no level has limits for this entity and resource. Configure some.
   not_found,         ///< no such limits, entity or lease.
-  conflict,          ///< the change contradicts what is stored: a cycle of parents, a lease that ended otherwise.
-  operator_owned,    ///< a sync write met limits that an operator owns. Leave them.
-  expired,           ///< the lease is past its deadline. Nothing can change it any more.
-  unavailable,       ///< the store cannot be reached. Nothing was charged. Trying again may help.
-  contention,        ///< too many writers at once. Nothing was charged. Trying again will help.
-  outcome_unknown,   ///< the store may or may not have applied the write. Do not send it again without a key.
+  conflict,  ///< the change contradicts what is stored: a cycle of parents, a lease that ended otherwise.
+  operator_owned,   ///< a sync write met limits that an operator owns. Leave them.
+  expired,          ///< the lease is past its deadline. Nothing can change it any more.
+  unavailable,      ///< the store cannot be reached. Nothing was charged. Trying again may help.
+  contention,       ///< too many writers at once. Nothing was charged. Trying again will help.
+  outcome_unknown,  ///< the store may or may not have applied the write. Do not send it again without a key.
 };
 
 /// The stable name of a code, as used in messages and in the HTTP API: "unknown-limit".

@@ -33,7 +33,8 @@ Result<Amount> Amount::parse(std::string_view text) {
 std::string Amount::to_string() const {
   // Work on the magnitude as unsigned, so that the most negative number is no special case.
   const bool negative = millitokens_ < 0;
-  const auto magnitude = negative ? 0 - static_cast<std::uint64_t>(millitokens_) : static_cast<std::uint64_t>(millitokens_);
+  const auto magnitude =
+      negative ? 0 - static_cast<std::uint64_t>(millitokens_) : static_cast<std::uint64_t>(millitokens_);
   std::string text = (negative ? "-" : "") + std::to_string(magnitude / 1000);
   if (const auto rest = magnitude % 1000; rest != 0) {
     std::string decimals = std::to_string(1000 + rest).substr(1);

@@ -1,8 +1,9 @@
 #include "base/entropy.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
 #include <cstdlib>
-#include <sys/random.h>
 
 namespace weir::base {
 

@@ -4,16 +4,26 @@ namespace weir {
 
 const char* name_of(ErrorCode code) {
   switch (code) {
-    case ErrorCode::invalid_argument: return "invalid-argument";
-    case ErrorCode::unknown_limit: return "unknown-limit";
-    case ErrorCode::no_limits: return "no-limits";
-    case ErrorCode::not_found: return "not-found";
-    case ErrorCode::conflict: return "conflict";
-    case ErrorCode::operator_owned: return "operator-owned";
-    case ErrorCode::expired: return "expired";
-    case ErrorCode::unavailable: return "store-unavailable";
-    case ErrorCode::contention: return "contention";
-    case ErrorCode::outcome_unknown: return "outcome-unknown";
+    case ErrorCode::invalid_argument:
+      return "invalid-argument";
+    case ErrorCode::unknown_limit:
+      return "unknown-limit";
+    case ErrorCode::no_limits:
+      return "no-limits";
+    case ErrorCode::not_found:
+      return "not-found";
+    case ErrorCode::conflict:
+      return "conflict";
+    case ErrorCode::operator_owned:
+      return "operator-owned";
+    case ErrorCode::expired:
+      return "expired";
+    case ErrorCode::unavailable:
+      return "store-unavailable";
+    case ErrorCode::contention:
+      return "contention";
+    case ErrorCode::outcome_unknown:
+      return "outcome-unknown";
   }
   return "unknown";
 }

@@ -30,17 +30,23 @@ inline std::uint64_t load_word(const char* bytes, std::size_t count) {
 
 /// Whether two short texts are equal. Inline, since a call to memcmp costs more than the comparison.
 inline bool same(std::string_view a, std::string_view b) {
-  std::size_t left = a.size();
-  if (left != b.size()) return false;
-  const char* x = a.data();
-  const char* y = b.data();
-  for (; left > 8; x += 8, y += 8, left -= 8) {
-    if (load_word(x, 8) != load_word(y, 8)) return false;
+  const std::size_t size = a.size();
+  if (size != b.size()) return false;
+  const char* const x = a.data();
+  const char* const y = b.data();
+  const auto differ = [=](std::size_t at, std::size_t count) {
+    return load_word(x + at, count) ^ load_word(y + at, count);
+  };
+  // The end is read as a word that may overlap the one before, so that no byte needs a branch of its own.
+  if (size >= 8) {
+    for (std::size_t at = 0; at + 8 < size; at += 8) {
+      if (differ(at, 8) != 0) return false;
+    }
+    return differ(size - 8, 8) == 0;
   }
-  // The tail is read as two words that may overlap, so that no byte needs a branch of its own.
-  if (left == 8) return load_word(x, 8) == load_word(y, 8);
-  if (left >= 4) return load_word(x, 4) == load_word(y, 4) && load_word(x + left - 4, 4) == load_word(y + left - 4, 4);
-  return left == 0 || (x[0] == y[0] && x[left / 2] == y[left / 2] && x[left - 1] == y[left - 1]);
+  if (size >= 4) return (differ(0, 4) | differ(size - 4, 4)) == 0;
+  if (size >= 2) return (differ(0, 2) | differ(size - 2, 2)) == 0;
+  return size == 0 || x[0] == y[0];
 }
 
 /// The first eight bytes of a text as a number; a shorter one is filled up with zeros. Two texts of the same
@@ -50,15 +56,15 @@ inline std::uint64_t head_of(std::string_view text) {
   const char* const at = text.data();
   if (size >= 8) return load_word(at, 8);
   if (size >= 4) return load_word(at, 4) | load_word(at + size - 4, 4) << (8 * (size - 4));
-  if (size == 0) return 0;
-  const auto byte = [at](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(at[i])} << (8 * i); };
-  return byte(0) | byte(size / 2) | byte(size - 1);
+  if (size >= 2) return load_word(at, 2) | load_word(at + size - 1, 1) << (8 * (size - 1));
+  return size == 0 ? 0 : load_word(at, 1);
 }
 
-inline std::uint64_t hash(std::string_view text, HashSeed seed) {
+/// The hash of a text, or of a sequence of texts: `before` is the hash of those that go before this one.
+inline std::uint64_t hash(std::string_view text, HashSeed seed, std::uint64_t before = 0) {
   const char* at = text.data();
   std::size_t left = text.size();
-  std::uint64_t state = seed.first ^ (left * seed.second);
+  std::uint64_t state = before ^ seed.first ^ (left * seed.second);
   for (; left > 16; at += 16, left -= 16) {
     state = mix(load_word(at, 8) ^ seed.first, load_word(at + 8, 8) ^ state);
   }
@@ -76,11 +82,6 @@ inline std::uint64_t hash(std::string_view text, HashSeed seed) {
            static_cast<unsigned char>(at[left - 1]);
   }
   return mix(low ^ seed.second, high ^ state);
-}
-
-/// The hash of a pair, from the hashes of its halves; the order matters.
-inline std::uint64_t combine(std::uint64_t first, std::uint64_t second, HashSeed seed) {
-  return mix(first ^ seed.second, second + seed.first);
 }
 
 }  // namespace weir::base

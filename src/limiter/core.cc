@@ -16,8 +16,10 @@ using store::wait_for;
 constexpr std::size_t most_charges = 64;
 
 bool plain(std::span<const Charge> consume) {
+  // As unsigned numbers, what is negative is too large: one comparison for both.
+  constexpr auto most = static_cast<std::uint64_t>(Amount::max_millitokens);
   for (const Charge& charge : consume) {
-    if (charge.amount < Amount() || !charge.amount.in_range()) return false;
+    if (static_cast<std::uint64_t>(charge.amount.millitokens()) > most) return false;
   }
   return !consume.empty() && consume.size() <= most_charges;
 }
@@ -76,7 +78,9 @@ Result<void> check_options(const Level& level, const SetLimitsOptions& options) 
 Core::Core(Foundation foundation, std::string name_space, Time lease_deadline)
     : foundation_(std::move(foundation)),
       store_(*foundation_.store),
+      buckets_(store_.buckets()),
       name_space_(std::move(name_space)),
+      name_space_token_(buckets_.token_of(name_space_)),
       lease_deadline_(lease_deadline) {}
 
 const limits::LimitSet* Core::set_of(const RequestLimits* limits) {
@@ -86,10 +90,10 @@ const limits::LimitSet* Core::set_of(const RequestLimits* limits) {
 Result<Decision> Core::acquire(std::string_view entity, std::string_view resource,
                                std::span<const Charge> consume, const AcquireOptions& options) {
   Result<Decision> result(std::in_place);
-  const store::Request request{name_space_,    entity, resource, consume, set_of(options.limits),
-                               lease_deadline_};
+  const store::Request request{name_space_,     entity,           resource, consume, set_of(options.limits),
+                               lease_deadline_, name_space_token_};
   // Names need no check on the fast way: a bucket with a bad name does not exist.
-  if (!plain(consume) || !store_.buckets().acquire_carried(request, *result)) {
+  if (!plain(consume) || !buckets_.acquire_carried(request, *result)) {
     decide_slowly(request, Mode::acquire, result);
   }
   if (result && result->admitted()) result->open_lease(*this);
@@ -99,8 +103,8 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
 Result<Decision> Core::available(std::string_view entity, std::string_view resource,
                                  std::span<const Charge> consume, const AcquireOptions& options) {
   Result<Decision> result(std::in_place);
-  const store::Request request{name_space_,    entity, resource, consume, set_of(options.limits),
-                               lease_deadline_};
+  const store::Request request{name_space_,     entity,           resource, consume, set_of(options.limits),
+                               lease_deadline_, name_space_token_};
   decide_slowly(request, Mode::peek, result);
   return result;
 }
@@ -115,7 +119,7 @@ void Core::decide_slowly(const store::Request& request, Mode mode, Result<Decisi
     result = checked.error();
     return;
   }
-  Deciding deciding(store_.buckets(), store_.limits(), shared_);
+  Deciding deciding(buckets_, store_.limits(), shared_);
   auto decided =
       wait_for<void>([&](store::Completion<void> done) { deciding.start(request, mode, *result, done); });
   if (!decided) result = decided.error();

@@ -57,7 +57,9 @@ class Core final : public detail::LeaseKeeper {
 
   Foundation foundation_;
   store::Store& store_;
+  store::Buckets& buckets_;
   const std::string name_space_;
+  const std::uint64_t name_space_token_;
   const Time lease_deadline_;
   SharedResolutions shared_;
 };

@@ -117,9 +117,9 @@ std::string encode_lease(const detail::LeaseData& lease, std::string_view name_s
   writer.text(name_space);
   writer.text(lease.resource);
   writer.number(static_cast<std::uint8_t>(lease.buckets.size()));
-  for (std::size_t i = 0; i < lease.buckets.size(); ++i) {
-    writer.text(lease.buckets[i].entity);
-    writer.number(lease.buckets[i].generation);
+  for (const auto& bucket : lease.buckets) {
+    writer.text(bucket.entity);
+    writer.number(bucket.generation);
   }
   writer.number(static_cast<std::uint8_t>(lease.amounts.size()));
   for (const auto& amount : lease.amounts) {

@@ -18,7 +18,7 @@
 namespace weir::limiter {
 
 /// The longest id that is looked at.
-inline constexpr std::size_t max_lease_id = 16 * 1024;
+inline constexpr std::size_t max_lease_id = 16'384;
 
 std::string encode_lease(const detail::LeaseData& lease, std::string_view name_space,
                          const store::LeaseKey& key);

@@ -73,7 +73,7 @@ Result<LimitReport> Core::change_keyed(LeaseData& lease, const bucket::LeaseChan
     if (*progress == Progress::resolve_again) continue;
     lease.ending = outcome.record.ending;
     lease.amounts = std::move(outcome.record.amounts);
-    return std::move(outcome.report);
+    return outcome.report;
   }
   return error(ErrorCode::contention, "limits changed too often while changing the lease; try again");
 }

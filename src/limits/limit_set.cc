@@ -40,8 +40,9 @@ LimitSet::LimitSet(std::vector<NamedParameters> limits) {
   std::sort(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   limits_ = std::make_unique<Entry[]>(limits.size());
   for (const auto& [name, parameters] : limits) {
-    limits_[size_++] = {base::head_of(name), static_cast<std::uint16_t>(names_.size()),
-                        static_cast<std::uint8_t>(name.size()), parameters};
+    limits_[size_++] = {base::head_of(name),
+                        {static_cast<std::uint16_t>(names_.size()), static_cast<std::uint16_t>(name.size())},
+                        parameters};
     names_ += name;
     longest_fill_ = std::max(longest_fill_, time_to_fill(parameters));
   }

@@ -14,6 +14,7 @@
 #include "base/ref.h"
 #include "weir/clock.h"
 #include "weir/limit.h"
+#include "weir/report.h"
 
 namespace weir::limits {
 
@@ -58,20 +59,29 @@ class LimitSet : public base::RefCounted<LimitSet> {
 
   std::size_t size() const { return size_; }
   const Parameters& operator[](std::size_t index) const { return limits_[index].parameters; }
+
+  struct Entry {
+    std::uint64_t name_head;  ///< see base::head_of: most names are compared by it alone
+    LimitReport::Name name;   ///< where it stands in names()
+    Parameters parameters;
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+  /// All limits in order. Loops take them from here once, since the compiler cannot know that they stay.
+  const Entry* entries() const { return limits_.get(); }
+  /// Whether a limit has this name.
+  bool is(const Entry& entry, std::string_view name) const {
+    if (entry.name.size != name.size() || entry.name_head != base::head_of(name)) return false;
+    return name.size() <= 8 || base::same({names_.data() + entry.name.at, entry.name.size}, name);
+  }
   std::string_view name(std::size_t index) const {
-    return {names_.data() + limits_[index].name_at, limits_[index].name_size};
+    return {names_.data() + limits_[index].name.at, limits_[index].name.size};
   }
   /// All names, one after the other in order.
   std::string_view names() const { return names_; }
-  /// Where a name begins in names().
-  std::uint16_t name_at(std::size_t index) const { return limits_[index].name_at; }
   /// The index of a name, or -1.
   int find(std::string_view name) const {
-    const std::uint64_t head = base::head_of(name);
     for (std::size_t i = 0; i < size_; ++i) {
-      const Entry& entry = limits_[i];
-      if (entry.name_head != head || entry.name_size != name.size()) continue;
-      if (name.size() <= 8 || base::same(this->name(i), name)) return static_cast<int>(i);
+      if (is(limits_[i], name)) return static_cast<int>(i);
     }
     return -1;
   }
@@ -85,14 +95,6 @@ class LimitSet : public base::RefCounted<LimitSet> {
   }
 
  private:
-  struct Entry {
-    std::uint64_t name_head;  // see base::head_of: most names are compared by it alone
-    std::uint16_t name_at;
-    std::uint8_t name_size;
-    Parameters parameters;
-    friend bool operator==(const Entry&, const Entry&) = default;
-  };
-
   std::size_t size_ = 0;
   std::unique_ptr<Entry[]> limits_;
   std::string names_;

@@ -14,6 +14,7 @@ Time multiplied(Time fill, int multiplier) { return base::saturate(base::Int128{
 base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now) {
   auto resolution = base::make_ref<Resolution>();
   resolution->levels = levels;
+  resolution->resolved_at = now;
   int multiplier = default_ttl_multiplier;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (!levels[i]) continue;
@@ -39,23 +40,52 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
   return resolution;
 }
 
+namespace {
+
+/// What a bucket missed of one level.
+struct MissedOfLevel {
+  int changes = 0;
+  Time newest = 0;
+  LimitSetRef strictest;
+  bool always_there = true;  ///< the level had limits all the time, so that no weaker one was ever in force
+};
+
+MissedOfLevel missed_of(const LimitsRecord& record, std::int64_t version, Time resolved_at) {
+  MissedOfLevel missed;
+  // True if the version was in force before the bucket's last write, so that older ones do not matter.
+  const auto look = [&](const Version& change) {
+    missed.always_there = missed.always_there && change.limits;
+    if (change.stamp <= version) return true;
+    ++missed.changes;
+    missed.newest = std::max(missed.newest, change.stamp);
+    missed.strictest = lowest(missed.strictest, change.limits);
+    return false;
+  };
+  const Version last = record.at(resolved_at);
+  bool known = look(last);
+  if (!known && last.stamp != record.current.stamp) known = look(record.current);
+  for (auto change = record.earlier.begin(); !known && change != record.earlier.end(); ++change)
+    known = look(*change);
+  // Before its first version a level had nothing; and what is no longer remembered is not relied on.
+  missed.always_there = missed.always_there && known;
+  return missed;
+}
+
+}  // namespace
+
 Resolution::Missed Resolution::missed_since(std::int64_t version) const {
   int changes = 0;
-  LimitSetRef strictest;
-  const auto look = [&](const Version& change) {
-    if (change.stamp <= version) return;
-    ++changes;
-    strictest = limits::lowest(strictest, change.limits);
-  };
+  Missed missed{0, false, {}};
   for (const LimitsRecordRef& level : levels) {
     if (!level) continue;
-    // The record as it was resolved: what expired since then belongs to the next resolution.
-    look(level->current);
-    if (level->expires_at <= stamp) look({std::max(level->expires_at, level->current.stamp), {}});
-    for (const Version& change : level->earlier) look(change);
+    const MissedOfLevel of_level = missed_of(*level, version, resolved_at);
+    changes += of_level.changes;
+    missed.moment = std::max(missed.moment, of_level.newest);
+    missed.lowest = limits::lowest(missed.lowest, of_level.strictest);
+    if (of_level.always_there) break;
   }
-  const bool several = changes > 1;
-  return {stamp, several, several ? strictest : LimitSetRef()};
+  missed.several = changes > 1;
+  return missed;
 }
 
 }  // namespace weir::limits

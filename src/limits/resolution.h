@@ -21,7 +21,8 @@ struct Resolution : base::RefCounted<Resolution> {
   LimitSetRef limits;
   Source source = Source::system;
   Owner owner = Owner::operator_;
-  Time stamp = 0;                        ///< the newest among the levels, deleted ones included
+  Time stamp = 0;  ///< the newest among the levels, deleted ones included
+  Time resolved_at = 0;
   Time valid_until = never;              ///< when one of the levels expires
   Time keep_for = never;                 ///< how long an unused bucket is kept; never: for good
   std::uint64_t catalog_generation = 0;  ///< the state of the catalog that it was resolved in
@@ -34,8 +35,10 @@ struct Resolution : base::RefCounted<Resolution> {
   struct Missed {
     Time moment;         ///< when the newest change happened
     bool several;        ///< whether there was more than one
-    LimitSetRef lowest;  ///< where there were several: the strictest of each limit among them
+    LimitSetRef lowest;  ///< the strictest of each limit among them; may be empty
   };
+  /// Changes of levels that were never in force, because a stronger one had limits all the time, do not
+  /// count.
   Missed missed_since(std::int64_t version) const;
 };
 

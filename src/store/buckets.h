@@ -2,6 +2,7 @@
 // be half done.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -18,9 +19,10 @@ struct Request {
   std::string_view name_space;
   std::string_view entity;
   std::string_view resource;
-  std::span<const Charge> consume;                    ///< amounts checked: 0 or more, in range
-  const limits::LimitSet* request_limits = nullptr;   ///< the lowest level; may be null
-  Time lease_for = 0;                                 ///< how long the lease can be changed
+  std::span<const Charge> consume;                   ///< amounts checked: 0 or more, in range
+  const limits::LimitSet* request_limits = nullptr;  ///< the lowest level; may be null
+  Time lease_for = 0;                                ///< how long the lease can be changed
+  std::uint64_t name_space_token = 0;                ///< what token_of() said of the namespace; 0: not asked
 };
 
 /// A request and the resolved limits of its bucket and, behind them, of the chain's.
@@ -55,6 +57,8 @@ class Buckets {
  public:
   virtual ~Buckets() = default;
 
+  /// What the store would have to find out about a namespace on every request, for callers that keep to one.
+  virtual std::uint64_t token_of(std::string_view /*name_space*/) const { return 0; }
   /// The fast door of in-process stores: decides with the resolution that the bucket carries from an
   /// earlier call. False, with nothing changed, if there is none, if it is out of date, or if the call is
   /// not plain; the caller then resolves and calls acquire. Never blocks, never allocates.

@@ -39,7 +39,8 @@ class Limits {
   /// Fails with not_found where a delete finds nothing, and with operator_owned where a sync write meets
   /// an operator's limits; the store checks both in the same step as it writes.
   virtual void write(const LimitsWrite& write, Completion<limits::LimitsRecordRef> done) = 0;
-  virtual void read(std::string_view name_space, const Level& level, Completion<limits::LimitsRecordRef> done) = 0;
+  virtual void read(std::string_view name_space, const Level& level,
+                    Completion<limits::LimitsRecordRef> done) = 0;
   /// What a resolution of this entity and resource needs.
   virtual void find(std::string_view name_space, std::string_view entity, std::string_view resource,
                     Completion<Found> done) = 0;

@@ -17,6 +17,7 @@ class Completion {
  public:
   using Function = void (*)(void* context, Result<T>&& result);
   Completion(Function function, void* context) : function_(function), context_(context) {}
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): a completion takes over what it is given
   void operator()(Result<T> result) const { function_(context_, std::move(result)); }
 
  private:
@@ -30,7 +31,9 @@ template <class T>
 class Blocking {
  public:
   Completion<T> completion() {
-    return {[](void* context, Result<T>&& result) { static_cast<Blocking*>(context)->set(std::move(result)); }, this};
+    return {
+        [](void* context, Result<T>&& result) { static_cast<Blocking*>(context)->set(std::move(result)); },
+        this};
   }
   Result<T> wait() {
     done_.wait(false, std::memory_order_acquire);

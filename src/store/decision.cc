@@ -1,8 +1,7 @@
-#include <algorithm>
-#include <exception>
-#include <utility>
-
 #include "weir/decision.h"
+
+#include <algorithm>
+#include <utility>
 
 namespace weir {
 
@@ -27,18 +26,13 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   return *this;
 }
 
-Lease::~Lease() { abandon(); }
-
-/// The charge stands, unless the scope is left because something failed.
-void Lease::abandon() noexcept {
-  if (open() && std::uncaught_exceptions() > exceptions_) static_cast<void>(rollback());
-}
-
 Result<LimitReport> Lease::adjust(std::span<const Charge> differences) {
   return change(detail::LeaseVerb::adjust, differences);
 }
 
-Result<LimitReport> Lease::settle(std::span<const Charge> actual) { return change(detail::LeaseVerb::settle, actual); }
+Result<LimitReport> Lease::settle(std::span<const Charge> actual) {
+  return change(detail::LeaseVerb::settle, actual);
+}
 
 Result<LimitReport> Lease::rollback() { return change(detail::LeaseVerb::rollback, {}); }
 
@@ -48,26 +42,29 @@ detail::LeaseData& Lease::data() {
   data_->deadline = deadline_;
   for (std::size_t i = 0; i < grant_.size(); ++i) {
     const LimitStatus status = grant_[i];
-    const LimitReport::Line& line = grant_.line(i);
-    if (line.bucket == data_->buckets.size()) {
+    const std::size_t position = grant_.bucket_of(i);
+    const LimitReport::Bucket& bucket = grant_.bucket(position);
+    if (position == data_->buckets.size()) {
       data_->resource = status.resource;
-      data_->buckets.push_back({std::string(status.entity), grant_.bucket(line.bucket).generation});
+      data_->buckets.push_back({std::string(status.entity), bucket.generation});
     }
-    if (!line.named) continue;
+    if ((bucket.named >> (i - bucket.first_line) & 1U) == 0) continue;
     auto& amounts = data_->amounts;
-    auto amount = std::find_if(amounts.begin(), amounts.end(), [&](const auto& other) { return other.limit == status.name; });
+    auto amount = std::find_if(amounts.begin(), amounts.end(),
+                               [&](const auto& other) { return other.limit == status.name; });
     if (amount == amounts.end()) {
-      amounts.push_back({std::string(status.name), line.requested, 0});
+      amounts.push_back({std::string(status.name), status.requested.millitokens(), 0});
       amount = amounts.end() - 1;
     }
-    amount->buckets = static_cast<std::uint8_t>(amount->buckets | 1U << line.bucket);
+    amount->buckets = static_cast<std::uint8_t>(amount->buckets | 1U << position);
   }
   return *data_;
 }
 
 Result<LimitReport> Lease::change(detail::LeaseVerb verb, std::span<const Charge> charges) {
   if (keeper_ == nullptr) {
-    return Error{ErrorCode::not_found, "this lease holds nothing: the request was refused, or the lease was moved away"};
+    return Error{ErrorCode::not_found,
+                 "this lease holds nothing: the request was refused, or the lease was moved away"};
   }
   auto report = keeper_->change(data(), verb, charges);
   if (report && verb != detail::LeaseVerb::adjust) ended_ = true;
@@ -76,7 +73,8 @@ Result<LimitReport> Lease::change(detail::LeaseVerb verb, std::span<const Charge
 
 Result<std::string> Lease::id() {
   if (keeper_ == nullptr) {
-    return Error{ErrorCode::not_found, "this lease has no id: the request was refused, or the lease was moved away"};
+    return Error{ErrorCode::not_found,
+                 "this lease has no id: the request was refused, or the lease was moved away"};
   }
   return keeper_->make_id(data());
 }

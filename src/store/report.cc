@@ -1,18 +1,23 @@
 #include "weir/report.h"
 
+#include <algorithm>
+
 namespace weir {
 
 LimitStatus LimitReport::operator[](std::size_t index) const {
-  const Line& line = lines_[index];
-  const Bucket& bucket = buckets_[line.bucket];
-  return {.entity = text(bucket.entity_at, bucket.entity_size),
-          .resource = text(std::size_t{bucket.entity_at} + bucket.entity_size, resource_size_),
-          .name = text(line.name_at, line.name_size),
+  const Line& line = lines()[index];
+  const Bucket& bucket = buckets()[bucket_of(index)];
+  const char* const entity = texts() + bucket.text_at;
+  const char* const resource = entity + bucket.entity_size;
+  const char* const names = resource + resource_size_;
+  return {.entity = {entity, bucket.entity_size},
+          .resource = {resource, resource_size_},
+          .name = {names + line.name.at, line.name.size},
           .capacity = Amount::milli(line.capacity),
           .burst = Amount::milli(line.burst),
           .requested = Amount::milli(line.requested),
           .remaining = Amount::milli(line.remaining),
-          .exceeded = line.exceeded,
+          .exceeded = line.wait != 0,
           .retry_after = line.wait == never_fits ? std::optional<std::chrono::milliseconds>()
                                                  : std::chrono::milliseconds(line.wait),
           .source = bucket.source,
@@ -24,6 +29,42 @@ std::optional<LimitStatus> LimitReport::find(std::string_view name) const {
     if (status.name == name) return status;
   }
   return std::nullopt;
+}
+
+std::size_t LimitReport::bucket_of(std::size_t line) const {
+  std::size_t bucket = 0;
+  while (bucket + 1 < bucket_count_ && buckets()[bucket + 1].first_line <= line) ++bucket;
+  return bucket;
+}
+
+LimitReport::Room LimitReport::overflow(std::size_t count, std::size_t text_size) {
+  if (overflow_ == nullptr) {
+    overflow_ = new Overflow{
+        {lines_, lines_ + line_count_}, {buckets_, buckets_ + bucket_count_}, {text_, text_size_}};
+  }
+  overflow_->lines.resize(line_count_ + count);
+  overflow_->buckets.resize(bucket_count_ + std::size_t{1});
+  overflow_->text.resize(text_size);
+  return {overflow_->lines.data(), overflow_->buckets.data(), overflow_->text.data()};
+}
+
+void LimitReport::free_overflow() {
+  delete overflow_;
+  overflow_ = nullptr;
+}
+
+void LimitReport::copy(const LimitReport& other) {
+  Overflow* const overflow = other.overflow_ == nullptr ? nullptr : new Overflow(*other.overflow_);
+  free_overflow();
+  overflow_ = overflow;
+  text_size_ = other.text_size_;
+  resource_size_ = other.resource_size_;
+  line_count_ = other.line_count_;
+  bucket_count_ = other.bucket_count_;
+  if (overflow_ != nullptr) return;
+  std::copy_n(other.buckets_, bucket_count_, buckets_);
+  std::copy_n(other.lines_, line_count_, lines_);
+  std::copy_n(other.text_, text_size_, text_);
 }
 
 }  // namespace weir

@@ -73,6 +73,29 @@ TEST_P(Acquire, MoreThanBurstNeverFits) {
   EXPECT_FALSE(acquire("key", {{"tpm", 150}}).never_fits());
 }
 
+TEST_P(Acquire, ANewBucketGrowsAboveItsCapacityWhileACallerWaits) {
+  set_system({{"tpm", "100/min:150"}});
+  Decision refused = acquire("key", {{"tpm", 120}});
+  ASSERT_TRUE(refused.refused());
+  EXPECT_EQ(remaining("key", "tpm"), "100") << "a refusal changes no balance";
+  advance(*refused.retry_after() - 1ms);
+  EXPECT_FALSE(admits("key", {{"tpm", 120}}));
+  advance(1ms);
+  EXPECT_TRUE(admits("key", {{"tpm", 120}}));
+}
+
+TEST_P(Acquire, TheWaitIsTrueEvenIfItIsLongerThanAnUnusedBucketIsKept) {
+  set_system({{"rpm", "10/min:100"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 10}}));
+  Decision refused = acquire("key", {{"rpm", 100}});
+  ASSERT_TRUE(refused.refused());
+  ASSERT_GT(*refused.retry_after(), 7min);
+  advance(*refused.retry_after() - 1ms);
+  EXPECT_FALSE(admits("key", {{"rpm", 100}}));
+  advance(1ms);
+  EXPECT_TRUE(admits("key", {{"rpm", 100}}));
+}
+
 TEST_P(Acquire, CapacityZeroBlocks) {
   set_system({{"rpm", "0"}});
   EXPECT_TRUE(acquire("key", {{"rpm", 1}}).never_fits());

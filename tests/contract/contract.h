@@ -39,8 +39,8 @@ std::vector<StoreKind> stores();
 
 class Contract : public testing::TestWithParam<StoreKind> {
  public:
-  void advance(std::chrono::milliseconds by) { store_->advance(by); }
-  Time now() { return store_->now(); }
+  void advance(std::chrono::milliseconds by) const { store_->advance(by); }
+  Time now() const { return store_->now(); }
 
   void set_system(const std::vector<LimitText>& limits, const SetLimitsOptions& options = {}) {
     set(Level::system(), limits, options);

@@ -190,7 +190,8 @@ TEST_P(Leases, LeavingByAnExceptionRollsBack) {
     Decision decision = acquire("key", {{"tpm", 400}});
     Lease lease = std::move(decision.lease());
     throw std::runtime_error("the upstream failed");
-  } catch (const std::runtime_error&) {
+  } catch (const std::runtime_error& error) {
+    EXPECT_STRNE(error.what(), "");
   }
   EXPECT_EQ(remaining("key", "tpm"), "1000");
   EXPECT_EQ(remaining("project", "tpm"), "1000");
@@ -205,7 +206,8 @@ TEST_P(Leases, ALeaseTakenWhileAnExceptionIsInFlightStandsWhenDropped) {
   try {
     Cleanup cleanup{*this};
     throw std::runtime_error("the upstream failed");
-  } catch (const std::runtime_error&) {
+  } catch (const std::runtime_error& error) {
+    EXPECT_STRNE(error.what(), "");
   }
   EXPECT_EQ(remaining("key", "tpm"), "600");
 }
@@ -216,7 +218,8 @@ TEST_P(Leases, ASettledLeaseIsNotRolledBackByAnException) {
     Decision decision = acquire("key", {{"tpm", 400}});
     ASSERT_TRUE(decision.lease().settle({{"tpm", 300}}));
     throw std::runtime_error("after the call");
-  } catch (const std::runtime_error&) {
+  } catch (const std::runtime_error& error) {
+    EXPECT_STRNE(error.what(), "");
   }
   EXPECT_EQ(remaining("key", "tpm"), "700");
 }

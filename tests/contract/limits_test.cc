@@ -117,6 +117,28 @@ TEST_P(Limits, WhereSeveralChangesWereMissedTheLowestRateHolds) {
   EXPECT_EQ(remaining("key", "rpm"), "120") << "twenty seconds at 1/s, ten at 10/s";
 }
 
+TEST_P(Limits, ChangesBelowTheLevelThatHoldsAreNotFelt) {
+  set(Level::entity("key", "gpt-4"), {{"rpm", R"({"capacity":60,"burst":1000,"refill_amount":600})"}});
+  set_system({{"rpm", "60/min"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 60}}));
+  advance(10s);
+  set_system({{"rpm", "0"}});
+  set_system({{"rpm", "1/min"}});
+  advance(10s);
+  EXPECT_EQ(remaining("key", "rpm"), "200") << "twenty seconds at 10/s";
+}
+
+TEST_P(Limits, AMissedChangeCountsFromItsOwnMomentNotFromALaterOneBelow) {
+  set(Level::entity("key", "gpt-4"), {{"rpm", R"({"capacity":60,"burst":1000,"refill_amount":600})"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 60}}));
+  advance(10s);
+  set(Level::entity("key", "gpt-4"), {{"rpm", R"({"capacity":60,"burst":1000,"refill_amount":60})"}});
+  advance(10s);
+  set_system({{"rpm", "1/min"}});
+  advance(10s);
+  EXPECT_EQ(remaining("key", "rpm"), "120") << "ten seconds at 10/s, twenty at 1/s";
+}
+
 TEST_P(Limits, ABlockThatABucketSleptThroughLeavesNothing) {
   set_system({{"rpm", "60/min"}});
   ASSERT_TRUE(admits("key", {{"rpm", 10}}));

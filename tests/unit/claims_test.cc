@@ -43,7 +43,7 @@ class Bucket {
     return -1;
   }
   /// Takes from every limit that is named, and forgets dormant limits that are full.
-  void take(std::vector<std::pair<std::string, std::int64_t>> amounts, Time now) {
+  void take(const std::vector<std::pair<std::string, std::int64_t>>& amounts, Time now) {
     const Claims all = claims(now);
     State next{all.at, all.version, 1, never, {}};
     for (const LimitClaim& limit : all.limits) {

@@ -37,7 +37,7 @@ struct LeaseData {
   };
   std::string resource;
   std::vector<Bucket> buckets;
-  std::vector<LeaseAmount> amounts;      ///< net of all changes made through this object
+  std::vector<LeaseAmount> amounts;  ///< net of all changes made through this object
   Time deadline = 0;
   std::array<std::uint64_t, 2> nonce{};  ///< zero until an id is needed
   bool shared = false;                   ///< an id was handed out: others may change the lease too

@@ -45,25 +45,38 @@ inline Matched match(Stop& stop, std::span<const Charge> charges) {
   return matched;
 }
 
-/// Computes what an aligned stop holds now.
-inline void refill_aligned(Stop& stop, Time now) {
+/// The same for the request that names every limit in the order of the set; false if this is not one.
+inline bool match_in_order(Stop& stop, std::span<const Charge> charges, std::size_t count) {
+  if (charges.size() != count) return false;
+  const limits::LimitSet& set = *stop.resolution->limits;
+  const auto* const entries = set.entries();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!set.is(entries[i], charges[i].limit)) return false;
+    stop.amount[i] = charges[i].amount.millitokens();
+  }
+  stop.named = (1U << count) - 1;
+  return true;
+}
+
+/// Computes what an aligned stop with `count` limits holds now.
+inline void refill_aligned(Stop& stop, Time now, std::size_t count) {
   const Record& record = *stop.record;
-  const limits::LimitSet& set = *record.limits;
+  const auto* const entries = record.limits->entries();
+  const Time from = record.refilled_at;
+  const Time at = std::max(now, from);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bucket::Parameters& limit = entries[i].parameters;
+    stop.held[i] = bucket::claim(limit.rate, limit.burst, from, at).held(record.balances()[i].tokens);
+  }
+  stop.at = at;
   stop.aligned = true;
   stop.detour = nullptr;
-  stop.at = std::max(now, record.refilled_at);
-  for (std::size_t i = 0; i < set.size(); ++i) {
-    const bucket::Parameters& limit = set[i];
-    stop.held[i] = bucket::claim(limit.rate, limit.burst, record.refilled_at, stop.at).held(record.balances()[i].tokens);
-  }
 }
 
 /// Whether every named limit holds what is asked of it.
-inline bool fits(const Stop& stop) {
+inline bool fits(const Stop& stop, std::size_t count) {
   std::uint32_t lacking = 0;
-  for (std::size_t i = 0; i < stop.resolution->limits->size(); ++i) {
-    lacking |= std::uint32_t{stop.amount[i] > stop.held[i]} << i;
-  }
+  for (std::size_t i = 0; i < count; ++i) lacking |= std::uint32_t{stop.amount[i] > stop.held[i]} << i;
   return (lacking & stop.named) == 0;
 }
 
@@ -71,53 +84,50 @@ inline bool fits(const Stop& stop) {
 /// is never less than.
 inline Time expiry_of(const Record& record, Time keep_for, bool in_debt) {
   if (keep_for == limits::never) return limits::never;
-  if (!in_debt) return base::saturating_add(record.refilled_at, keep_for);
+  if (!in_debt) [[likely]]
+    return base::saturating_add(record.refilled_at, keep_for);
   bucket::Expiry expiry(record.refilled_at, keep_for);
-  for (std::size_t i = 0; i < record.limits->size(); ++i) expiry.hold((*record.limits)[i], record.balances()[i].tokens);
+  for (std::size_t i = 0; i < record.limit_count; ++i)
+    expiry.hold((*record.limits)[i], record.balances()[i].tokens);
   return expiry.expires_at();
 }
 
-inline void charge_aligned(const Stop& stop) {
+inline void charge_aligned(const Stop& stop, std::size_t count) {
   Record& record = *stop.record;
-  const std::size_t count = record.limits->size();
-  std::int64_t least = 0;
+  std::int64_t signs = 0;
   for (std::size_t i = 0; i < count; ++i) {
     Balance& balance = record.balances()[i];
     balance.tokens = stop.held[i] - stop.amount[i];
     balance.consumed += stop.amount[i];
-    least = std::min(least, balance.tokens);
+    signs |= balance.tokens;
   }
   record.refilled_at = stop.at;
-  record.expires_at = expiry_of(record, stop.resolution->keep_for, least < 0);
+  record.expires_at = expiry_of(record, stop.resolution->keep_for, signs < 0);
 }
 
 /// Adds a line for each limit of the stop. `key`: the entity and, right behind it, the resource. Waits are
 /// left at 0.
 inline LimitReport::Line* report_lines(LimitReport& report, const Stop& stop, std::string_view key,
-                                       std::uint64_t generation, bool charged) {
+                                       std::uint64_t generation, bool charged, std::size_t count) {
   const limits::Resolution& resolution = *stop.resolution;
   const limits::LimitSet& set = *resolution.limits;
-  const auto bucket = static_cast<std::uint8_t>(report.bucket_count());
-  const std::uint16_t names_at = report.add_bucket(key,
-                                                   {.generation = generation,
-                                                    .entity_at = 0,
-                                                    .entity_size = static_cast<std::uint16_t>(stop.entity.size()),
-                                                    .source = resolution.source,
-                                                    .owner = resolution.owner},
-                                                   set.names());
-  LimitReport::Line* const lines = report.add_lines(set.size());
-  for (std::size_t i = 0; i < set.size(); ++i) {
-    LimitReport::Line& line = lines[i];
-    line.capacity = set[i].capacity;
-    line.burst = set[i].burst;
-    line.requested = stop.amount[i];
-    line.remaining = charged ? stop.held[i] - stop.amount[i] : stop.held[i];
-    line.wait = 0;
-    line.name_at = static_cast<std::uint16_t>(names_at + set.name_at(i));
-    line.name_size = static_cast<std::uint8_t>(set.name(i).size());
-    line.bucket = bucket;
-    line.named = (stop.named >> i & 1U) != 0;
-    line.exceeded = false;
+  const auto* const entries = set.entries();
+  LimitReport::Line* const lines =
+      report.add_bucket(key,
+                        {.generation = generation,
+                         .named = stop.named,
+                         .entity_size = static_cast<std::uint16_t>(stop.entity.size()),
+                         .source = resolution.source,
+                         .owner = resolution.owner},
+                        set.names(), count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bucket::Parameters& limit = entries[i].parameters;
+    lines[i] = {.capacity = limit.capacity,
+                .burst = limit.burst,
+                .requested = stop.amount[i],
+                .remaining = charged ? stop.held[i] - stop.amount[i] : stop.held[i],
+                .wait = 0,
+                .name = entries[i].name};
   }
   return lines;
 }

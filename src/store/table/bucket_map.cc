@@ -34,6 +34,8 @@ void BucketMap::put(std::uint64_t hash, Record* record, Time now) {
 void BucketMap::grow() {
   std::vector<Slot> old(slots_.empty() ? first_size : slots_.size() * 2);
   old.swap(slots_);
+  first_slot_ = slots_.data();
+  mask_ = slots_.size() - 1;
   cleaned_to_ = 0;
   for (const Slot& slot : old) {
     if (slot.record != nullptr) insert(slot.hash, slot.record);

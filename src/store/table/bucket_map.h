@@ -22,9 +22,8 @@ class BucketMap {
 
   /// The record of a key, expired or not; null if there is none.
   Record* find(std::uint64_t hash, const Key& key) const {
-    if (slots_.empty()) return nullptr;
-    for (std::size_t at = hash & mask();; at = (at + 1) & mask()) {
-      const Slot& slot = slots_[at];
+    for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
+      const Slot& slot = first_slot_[at];
       if (slot.record == nullptr) return nullptr;
       if (slot.hash == hash && slot.record->is(key)) return slot.record;
     }
@@ -57,16 +56,20 @@ class BucketMap {
 
  private:
   struct Slot {
-    std::uint64_t hash = 0;
-    Record* record = nullptr;
+    std::uint64_t hash;
+    Record* record;
   };
 
-  std::size_t mask() const { return slots_.size() - 1; }
+  std::size_t mask() const { return mask_; }
   void grow();
   void insert(std::uint64_t hash, Record* record);
   void erase_at(std::size_t at);
   void clean_some(Time now);
 
+  static constexpr Slot no_slot_{};
+
+  const Slot* first_slot_ = &no_slot_;  // of slots_; while there are none, one that stays empty
+  std::size_t mask_ = 0;
   std::vector<Slot> slots_;
   std::size_t size_ = 0;
   std::size_t cleaned_to_ = 0;

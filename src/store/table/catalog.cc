@@ -17,10 +17,14 @@ std::string entity_key(std::string_view entity) { return base::join("e ", entity
 
 std::string level_key(Source kind, std::string_view entity, std::string_view resource) {
   switch (kind) {
-    case Source::entity: return entity_key(entity) + std::string(resource);
-    case Source::entity_default: return entity_key(entity);
-    case Source::resource: return base::join("r ", resource);
-    default: return "s";
+    case Source::entity:
+      return entity_key(entity) + std::string(resource);
+    case Source::entity_default:
+      return entity_key(entity);
+    case Source::resource:
+      return base::join("r ", resource);
+    default:
+      return "s";
   }
 }
 
@@ -30,10 +34,14 @@ Error not_found(const char* what, std::string_view name) {
 
 std::string described(const Level& level) {
   switch (level.kind()) {
-    case Source::entity: return base::join("entity ", quoted(level.entity()), " on resource ", quoted(level.resource()));
-    case Source::entity_default: return base::join("entity ", quoted(level.entity()));
-    case Source::resource: return base::join("resource ", quoted(level.resource()));
-    default: return "the system";
+    case Source::entity:
+      return base::join("entity ", quoted(level.entity()), " on resource ", quoted(level.resource()));
+    case Source::entity_default:
+      return base::join("entity ", quoted(level.entity()));
+    case Source::resource:
+      return base::join("resource ", quoted(level.resource()));
+    default:
+      return "the system";
   }
 }
 
@@ -43,7 +51,8 @@ std::size_t height(const Children& children, std::string_view id, std::size_t en
   std::size_t below = 0;
   const auto found = children.find(id);
   if (enough > 0 && found != children.end()) {
-    for (const std::string& child : found->second) below = std::max(below, height(children, child, enough - 1));
+    for (const std::string& child : found->second)
+      below = std::max(below, height(children, child, enough - 1));
   }
   return below + 1;
 }
@@ -57,7 +66,9 @@ Catalog::Tenant& Catalog::tenant(std::string_view name_space) {
 
 Time Catalog::next_stamp(Time now) { return last_stamp_ = std::max(now, last_stamp_ + 1); }
 
-void Catalog::write(const store::LimitsWrite& write, store::Completion<LimitsRecordRef> done) { done(write_limits(write)); }
+void Catalog::write(const store::LimitsWrite& write, store::Completion<LimitsRecordRef> done) {
+  done(write_limits(write));
+}
 
 Result<LimitsRecordRef> Catalog::write_limits(const store::LimitsWrite& write) {
   const Time now = clock_.now();
@@ -66,7 +77,8 @@ Result<LimitsRecordRef> Catalog::write_limits(const store::LimitsWrite& write) {
   const std::string key = level_key(write.level.kind(), write.level.entity(), write.level.resource());
   const LimitsRecordRef old = records.contains(key) ? records[key] : LimitsRecordRef();
   const bool absent = !old || old->absent(now);
-  if (!write.limits && absent) return error(ErrorCode::not_found, "no limits are set for ", described(write.level));
+  if (!write.limits && absent)
+    return error(ErrorCode::not_found, "no limits are set for ", described(write.level));
   if (write.owner == Owner::sync && !absent && old->owner == Owner::operator_) {
     return error(ErrorCode::operator_owned, "an operator owns the limits of ", described(write.level),
                  "; they must be deleted before sync can write them");
@@ -76,7 +88,8 @@ Result<LimitsRecordRef> Catalog::write_limits(const store::LimitsWrite& write) {
   last_stamp_ = record->current.stamp;
   record->owner = write.owner;
   record->expires_at = write.expires_in ? base::saturating_add(now, *write.expires_in) : limits::never;
-  if (write.bucket_ttl_refill_multiplier) record->bucket_ttl_refill_multiplier = write.bucket_ttl_refill_multiplier;
+  if (write.bucket_ttl_refill_multiplier)
+    record->bucket_ttl_refill_multiplier = write.bucket_ttl_refill_multiplier;
   const LimitsRecordRef written(record.get());
   records[key] = written;
   generation_.fetch_add(1, std::memory_order_acq_rel);
@@ -92,7 +105,8 @@ void Catalog::read(std::string_view name_space, const Level& level, store::Compl
     const auto found = records.find(level_key(level.kind(), level.entity(), level.resource()));
     if (found != records.end()) record = found->second;
   }
-  if (!record || record->absent(now)) return done(error(ErrorCode::not_found, "no limits are set for ", described(level)));
+  if (!record || record->absent(now))
+    return done(error(ErrorCode::not_found, "no limits are set for ", described(level)));
   done(record);
 }
 
@@ -128,8 +142,9 @@ Result<void> Catalog::check_chain(const Tenant& in, const Entity& entity) const 
     at = found == in.entities.end() ? std::string_view() : std::string_view(found->second.parent);
   }
   if (length <= limits::max_chain) return {};
-  return error(ErrorCode::conflict, "entity ", quoted(entity.id), " under ", quoted(entity.parent), " would make a chain of more than ",
-               std::to_string(limits::max_chain), " entities; choose a parent nearer to the top");
+  return error(ErrorCode::conflict, "entity ", quoted(entity.id), " under ", quoted(entity.parent),
+               " would make a chain of more than ", std::to_string(limits::max_chain),
+               " entities; choose a parent nearer to the top");
 }
 
 void Catalog::put(std::string_view name_space, const Entity& entity, store::Completion<Entity> done) {
@@ -155,8 +170,9 @@ Result<Entity> Catalog::put_entity(std::string_view name_space, const Entity& en
     return false;
   });
   if (refused) {
-    return error(ErrorCode::conflict, "entity ", quoted(entity.id),
-                 " has buckets, so its parent and cascade cannot change; delete it first, or wait until they expire");
+    return error(
+        ErrorCode::conflict, "entity ", quoted(entity.id),
+        " has buckets, so its parent and cascade cannot change; delete it first, or wait until they expire");
   }
   if (moves && !before.parent.empty()) in.children[before.parent].erase(entity.id);
   if (!next.parent.empty()) in.children[next.parent].insert(entity.id);
@@ -188,14 +204,16 @@ Result<bool> Catalog::erase_entity(std::string_view name_space, std::string_view
   if (found == in.entities.end()) return not_found("entity", id);
   const auto below = in.children.find(id);
   if (below != in.children.end() && !below->second.empty()) {
-    return error(ErrorCode::conflict, "entity ", quoted(id), " has children, such as ", quoted(*below->second.begin()),
-                 "; delete them first");
+    return error(ErrorCode::conflict, "entity ", quoted(id), " has children, such as ",
+                 quoted(*below->second.begin()), "; delete them first");
   }
   if (!found->second.parent.empty()) in.children[found->second.parent].erase(std::string(id));
   in.entities.erase(found);
   const std::string prefix = entity_key(id);
-  for (auto at = in.limits.lower_bound(prefix); at != in.limits.end() && at->first.starts_with(prefix); ++at) {
-    if (!at->second->absent(now)) at->second = LimitsRecordRef(limits::next_record(at->second, {}, next_stamp(now), now).get());
+  for (auto at = in.limits.lower_bound(prefix); at != in.limits.end() && at->first.starts_with(prefix);
+       ++at) {
+    if (!at->second->absent(now))
+      at->second = LimitsRecordRef(limits::next_record(at->second, {}, next_stamp(now), now).get());
   }
   table_->with_entity_still(name_space, id, [&](bool) {
     generation_.fetch_add(1, std::memory_order_acq_rel);
@@ -204,7 +222,8 @@ Result<bool> Catalog::erase_entity(std::string_view name_space, std::string_view
   return true;
 }
 
-void Catalog::children(std::string_view name_space, std::string_view id, store::Completion<std::vector<std::string>> done) {
+void Catalog::children(std::string_view name_space, std::string_view id,
+                       store::Completion<std::vector<std::string>> done) {
   std::vector<std::string> list;
   {
     const store::Guard guard(mutex_);

@@ -18,12 +18,14 @@ namespace weir::table {
 class Catalog final : public store::Limits, public store::Entities {
  public:
   /// The clock must outlive the catalog. `generation` is moved by every change.
-  Catalog(const Clock& clock, std::atomic<std::uint64_t>& generation) : clock_(clock), generation_(generation) {}
+  Catalog(const Clock& clock, std::atomic<std::uint64_t>& generation)
+      : clock_(clock), generation_(generation) {}
   /// The table whose buckets hold entities still; to be called once, before use.
   void attach(Table& table) { table_ = &table; }
 
   void write(const store::LimitsWrite& write, store::Completion<limits::LimitsRecordRef> done) override;
-  void read(std::string_view name_space, const Level& level, store::Completion<limits::LimitsRecordRef> done) override;
+  void read(std::string_view name_space, const Level& level,
+            store::Completion<limits::LimitsRecordRef> done) override;
   void find(std::string_view name_space, std::string_view entity, std::string_view resource,
             store::Completion<store::Found> done) override;
 

@@ -92,13 +92,15 @@ void Table::change(const LeasePlan& plan, store::LeaseOutcome& outcome, store::C
   const bucket::LeaseRecord* const marker = markers_.find(plan.lease.nonce);
   outcome.record = marker != nullptr ? *marker : first_record(plan.lease);
   auto changed = change_lease(plan, outcome);
-  if (changed && *changed == Progress::decided) markers_.put(plan.lease.nonce, outcome.record, plan.lease.deadline, now);
+  if (changed && *changed == Progress::decided)
+    markers_.put(plan.lease.nonce, outcome.record, plan.lease.deadline, now);
   done(std::move(changed));
 }
 
 /// Finds the buckets of the lease and their limits. Requires the locks. Nothing if the plan is out of date.
 std::optional<Table::LeaseBuckets> Table::find_lease_buckets(const LeasePlan& plan, Stops& stops, Time now) {
-  const store::Request request{.name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource, .consume = {}};
+  const store::Request request{
+      .name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource, .consume = {}};
   LeaseBuckets buckets;
   for (Stop& stop : stops) {
     if (!current(*stop.resolution, now)) return std::nullopt;
@@ -115,7 +117,8 @@ std::optional<Table::LeaseBuckets> Table::find_lease_buckets(const LeasePlan& pl
 /// Applies the change to the buckets and to outcome.record, or to neither.
 Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome& outcome) {
   const Time now = clock_.now();
-  const store::Request request{.name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource, .consume = {}};
+  const store::Request request{
+      .name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource, .consume = {}};
   Stops stops;
   Locks locks;
   for (std::size_t i = 0; i < plan.resolutions.size(); ++i) {
@@ -134,7 +137,8 @@ Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome&
     if (!stop.resolution->limits) continue;
     take_detour(stops, stop, now);
     pending.push_back({i, &stop, claimed_state(stop, next_generation_), false});
-    const bool same_bucket = stop.record != nullptr && stop.record->generation == plan.lease.buckets[i].generation;
+    const bool same_bucket =
+        stop.record != nullptr && stop.record->generation == plan.lease.buckets[i].generation;
     if (auto applied = apply(pending.back(), step->charges, same_bucket); !applied) return applied.error();
   }
   outcome.report.clear();

@@ -19,11 +19,13 @@ std::string names_of(const limits::LimitSet& set) {
 Result<void> check_size(const Stop& stop) {
   if (stop.aligned || stop.detour->claims.limits.size() <= bucket::max_limits_kept) return {};
   const bucket::State* const state = stop.detour->state ? &*stop.detour->state : nullptr;
-  const auto kept = std::count_if(stop.detour->claims.limits.begin(), stop.detour->claims.limits.end(),
-                                  [&](const auto& limit) { return !bucket::forgettable(limit, limit.held(state)); });
+  const auto kept =
+      std::count_if(stop.detour->claims.limits.begin(), stop.detour->claims.limits.end(),
+                    [&](const auto& limit) { return !bucket::forgettable(limit, limit.held(state)); });
   if (static_cast<std::size_t>(kept) <= bucket::max_limits_kept) return {};
-  return base::error(ErrorCode::conflict, "the bucket of ", quoted(stop.entity), " still holds ", std::to_string(kept),
-                     " limits that were replaced before they refilled; use the same limits for every request");
+  return base::error(
+      ErrorCode::conflict, "the bucket of ", quoted(stop.entity), " still holds ", std::to_string(kept),
+      " limits that were replaced before they refilled; use the same limits for every request");
 }
 
 }  // namespace
@@ -44,21 +46,23 @@ void take_detour(Stops& stops, Stop& stop, Time now) {
 Result<void> evaluate(Stops& stops, std::span<const Charge> charges, Time now) {
   std::uint64_t known = 0;
   for (Stop& stop : stops) {
+    const std::size_t count = stop.resolution->limits->size();
     const Matched matched = match(stop, charges);
     if (matched.twice) return base::invalid("a limit is named twice in one request; name each once");
     known |= matched.charges;
     if (is_aligned(stop.record, *stop.resolution)) {
-      refill_aligned(stop, now);
+      refill_aligned(stop, now, count);
     } else {
       take_detour(stops, stop, now);
     }
     if (auto checked = check_size(stop); !checked) return checked;
-    stop.fits = fits(stop);
+    stop.fits = fits(stop, count);
   }
   if (known == all_of(charges)) return {};
   const Charge& unknown = charges[static_cast<std::size_t>(std::countr_one(known))];
-  return base::error(ErrorCode::unknown_limit, "limit ", quoted(unknown.limit), " is not among the limits of ",
-                     quoted(stops[0].entity), " or its ancestors; known here: ", names_of(*stops[0].resolution->limits));
+  return base::error(ErrorCode::unknown_limit, "limit ", quoted(unknown.limit),
+                     " is not among the limits of ", quoted(stops[0].entity),
+                     " or its ancestors; known here: ", names_of(*stops[0].resolution->limits));
 }
 
 Time wait_of(const Stop& stop, std::size_t limit, Time now) {

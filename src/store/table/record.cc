@@ -10,6 +10,7 @@ Record* Record::make(const Key& key, limits::LimitSetRef limits) {
   void* const block = ::operator new(sizeof(Record) + count * sizeof(Balance) + key_size);
   auto* const record = new (block) Record();
   record->limits = std::move(limits);
+  record->limit_count = static_cast<std::uint8_t>(count);
   record->entity_size = static_cast<std::uint16_t>(key.entity.size());
   record->resource_size = static_cast<std::uint8_t>(key.resource.size());
   record->name_space_size = static_cast<std::uint8_t>(key.name_space.size());
@@ -30,7 +31,8 @@ bucket::State state_of(const Record& record) {
   bucket::State state{record.refilled_at, record.version, record.generation, record.expires_at, {}};
   for (std::size_t i = 0; i < record.limits->size(); ++i) {
     const Balance& balance = record.balances()[i];
-    state.limits.push_back({std::string(record.limits->name(i)), (*record.limits)[i], balance.tokens, balance.consumed});
+    state.limits.push_back(
+        {std::string(record.limits->name(i)), (*record.limits)[i], balance.tokens, balance.consumed});
   }
   return state;
 }

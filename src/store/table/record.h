@@ -1,6 +1,7 @@
 // A bucket in memory: one block of about 100 bytes and its key.
 //
-//     | Record: times, version, generation, what it carries | balances of its limits | entity resource namespace |
+//     | Record: times, version, generation, what it carries | balances of its limits | entity resource
+//     namespace |
 //
 // Parameters and names of limits are not in it: they are shared with every other bucket under the same
 // limits. A change of the set of limits makes a new block.
@@ -43,6 +44,7 @@ struct Record {
   std::uint16_t entity_size = 0;
   std::uint8_t resource_size = 0;
   std::uint8_t name_space_size = 0;
+  std::uint8_t limit_count = 0;
 
   static Record* make(const Key& key, limits::LimitSetRef limits);
   static void destroy(Record* record);
@@ -51,19 +53,23 @@ struct Record {
   const Balance* balances() const { return reinterpret_cast<const Balance*>(this + 1); }
   std::string_view entity() const { return {key_text(), entity_size}; }
   std::string_view resource() const { return {key_text() + entity_size, resource_size}; }
-  std::string_view entity_and_resource() const { return {key_text(), std::size_t{entity_size} + resource_size}; }
+  std::string_view entity_and_resource() const {
+    return {key_text(), std::size_t{entity_size} + resource_size};
+  }
   std::string_view name_space() const { return {key_text() + entity_size + resource_size, name_space_size}; }
 
   bool is(const Key& key) const {
     return base::same(entity(), key.entity) && base::same(resource(), key.resource) &&
            base::same(name_space(), key.name_space);
   }
-  bool belongs_to(std::string_view in, std::string_view whose) const { return entity() == whose && name_space() == in; }
+  bool belongs_to(std::string_view in, std::string_view whose) const {
+    return entity() == whose && name_space() == in;
+  }
 
  private:
   Record() = default;
   ~Record() = default;
-  const char* key_text() const { return reinterpret_cast<const char*>(balances() + limits->size()); }
+  const char* key_text() const { return reinterpret_cast<const char*>(balances() + limit_count); }
 };
 
 /// The record in the form that the general arithmetic works on, and back.

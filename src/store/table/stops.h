@@ -33,11 +33,11 @@ struct Stop {
   Record* record;  ///< null: none, or expired
 
   // Filled by evaluate().
-  Time at;                            ///< the moment of the decision: never before the last refill
-  bool aligned;                       ///< the record is under exactly these limits: balances in place
-  const Detour* detour;               ///< where it is not
-  std::uint32_t named;                ///< bit i: the request names the i-th limit
-  bool fits;                          ///< every named limit holds what is asked of it
+  Time at;               ///< the moment of the decision: never before the last refill
+  bool aligned;          ///< the record is under exactly these limits: balances in place
+  const Detour* detour;  ///< where it is not
+  std::uint32_t named;   ///< bit i: the request names the i-th limit
+  bool fits;             ///< every named limit holds what is asked of it
   std::array<std::int64_t, limits::max_limits> held;    ///< by the order of the resolved limits
   std::array<std::int64_t, limits::max_limits> amount;  ///< requested; 0 where not named
 };
@@ -72,7 +72,6 @@ class Stops {
     Stop stops_[limits::max_chain];
   };
 };
-
 
 /// Brings each stop to the present and matches the charges with its limits. Fails on a limit that no stop
 /// has and on one that is named twice; then nothing may be written.

@@ -18,24 +18,37 @@ Table::Table(const Clock& clock, base::HashSeed seed, std::uint64_t first_bucket
       catalog_generation_(catalog_generation),
       shards_(std::make_unique<Shard[]>(shard_count)) {}
 
-std::uint64_t Table::owner_hash(std::string_view name_space, std::string_view entity) const {
-  return base::combine(base::hash(name_space, seed_), base::hash(entity, seed_), seed_);
+std::uint64_t Table::token_of(std::string_view name_space) const { return base::hash(name_space, seed_); }
+
+std::uint64_t Table::owner_hash(std::uint64_t name_space_token, std::string_view entity) const {
+  return base::hash(entity, seed_, name_space_token);
 }
 
-Shard& Table::shard_of(std::uint64_t owner_hash) {
+Shard& Table::shard_of(std::uint64_t owner_hash) const {
   // Middle bits: the map inside the shard uses the low ones.
   return shards_[owner_hash >> 32U & (shard_count - 1)];
 }
 
+Table::Place Table::place_of(const Request& request, std::string_view entity) const {
+  const std::uint64_t token = request.name_space_token;
+  const std::uint64_t owner = owner_hash(token != 0 ? token : token_of(request.name_space), entity);
+  return {&shard_of(owner), base::hash(request.resource, seed_, owner)};
+}
+
 void Table::place(const Request& request, Stop& stop) {
-  const std::uint64_t owner = owner_hash(request.name_space, stop.entity);
-  stop.shard = &shard_of(owner);
-  stop.hash = base::combine(owner, base::hash(request.resource, seed_), seed_);
+  const Place place = place_of(request, stop.entity);
+  stop.shard = place.shard;
+  stop.hash = place.hash;
+}
+
+Record* Table::find(const Request& request, std::string_view entity, const Place& place, Time now) {
+  Record* const record =
+      Locks::map_of(*place.shard).find(place.hash, {request.name_space, entity, request.resource});
+  return record != nullptr && record->expires_at > now ? record : nullptr;
 }
 
 void Table::find(const Request& request, Stop& stop, Time now) {
-  Record* const record = Locks::map_of(*stop.shard).find(stop.hash, {request.name_space, stop.entity, request.resource});
-  stop.record = record != nullptr && record->expires_at > now ? record : nullptr;
+  stop.record = find(request, stop.entity, {stop.shard, stop.hash}, now);
 }
 
 bool Table::current(const limits::Resolution& resolution, Time now) const {
@@ -52,48 +65,94 @@ bool Table::usable(const Record* record, const Request& request, Time now) const
 
 /// The stops behind the first one, along the chain of parents.
 void Table::add_chain(const Request& request, Stops& stops, const limits::Resolution& resolution) {
-  for (const limits::Resolution* at = &resolution; at->parent_resolution && !stops.full(); at = at->parent_resolution.get()) {
+  for (const limits::Resolution* at = &resolution; at->parent_resolution && !stops.full();
+       at = at->parent_resolution.get()) {
     // An ancestor without limits is not charged, and has no bucket.
     if (!at->parent_resolution->limits) continue;
     place(request, stops.add(at->parent, at->parent_resolution.get()));
   }
 }
 
-bool Table::acquire_carried(const Request& request, Decision& decision) {
-  const Time now = clock_.now();
-  Stop stop;
+/// A stop at a record, under the limits that it carries.
+inline void start(Stop& stop, const Request& request, Record& record) {
   stop.entity = request.entity;
-  place(request, stop);
-  limits::ResolutionRef resolution;
-  {
-    const store::Guard guard(stop.shard->lock);
-    find(request, stop, now);
-    if (!usable(stop.record, request, now)) return false;
-    stop.resolution = stop.record->resolution.get();
-    const bool alone = !stop.resolution->parent_resolution;
-    if (alone && is_aligned(stop.record, *stop.resolution)) return decide_aligned(request, stop, decision, now);
-    resolution = stop.record->resolution;
-  }
-  // The general way, which locks the chain in order. A mistake in the request is left to the slow door.
-  const auto decided = decide({request, std::move(resolution)}, decision, true);
-  return decided && *decided == Progress::decided;
+  stop.resolution = record.resolution.get();
+  stop.record = &record;
 }
 
-/// A bucket without ancestors that needs no change but the charge. Requires the shard's lock.
-bool Table::decide_aligned(const Request& request, Stop& stop, Decision& decision, Time now) {
-  const Matched matched = match(stop, request.consume);
-  if (matched.twice || matched.charges != all_of(request.consume)) return false;
-  refill_aligned(stop, now);
-  if (!fits(stop)) {
-    report_stop(decision.report(), request.resource, stop, false, now);
-    decision.set_refused(wait_of(stop, now));
+/// Puts the expiry of a record off, so that it is still there at the moment.
+inline void keep_until(Record& record, Time moment) {
+  if (record.expires_at <= moment) record.expires_at = base::saturating_add(moment, 1);
+}
+
+/// Reports a refusal. Brings the bucket to the present once more, so that the stop of an admitted request has
+/// no address and the compiler can keep it in registers.
+void Table::refuse(const Request& request, Record& record, Decision& decision, Time now) {
+  Stop stop;
+  start(stop, request, record);
+  match(stop, request.consume);
+  refill_aligned(stop, now, record.limit_count);
+  report_stop(decision.report(), request.resource, stop, false, now);
+  const auto wait = wait_of(stop, now);
+  if (wait) keep_until(record, now + *wait);
+  decision.set_refused(wait);
+}
+
+/// A bucket without ancestors that needs no change but the charge. Requires the shard's lock. `count`: of its
+/// limits.
+template <class Count>
+bool Table::decide_aligned(const Request& request, Record& record, Decision& decision, Time now,
+                           Count count) {
+  Stop stop;
+  start(stop, request, record);
+  if (!match_in_order(stop, request.consume, count)) {
+    const Matched matched = match(stop, request.consume);
+    if (matched.twice || matched.charges != all_of(request.consume)) [[unlikely]]
+      return false;
+  }
+  refill_aligned(stop, now, count);
+  decision.report().clear();
+  if (!fits(stop, count)) [[unlikely]] {
+    refuse(request, record, decision, now);
     return true;
   }
-  charge_aligned(stop);
-  report_lines(decision.report(), stop, stop.record->entity_and_resource(), stop.record->generation, true);
+  charge_aligned(stop, count);
   decision.set_admitted();
   decision.set_deadline(base::saturating_add(now, request.lease_for));
+  report_lines(decision.report(), stop, record.entity_and_resource(), record.generation, true, count);
   return true;
+}
+
+// One function with all that it runs through, since calls would cost as much as the rest.
+[[gnu::flatten]] bool Table::acquire_carried(const Request& request, Decision& decision) {
+  const Time now = clock_.now();
+  const Place place = place_of(request, request.entity);
+  limits::ResolutionRef resolution;
+  {
+    const store::Guard guard(place.shard->lock);
+    Record* const record = find(request, request.entity, place, now);
+    if (!usable(record, request, now)) [[unlikely]]
+      return false;
+    const bool alone = !record->resolution->parent_resolution;
+    if (alone && is_aligned(record, *record->resolution)) [[likely]] {
+      // Requests and tokens: where the compiler knows the number, it unrolls every loop.
+      if (record->limit_count == 2)
+        return decide_aligned(request, *record, decision, now, std::integral_constant<std::size_t, 2>());
+      return decide_any_aligned(request, *record, decision, now);
+    }
+    resolution = record->resolution;
+  }
+  return acquire_chain({request, std::move(resolution)}, decision);
+}
+
+bool Table::decide_any_aligned(const Request& request, Record& record, Decision& decision, Time now) {
+  return decide_aligned(request, record, decision, now, std::size_t{record.limit_count});
+}
+
+/// The general way, which locks the chain in order. A mistake in the request is left to the slow door.
+bool Table::acquire_chain(const store::Plan& plan, Decision& decision) {
+  const auto decided = decide(plan, decision, true);
+  return decided && *decided == Progress::decided;
 }
 
 void Table::acquire(const store::Plan& plan, Decision& decision, store::Completion<Progress> done) {
@@ -136,13 +195,29 @@ void Table::conclude(const Request& request, Stops& stops, Decision& decision, b
     const auto longer = wait_of(stop, now);
     wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
   }
-  if (!admitted) return decision.set_refused(wait);
-  decision.set_admitted();
-  decision.set_deadline(base::saturating_add(now, request.lease_for));
+  if (admitted) {
+    decision.set_admitted();
+    decision.set_deadline(base::saturating_add(now, request.lease_for));
+    return;
+  }
+  decision.set_refused(wait);
+  if (charge && wait) keep_promise(request, stops, now + *wait, now);
+}
+
+/// A refusal names the moment from which on the same request would be admitted. Until then no bucket may
+/// vanish, and one that has to grow above its capacity first must exist to do so; both change no balance.
+void Table::keep_promise(const Request& request, Stops& stops, Time moment, Time now) {
+  for (Stop& stop : stops) {
+    if (stop.record == nullptr && !stop.fits) {
+      bucket::State state = claimed_state(stop, next_generation_);
+      put({request.name_space, stop.entity, request.resource}, stop, state, now);
+    }
+    if (stop.record != nullptr) keep_until(*stop.record, moment);
+  }
 }
 
 void Table::charge_stop(const Request& request, Stop& stop, Time now) {
-  if (stop.aligned) return charge_aligned(stop);
+  if (stop.aligned) return charge_aligned(stop, stop.record->limit_count);
   rebuild({request.name_space, stop.entity, request.resource}, stop, now);
 }
 

@@ -49,6 +49,8 @@ class Table final : public store::Buckets {
   Table(const Clock& clock, base::HashSeed seed, std::uint64_t first_bucket_generation,
         const std::atomic<std::uint64_t>& catalog_generation);
 
+  /// Its hash.
+  std::uint64_t token_of(std::string_view name_space) const override;
   bool acquire_carried(const store::Request& request, Decision& decision) override;
   void acquire(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
   void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
@@ -59,7 +61,7 @@ class Table final : public store::Buckets {
   /// entity has a bucket, and returns whether its buckets are to be forgotten.
   template <class Write>
   void with_entity_still(std::string_view name_space, std::string_view entity, Write&& write) {
-    Shard& shard = shard_of(owner_hash(name_space, entity));
+    Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
     const Time now = clock_.now();
     const store::Guard guard(shard.lock);
     bool has_bucket = false;
@@ -76,18 +78,33 @@ class Table final : public store::Buckets {
   static constexpr std::size_t shard_count = 64;
   class Locks;
 
-  std::uint64_t owner_hash(std::string_view name_space, std::string_view entity) const;
-  Shard& shard_of(std::uint64_t owner_hash);
-  /// Sets where the stop's bucket lies.
+  std::uint64_t owner_hash(std::uint64_t name_space_token, std::string_view entity) const;
+  Shard& shard_of(std::uint64_t owner_hash) const;
+  struct Place {
+    Shard* shard;
+    std::uint64_t hash;
+  };
+  /// Where a bucket lies.
   void place(const store::Request& request, Stop& stop);
+  Place place_of(const store::Request& request, std::string_view entity) const;
   void find(const store::Request& request, Stop& stop, Time now);
+  /// The record of a bucket, unless it has expired. Requires the shard's lock.
+  static Record* find(const store::Request& request, std::string_view entity, const Place& place, Time now);
   void add_chain(const store::Request& request, Stops& stops, const limits::Resolution& resolution);
   bool current(const limits::Resolution& resolution, Time now) const;
   bool usable(const Record* record, const store::Request& request, Time now) const;
 
-  bool decide_aligned(const store::Request& request, Stop& stop, Decision& decision, Time now);
+  template <class Count>
+  static bool decide_aligned(const store::Request& request, Record& record, Decision& decision, Time now,
+                             Count count);
+  [[gnu::noinline]] static void refuse(const store::Request& request, Record& record, Decision& decision,
+                                       Time now);
+  [[gnu::noinline]] static bool decide_any_aligned(const store::Request& request, Record& record,
+                                                   Decision& decision, Time now);
+  [[gnu::noinline]] bool acquire_chain(const store::Plan& plan, Decision& decision);
   Result<store::Progress> decide(const store::Plan& plan, Decision& decision, bool charge);
   void conclude(const store::Request& request, Stops& stops, Decision& decision, bool charge, Time now);
+  void keep_promise(const store::Request& request, Stops& stops, Time moment, Time now);
   void charge_stop(const store::Request& request, Stop& stop, Time now);
   void rebuild(const Key& key, Stop& stop, Time now);
   void put(const Key& key, Stop& stop, bucket::State& state, Time now);

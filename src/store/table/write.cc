@@ -6,15 +6,14 @@
 namespace weir::table {
 
 void report_stop(LimitReport& report, std::string_view resource, const Stop& stop, bool charged, Time now) {
+  const std::size_t count = stop.resolution->limits->size();
   LimitReport::Line* const lines =
       stop.record != nullptr
-          ? report_lines(report, stop, stop.record->entity_and_resource(), stop.record->generation, charged)
-          : report_lines(report, stop, base::join(stop.entity, resource), 0, charged);
+          ? report_lines(report, stop, stop.record->entity_and_resource(), stop.record->generation, charged,
+                         count)
+          : report_lines(report, stop, base::join(stop.entity, resource), 0, charged, count);
   if (charged) return;
-  for (std::size_t i = 0; i < stop.resolution->limits->size(); ++i) {
-    lines[i].wait = wait_of(stop, i, now);
-    lines[i].exceeded = lines[i].wait != 0;
-  }
+  for (std::size_t i = 0; i < count; ++i) lines[i].wait = wait_of(stop, i, now);
 }
 
 bucket::State claimed_state(const Stop& stop, std::atomic<std::uint64_t>& next_generation) {
@@ -23,11 +22,13 @@ bucket::State claimed_state(const Stop& stop, std::atomic<std::uint64_t>& next_g
   bucket::State state;
   state.refilled_at = claims.at;
   state.version = claims.version;
-  state.generation = old != nullptr ? old->generation : next_generation.fetch_add(1, std::memory_order_relaxed);
+  state.generation =
+      old != nullptr ? old->generation : next_generation.fetch_add(1, std::memory_order_relaxed);
   for (const bucket::LimitClaim& limit : claims.limits) {
     const std::int64_t held = limit.held(old);
     if (bucket::forgettable(limit, held)) continue;
-    const std::int64_t consumed = limit.index < 0 ? 0 : old->limits[static_cast<std::size_t>(limit.index)].consumed;
+    const std::int64_t consumed =
+        limit.index < 0 ? 0 : old->limits[static_cast<std::size_t>(limit.index)].consumed;
     state.limits.push_back({limit.name, limit.parameters, held, consumed});
   }
   return state;
@@ -38,7 +39,8 @@ Record* make_record(const Key& key, const Stop& stop, bucket::State& state) {
   for (const bucket::LimitState& limit : state.limits) expiry.hold(limit.parameters, limit.tokens);
   state.expires_at = expiry.expires_at();
   // All limits in force are in the state, so the same number means that there are no others.
-  if (state.limits.size() == stop.resolution->limits->size()) return record_of(key, state, stop.resolution->limits);
+  if (state.limits.size() == stop.resolution->limits->size())
+    return record_of(key, state, stop.resolution->limits);
   std::vector<limits::NamedParameters> named;
   for (const bucket::LimitState& limit : state.limits) named.push_back({limit.name, limit.parameters});
   return record_of(key, state, limits::LimitSetRef(new limits::LimitSet(std::move(named))));
