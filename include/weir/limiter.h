@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weir/amount.h"
+#include "weir/catalog.h"
 #include "weir/clock.h"
 #include "weir/decision.h"
 #include "weir/detail/export.h"
@@ -31,6 +32,8 @@ struct Options {
   std::string name_space = "default";
   /// Where in-process stores take the time from; must outlive the Limiter. Null: the machine's clock.
   const Clock* clock = nullptr;
+  /// Who changes of limits and entities are made by, for the audit.
+  std::string principal = "library";
   /// How long a lease can be changed after its acquire.
   std::chrono::milliseconds lease_deadline = std::chrono::minutes(10);
 };
@@ -53,31 +56,6 @@ class WEIR_API RequestLimits {
 struct AcquireOptions {
   /// The lowest level of limits for the entity's own bucket; null: none.
   const RequestLimits* limits = nullptr;
-};
-
-/// How limits are written.
-struct SetLimitsOptions {
-  /// An operator's write takes ownership and never expires. A sync write needs `expires_in` and gives way
-  /// to an operator's.
-  Owner owner = Owner::operator_;
-  std::optional<std::chrono::milliseconds> expires_in = {};
-  /// System level only: how many times the time to fill an unused bucket is kept; at least 1.
-  std::optional<int> bucket_ttl_refill_multiplier = {};
-};
-
-/// Limits as they are stored at one level.
-struct StoredLimits {
-  Level level;
-  std::vector<NamedLimit> limits;
-  Owner owner;
-  std::optional<Time> expires_at;
-};
-
-/// The limits that hold for an entity on a resource, and where they came from.
-struct EffectiveLimits {
-  std::vector<NamedLimit> limits;
-  Source source;
-  Owner owner;
 };
 
 /// Decides who may use what, on one store and in one namespace. Safe to use from any thread. Calls block
@@ -127,13 +105,20 @@ class WEIR_API Limiter {
   Result<StoredLimits> limits(const Level& level);
   Result<void> delete_limits(const Level& level);
   Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource);
+  Result<Page<StoredLimits>> list_limits(const LimitsFilter& filter = {}, const Paging& paging = {});
 
   /// Entities. Parent and cascade can be changed only while the entity has no bucket.
   Result<Entity> put_entity(const Entity& entity);
   Result<Entity> entity(std::string_view id);
   /// Takes the entity's limits and buckets along. Refused while it has children.
   Result<void> delete_entity(std::string_view id);
-  Result<std::vector<std::string>> children(std::string_view id);
+  Result<Page<std::string>> children(std::string_view id, const Paging& paging = {});
+
+  /// Makes all changes, or none of them. An error names the one that cannot be made.
+  Result<void> change(std::span<const CatalogChange> changes);
+
+  /// Who changed what, newest first. `subject`: an entity, "$RESOURCE:{resource}" or "$SYSTEM"; empty: all.
+  Result<Page<AuditEvent>> audit(std::string_view subject = {}, const Paging& paging = {});
 
  private:
   explicit Limiter(std::unique_ptr<limiter::Core> core);

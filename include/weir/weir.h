@@ -2,6 +2,7 @@
 #pragma once
 
 #include "weir/amount.h"
+#include "weir/catalog.h"
 #include "weir/clock.h"
 #include "weir/decision.h"
 #include "weir/entity.h"

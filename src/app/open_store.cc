@@ -33,8 +33,7 @@ Result<Limiter> Limiter::open(std::string_view url, const Options& options) {
   auto store = app::open_store(url, *foundation.clock, *foundation.entropy);
   if (!store) return store.error();
   foundation.store = *std::move(store);
-  return Limiter(std::make_unique<limiter::Core>(std::move(foundation), options.name_space,
-                                                 options.lease_deadline.count()));
+  return Limiter(std::make_unique<limiter::Core>(std::move(foundation), options));
 }
 
 }  // namespace weir

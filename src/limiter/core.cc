@@ -49,39 +49,16 @@ Result<void> check_names(std::string_view entity, std::string_view resource,
   return {};
 }
 
-StoredLimits stored(const Level& level, const limits::LimitsRecord& record) {
-  StoredLimits out{level, record.current.limits->limits(), record.owner, {}};
-  if (record.expires_at != limits::never) out.expires_at = record.expires_at;
-  return out;
-}
-
-Result<void> check_options(const Level& level, const SetLimitsOptions& options) {
-  const bool entity_level = level.kind() == Source::entity || level.kind() == Source::entity_default;
-  if (options.owner == Owner::sync && !entity_level)
-    return invalid("only an entity's limits can be owned by sync");
-  if (options.owner == Owner::sync && !options.expires_in)
-    return invalid("limits owned by sync need an expiry");
-  if (options.owner == Owner::operator_ && options.expires_in)
-    return invalid("an operator's limits do not expire; leave the expiry out, or write them as sync");
-  if (options.expires_in && options.expires_in->count() < 1)
-    return invalid("the expiry must be in the future");
-  if (!options.bucket_ttl_refill_multiplier) return {};
-  if (level.kind() != Source::system)
-    return invalid("bucket_ttl_refill_multiplier belongs to the system's limits");
-  if (*options.bucket_ttl_refill_multiplier < 1)
-    return invalid("bucket_ttl_refill_multiplier must be at least 1");
-  return {};
-}
-
 }  // namespace
 
-Core::Core(Foundation foundation, std::string name_space, Time lease_deadline)
+Core::Core(Foundation foundation, const Options& options)
     : foundation_(std::move(foundation)),
       store_(*foundation_.store),
       buckets_(store_.buckets()),
-      name_space_(std::move(name_space)),
+      name_space_(options.name_space),
       name_space_token_(buckets_.token_of(name_space_)),
-      lease_deadline_(lease_deadline) {}
+      principal_(options.principal),
+      lease_deadline_(options.lease_deadline.count()) {}
 
 const limits::LimitSet* Core::set_of(const RequestLimits* limits) {
   return limits == nullptr ? nullptr : limits->set_->limits.get();
@@ -119,7 +96,7 @@ void Core::decide_slowly(const store::Request& request, Mode mode, Result<Decisi
     result = checked.error();
     return;
   }
-  Deciding deciding(buckets_, store_.limits(), shared_);
+  Deciding deciding(buckets_, store_.catalog(), shared_);
   auto decided =
       wait_for<void>([&](store::Completion<void> done) { deciding.start(request, mode, *result, done); });
   if (!decided) result = decided.error();
@@ -127,81 +104,10 @@ void Core::decide_slowly(const store::Request& request, Mode mode, Result<Decisi
 
 Result<limits::ResolutionRef> Core::resolve(std::string_view entity, std::string_view resource,
                                             const limits::LimitSetRef& request_limits) {
-  Walk walk(store_.limits(), shared_);
+  Walk walk(store_.catalog(), shared_);
   return wait_for<limits::ResolutionRef>([&](store::Completion<limits::ResolutionRef> done) {
     walk.start({name_space_, entity, resource, request_limits}, done);
   });
-}
-
-Result<StoredLimits> Core::set_limits(const Level& level, std::span<const NamedLimit> limits,
-                                      const SetLimitsOptions& options) {
-  if (auto checked = limits::check_level(level); !checked) return checked.error();
-  if (auto checked = check_options(level, options); !checked) return checked.error();
-  auto set = limits::make_limit_set(limits);
-  if (!set) return set.error();
-  std::optional<Time> expires_in;
-  if (options.expires_in) expires_in = options.expires_in->count();
-  const store::LimitsWrite write{name_space_,   level,      *set,
-                                 options.owner, expires_in, options.bucket_ttl_refill_multiplier};
-  auto record = wait_for<limits::LimitsRecordRef>([&](auto done) { store_.limits().write(write, done); });
-  if (!record) return record.error();
-  return stored(level, **record);
-}
-
-Result<StoredLimits> Core::limits(const Level& level) {
-  if (auto checked = limits::check_level(level); !checked) return checked.error();
-  auto record =
-      wait_for<limits::LimitsRecordRef>([&](auto done) { store_.limits().read(name_space_, level, done); });
-  if (!record) return record.error();
-  return stored(level, **record);
-}
-
-Result<void> Core::delete_limits(const Level& level) {
-  if (auto checked = limits::check_level(level); !checked) return checked.error();
-  const store::LimitsWrite write{name_space_, level, {}, Owner::operator_, {}, {}};
-  auto record = wait_for<limits::LimitsRecordRef>([&](auto done) { store_.limits().write(write, done); });
-  if (!record) return record.error();
-  return {};
-}
-
-Result<EffectiveLimits> Core::effective_limits(std::string_view entity, std::string_view resource) {
-  if (auto checked = check_names(entity, resource, {}); !checked) return checked.error();
-  auto resolution = resolve(entity, resource, {});
-  if (!resolution) return resolution.error();
-  if (!(*resolution)->limits) {
-    return base::error(ErrorCode::no_limits, "no limits are set for entity ", quoted(entity), " on resource ",
-                       quoted(resource));
-  }
-  return EffectiveLimits{(*resolution)->limits->limits(), (*resolution)->source, (*resolution)->owner};
-}
-
-Result<Entity> Core::put_entity(const Entity& entity) {
-  if (auto checked = limits::check_entity(entity.id); !checked) return checked.error();
-  if (!entity.parent.empty()) {
-    if (auto checked = limits::check_entity(entity.parent); !checked)
-      return invalid("parent: ", checked.error().message);
-  }
-  if (entity.cascade && entity.parent.empty())
-    return invalid("entity ", quoted(entity.id), " has cascade on but no parent; name a parent");
-  return wait_for<Entity>([&](auto done) { store_.entities().put(name_space_, entity, done); });
-}
-
-Result<Entity> Core::entity(std::string_view id) {
-  if (auto checked = limits::check_entity(id); !checked) return checked.error();
-  return wait_for<Entity>([&](auto done) { store_.entities().get(name_space_, id, done); });
-}
-
-Result<void> Core::delete_entity(std::string_view id) {
-  if (auto checked = limits::check_entity(id); !checked) return checked.error();
-  auto erased = wait_for<bool>([&](auto done) { store_.entities().erase(name_space_, id, done); });
-  if (!erased) return erased.error();
-  return {};
-}
-
-Result<std::vector<std::string>> Core::children(std::string_view id) {
-  if (auto checked = limits::check_entity(id); !checked) return checked.error();
-  return wait_for<std::vector<std::string>>(
-      [&](auto done) { store_.entities().children(name_space_, id, done); });
 }
 
 }  // namespace weir::limiter

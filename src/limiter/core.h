@@ -22,7 +22,7 @@ struct Foundation {
 /// Sees store interfaces only; which store it is, is decided outside. Safe to use from any thread.
 class Core final : public detail::LeaseKeeper {
  public:
-  Core(Foundation foundation, std::string name_space, Time lease_deadline);
+  Core(Foundation foundation, const Options& options);
 
   Result<Decision> acquire(std::string_view entity, std::string_view resource,
                            std::span<const Charge> consume, const AcquireOptions& options);
@@ -40,11 +40,13 @@ class Core final : public detail::LeaseKeeper {
   Result<StoredLimits> limits(const Level& level);
   Result<void> delete_limits(const Level& level);
   Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource);
-
+  Result<Page<StoredLimits>> list_limits(const LimitsFilter& filter, const Paging& paging);
   Result<Entity> put_entity(const Entity& entity);
   Result<Entity> entity(std::string_view id);
   Result<void> delete_entity(std::string_view id);
-  Result<std::vector<std::string>> children(std::string_view id);
+  Result<Page<std::string>> children(std::string_view id, const Paging& paging);
+  Result<void> change(std::span<const CatalogChange> changes);
+  Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging);
 
  private:
   static const limits::LimitSet* set_of(const RequestLimits* limits);
@@ -53,6 +55,7 @@ class Core final : public detail::LeaseKeeper {
   Result<limits::ResolutionRef> resolve(std::string_view entity, std::string_view resource,
                                         const limits::LimitSetRef& request_limits);
   Result<LimitReport> change_keyed(detail::LeaseData& lease, const bucket::LeaseChange& change);
+  Result<std::vector<store::Changed>> write(std::span<const store::Change> changes);
   void draw_nonce(detail::LeaseData& lease);
 
   Foundation foundation_;
@@ -60,6 +63,7 @@ class Core final : public detail::LeaseKeeper {
   store::Buckets& buckets_;
   const std::string name_space_;
   const std::uint64_t name_space_token_;
+  const std::string principal_;
   const Time lease_deadline_;
   SharedResolutions shared_;
 };

@@ -18,8 +18,8 @@ class Deciding {
  public:
   enum class Mode { acquire, peek };
 
-  Deciding(store::Buckets& buckets, store::Limits& limits, SharedResolutions& shared)
-      : buckets_(buckets), walk_(limits, shared) {}
+  Deciding(store::Buckets& buckets, store::Catalog& catalog, SharedResolutions& shared)
+      : buckets_(buckets), walk_(catalog, shared) {}
   void start(const store::Request& request, Mode mode, Decision& decision, store::Completion<void> done);
 
  private:

@@ -65,10 +65,20 @@ Result<void> Limiter::delete_limits(const Level& level) { return core_->delete_l
 Result<EffectiveLimits> Limiter::effective_limits(std::string_view entity, std::string_view resource) {
   return core_->effective_limits(entity, resource);
 }
+Result<Page<StoredLimits>> Limiter::list_limits(const LimitsFilter& filter, const Paging& paging) {
+  return core_->list_limits(filter, paging);
+}
 
 Result<Entity> Limiter::put_entity(const Entity& entity) { return core_->put_entity(entity); }
 Result<Entity> Limiter::entity(std::string_view id) { return core_->entity(id); }
 Result<void> Limiter::delete_entity(std::string_view id) { return core_->delete_entity(id); }
-Result<std::vector<std::string>> Limiter::children(std::string_view id) { return core_->children(id); }
+Result<Page<std::string>> Limiter::children(std::string_view id, const Paging& paging) {
+  return core_->children(id, paging);
+}
+
+Result<void> Limiter::change(std::span<const CatalogChange> changes) { return core_->change(changes); }
+Result<Page<AuditEvent>> Limiter::audit(std::string_view subject, const Paging& paging) {
+  return core_->audit(subject, paging);
+}
 
 }  // namespace weir

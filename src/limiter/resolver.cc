@@ -49,7 +49,7 @@ void Walk::start(const Subject& subject, store::Completion<ResolutionRef> done) 
 }
 
 void Walk::ask(std::string_view entity) {
-  limits_.find(
+  catalog_.find(
       subject_.name_space, entity, subject_.resource,
       {[](void* self, Result<store::Found>&& found) { static_cast<Walk*>(self)->found(std::move(found)); },
        this});

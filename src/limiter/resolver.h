@@ -40,7 +40,7 @@ struct Subject {
 /// One walk up a chain. Lives until its completion was called; the subject's texts must stay valid as long.
 class Walk {
  public:
-  Walk(store::Limits& limits, SharedResolutions& shared) : limits_(limits), shared_(shared) {}
+  Walk(store::Catalog& catalog, SharedResolutions& shared) : catalog_(catalog), shared_(shared) {}
   void start(const Subject& subject, store::Completion<limits::ResolutionRef> done);
 
  private:
@@ -48,7 +48,7 @@ class Walk {
   void found(Result<store::Found>&& found);
   limits::ResolutionRef assemble();
 
-  store::Limits& limits_;
+  store::Catalog& catalog_;
   SharedResolutions& shared_;
   Subject subject_;
   std::vector<store::Found> links_;

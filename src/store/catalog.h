@@ -1,14 +1,17 @@
-// Limits and entities: what an operator has set up.
+// Limits, entities and the audit: what an operator has set up, and who did it when.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "limits/record.h"
 #include "limits/resolution.h"
 #include "store/completion.h"
+#include "weir/catalog.h"
 #include "weir/entity.h"
 #include "weir/level.h"
 
@@ -22,42 +25,76 @@ struct Found {
   Time now = 0;                  ///< by the store's clock
 };
 
-/// A write of limits at one level. No limits: delete.
+/// Limits to be written at one level. No limits: deleted.
 struct LimitsWrite {
-  std::string_view name_space;
-  const Level& level;
-  limits::LimitSetRef limits;
+  Level level;
+  limits::LimitSetRef limits = {};
   Owner owner = Owner::operator_;
-  std::optional<Time> expires_in;
-  std::optional<int> bucket_ttl_refill_multiplier;
+  std::optional<Time> expires_in = {};
+  std::optional<int> bucket_ttl_refill_multiplier = {};
 };
 
-/// Limits at the four levels. Safe to call from any thread.
-class Limits {
+/// An entity to be put.
+struct EntityPut {
+  Entity entity;
+};
+
+/// An entity to be deleted, with its limits and buckets.
+struct EntityErase {
+  std::string id;
+};
+
+using Change = std::variant<LimitsWrite, EntityPut, EntityErase>;
+
+/// Changes that happen together or not at all, and who makes them.
+struct Changes {
+  std::string_view name_space;
+  std::string_view principal;
+  std::span<const Change> changes;
+};
+
+/// What changes left behind, one for each, in order: limits for LimitsWrite, the entity for EntityPut.
+struct Changed {
+  limits::LimitsRecordRef limits = {};
+  bool taken_from_sync = false;  ///< an operator's limits replaced those of sync
+  std::optional<Entity> entity = {};
+};
+
+using weir::AuditEvent;
+using weir::LimitsFilter;
+using weir::Page;
+using weir::Paging;
+
+struct StoredLimitsItem {
+  Level level;
+  limits::LimitsRecordRef record;
+};
+
+/// The catalog of a store. Safe to call from any thread.
+class Catalog {
  public:
-  virtual ~Limits() = default;
-  /// Fails with not_found where a delete finds nothing, and with operator_owned where a sync write meets
-  /// an operator's limits; the store checks both in the same step as it writes.
-  virtual void write(const LimitsWrite& write, Completion<limits::LimitsRecordRef> done) = 0;
-  virtual void read(std::string_view name_space, const Level& level,
-                    Completion<limits::LimitsRecordRef> done) = 0;
+  virtual ~Catalog() = default;
+
+  /// Makes all changes, or none and fails: with not_found where a delete finds nothing; with operator_owned
+  /// where a sync write meets an operator's limits; with conflict on a cycle of parents, a ninth level, a
+  /// change of parent or cascade while the entity has a bucket, and the deletion of an entity that has
+  /// children. The store checks all of it in the same step as it writes.
+  virtual void change(const Changes& changes, Completion<std::vector<Changed>> done) = 0;
+
   /// What a resolution of this entity and resource needs.
   virtual void find(std::string_view name_space, std::string_view entity, std::string_view resource,
                     Completion<Found> done) = 0;
-};
 
-/// Entities and their parents. Safe to call from any thread.
-class Entities {
- public:
-  virtual ~Entities() = default;
-  /// Fails with conflict on a cycle, on a ninth level, and where parent or cascade would change while the
-  /// entity has a bucket.
-  virtual void put(std::string_view name_space, const Entity& entity, Completion<Entity> done) = 0;
-  virtual void get(std::string_view name_space, std::string_view id, Completion<Entity> done) = 0;
-  /// Takes limits and buckets along; fails with conflict while the entity has children.
-  virtual void erase(std::string_view name_space, std::string_view id, Completion<bool> done) = 0;
-  virtual void children(std::string_view name_space, std::string_view id,
-                        Completion<std::vector<std::string>> done) = 0;
+  virtual void limits(std::string_view name_space, const Level& level,
+                      Completion<limits::LimitsRecordRef> done) = 0;
+  virtual void list_limits(std::string_view name_space, const LimitsFilter& filter, const Paging& paging,
+                           Completion<Page<StoredLimitsItem>> done) = 0;
+  virtual void entity(std::string_view name_space, std::string_view id, Completion<Entity> done) = 0;
+  virtual void children(std::string_view name_space, std::string_view id, const Paging& paging,
+                        Completion<Page<std::string>> done) = 0;
+  /// Newest first. An empty subject: every one.
+  virtual void audit(std::string_view name_space, std::string_view subject, const Paging& paging,
+                     Completion<Page<AuditEvent>> done) = 0;
 };
 
 }  // namespace weir::store

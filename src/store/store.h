@@ -17,8 +17,7 @@ class Store {
  public:
   virtual ~Store() = default;
   virtual Buckets& buckets() = 0;
-  virtual Limits& limits() = 0;
-  virtual Entities& entities() = 0;
+  virtual Catalog& catalog() = 0;
   virtual const LeaseKey& lease_key() const = 0;
   /// The clock that deadlines of leases are measured by.
   virtual Time now() const = 0;

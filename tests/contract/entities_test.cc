@@ -23,10 +23,10 @@ TEST_P(Entities, ChildrenAreListed) {
   put("b", "project");
   put("a", "project", false);
   put("c", "other");
-  EXPECT_EQ(*limiter.children("project"), (std::vector<std::string>{"a", "b"}));
-  EXPECT_TRUE(limiter.children("nobody")->empty());
+  EXPECT_EQ(limiter.children("project")->items, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(limiter.children("nobody")->items.empty());
   put("a", "other", false);
-  EXPECT_EQ(*limiter.children("project"), std::vector<std::string>{"b"});
+  EXPECT_EQ(limiter.children("project")->items, std::vector<std::string>{"b"});
 }
 
 TEST_P(Entities, ACycleOfParentsIsRefused) {
@@ -75,7 +75,7 @@ TEST_P(Entities, DeletingAnEntityTakesItsLimitsAndBucketsAlong) {
   EXPECT_ERROR("not-found", "key", limiter.limits(Level::entity_default("key")));
   EXPECT_EQ(remaining("key", "rpm"), "10");
   EXPECT_EQ(remaining("project", "rpm"), "8") << "the parent's bucket stays";
-  EXPECT_TRUE(limiter.children("project")->empty());
+  EXPECT_TRUE(limiter.children("project")->items.empty());
   EXPECT_EQ(acquire("key", {{"rpm", 1}}).limits().size(), 1U) << "the new one has no parent";
 }
 

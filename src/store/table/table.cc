@@ -240,6 +240,23 @@ void Table::put(const Key& key, Stop& stop, bucket::State& state, Time now) {
   stop.record = record;
 }
 
+bool Table::has_bucket(std::string_view name_space, std::string_view entity) {
+  Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
+  const Time now = clock_.now();
+  const store::Guard guard(shard.lock);
+  bool found = false;
+  shard.map.for_each([&](const Record& record) {
+    found = found || (record.expires_at > now && record.belongs_to(name_space, entity));
+  });
+  return found;
+}
+
+void Table::forget(std::string_view name_space, std::string_view entity) {
+  Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
+  const store::Guard guard(shard.lock);
+  shard.map.erase_if([&](const Record& record) { return record.belongs_to(name_space, entity); });
+}
+
 std::size_t Table::size() {
   std::size_t size = 0;
   for (std::size_t i = 0; i < shard_count; ++i) {

@@ -57,21 +57,10 @@ class Table final : public store::Buckets {
   void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
               store::Completion<store::Progress> done) override;
 
-  /// Runs `write` while no bucket of the entity can be made, decided or forgotten. `write` gets whether the
-  /// entity has a bucket, and returns whether its buckets are to be forgotten.
-  template <class Write>
-  void with_entity_still(std::string_view name_space, std::string_view entity, Write&& write) {
-    Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
-    const Time now = clock_.now();
-    const store::Guard guard(shard.lock);
-    bool has_bucket = false;
-    shard.map.for_each([&](const Record& record) {
-      has_bucket = has_bucket || (record.expires_at > now && record.belongs_to(name_space, entity));
-    });
-    if (write(has_bucket)) {
-      shard.map.erase_if([&](const Record& record) { return record.belongs_to(name_space, entity); });
-    }
-  }
+  /// Whether the entity has a bucket, on whatever resource, that has not expired.
+  bool has_bucket(std::string_view name_space, std::string_view entity);
+  /// Forgets every bucket of the entity.
+  void forget(std::string_view name_space, std::string_view entity);
   std::size_t size();
 
  private:

@@ -13,18 +13,16 @@ namespace weir::table {
 /// Safe to use from any thread. Every operation completes inline. The clock must outlive the store.
 class TableStore : public store::Store {
  public:
-  TableStore(const Clock& clock, base::Entropy& entropy)
+  TableStore(const Clock& clock, base::Entropy& entropy, CatalogJournal* journal = nullptr)
       : clock_(clock),
-        catalog_(clock, catalog_generation_),
         // Odd seeds keep every bit in the products of the hash.
-        table_(clock, {entropy.next() | 1U, entropy.next() | 1U}, entropy.next(), catalog_generation_) {
-    catalog_.attach(table_);
+        table_(clock, {entropy.next() | 1U, entropy.next() | 1U}, entropy.next(), catalog_generation_),
+        catalog_(clock, catalog_generation_, table_, journal) {
     entropy.fill(lease_key_);
   }
 
   store::Buckets& buckets() override { return table_; }
-  store::Limits& limits() override { return catalog_; }
-  store::Entities& entities() override { return catalog_; }
+  store::Catalog& catalog() override { return catalog_; }
   const store::LeaseKey& lease_key() const override { return lease_key_; }
   Time now() const override { return clock_.now(); }
   /// How many buckets there are, expired ones that are not cleaned up yet included.
@@ -33,8 +31,8 @@ class TableStore : public store::Store {
  private:
   const Clock& clock_;
   std::atomic<std::uint64_t> catalog_generation_{1};
-  Catalog catalog_;
   Table table_;
+  TableCatalog catalog_;
   store::LeaseKey lease_key_{};
 };
 

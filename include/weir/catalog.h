@@ -1,0 +1,95 @@
+// What an operator sets up: limits at levels, entities, and the audit of who changed what.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "weir/clock.h"
+#include "weir/entity.h"
+#include "weir/level.h"
+#include "weir/limit.h"
+
+namespace weir {
+
+/// How limits are written.
+struct SetLimitsOptions {
+  /// An operator's write takes ownership and never expires. A sync write needs `expires_in` and gives way
+  /// to an operator's.
+  Owner owner = Owner::operator_;
+  std::optional<std::chrono::milliseconds> expires_in = {};
+  /// System level only: how many times the time to fill an unused bucket is kept; at least 1.
+  std::optional<int> bucket_ttl_refill_multiplier = {};
+};
+
+/// Limits as they are stored at one level.
+struct StoredLimits {
+  Level level;
+  std::vector<NamedLimit> limits;
+  Owner owner = Owner::operator_;
+  std::optional<Time> expires_at = {};
+  std::optional<int> bucket_ttl_refill_multiplier = {};
+  /// Answers of set_limits only: these limits replaced some that sync owned. Deleting them gives the entity
+  /// back.
+  bool taken_from_sync = false;
+};
+
+/// The limits that hold for an entity on a resource, and where they came from.
+struct EffectiveLimits {
+  std::vector<NamedLimit> limits;
+  Source source;
+  Owner owner;
+};
+
+/// One step of a change of the catalog.
+struct SetLimits {
+  Level level;
+  std::vector<NamedLimit> limits;
+  SetLimitsOptions options = {};
+};
+struct DeleteLimits {
+  Level level;
+};
+struct PutEntity {
+  Entity entity;
+};
+struct DeleteEntity {
+  std::string id;
+};
+using CatalogChange = std::variant<SetLimits, DeleteLimits, PutEntity, DeleteEntity>;
+
+/// Which limits are listed.
+struct LimitsFilter {
+  std::optional<Source> level = {};
+  std::optional<Owner> owner = {};
+};
+
+/// Which part of a listing: what follows the cursor of the page before.
+struct Paging {
+  std::string cursor = {};  ///< empty: from the beginning
+  std::size_t limit = 100;
+};
+
+/// One page of a listing; `next` is the cursor of the next, empty at the end.
+template <class T>
+struct Page {
+  std::vector<T> items;
+  std::string next = {};
+};
+
+/// One change of limits or of an entity.
+struct AuditEvent {
+  std::string id;  ///< sorts by time
+  Time at = 0;
+  std::string principal;
+  std::string action;    ///< "limits.set", "limits.delete", "entity.put", "entity.delete"
+  std::string subject;   ///< the entity, "$RESOURCE:{resource}" or "$SYSTEM"
+  std::string resource;  ///< of an entity's limits; empty: every resource
+  std::string before;    ///< JSON; empty: it did not exist
+  std::string after;     ///< JSON; empty: it does not exist any more
+  friend bool operator==(const AuditEvent&, const AuditEvent&) = default;
+};
+
+}  // namespace weir

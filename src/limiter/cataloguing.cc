@@ -1,0 +1,189 @@
+// The limiter's side of the catalog: checks what comes in, and says what goes out in public types.
+#include "base/text.h"
+#include "limiter/core.h"
+#include "limits/names.h"
+
+namespace weir::limiter {
+namespace {
+
+using base::invalid;
+using base::quoted;
+using store::wait_for;
+
+constexpr std::size_t longest_page = 1000;
+constexpr std::size_t longest_text = 1024;
+constexpr std::size_t most_metadata = 64;
+
+StoredLimits stored(const Level& level, const limits::LimitsRecord& record) {
+  StoredLimits out{.level = level, .limits = record.current.limits->limits(), .owner = record.owner};
+  if (record.expires_at != limits::never) out.expires_at = record.expires_at;
+  out.bucket_ttl_refill_multiplier = record.bucket_ttl_refill_multiplier;
+  return out;
+}
+
+Result<void> check_options(const Level& level, const SetLimitsOptions& options) {
+  const bool entity_level = level.kind() == Source::entity || level.kind() == Source::entity_default;
+  if (options.owner == Owner::sync && !entity_level)
+    return invalid("only an entity's limits can be owned by sync");
+  if (options.owner == Owner::sync && !options.expires_in)
+    return invalid("limits owned by sync need an expiry");
+  if (options.owner == Owner::operator_ && options.expires_in) {
+    return invalid("an operator's limits do not expire; leave the expiry out, or write them as sync");
+  }
+  if (options.expires_in && options.expires_in->count() < 1)
+    return invalid("the expiry must be in the future");
+  if (!options.bucket_ttl_refill_multiplier) return {};
+  if (level.kind() != Source::system)
+    return invalid("bucket_ttl_refill_multiplier belongs to the system's limits");
+  if (*options.bucket_ttl_refill_multiplier < 1)
+    return invalid("bucket_ttl_refill_multiplier must be at least 1");
+  return {};
+}
+
+Result<store::Change> checked(const SetLimits& set) {
+  if (auto level = limits::check_level(set.level); !level) return level.error();
+  if (auto options = check_options(set.level, set.options); !options) return options.error();
+  auto limits = limits::make_limit_set(set.limits);
+  if (!limits) return limits.error();
+  store::LimitsWrite write{.level = set.level, .limits = *limits, .owner = set.options.owner};
+  if (set.options.expires_in) write.expires_in = set.options.expires_in->count();
+  write.bucket_ttl_refill_multiplier = set.options.bucket_ttl_refill_multiplier;
+  return store::Change(std::move(write));
+}
+
+Result<store::Change> checked(const DeleteLimits& erase) {
+  if (auto level = limits::check_level(erase.level); !level) return level.error();
+  return store::Change(store::LimitsWrite{.level = erase.level});
+}
+
+Result<store::Change> checked(const PutEntity& put) {
+  const Entity& entity = put.entity;
+  if (auto id = limits::check_entity(entity.id); !id) return id.error();
+  if (!entity.parent.empty()) {
+    if (auto parent = limits::check_entity(entity.parent); !parent)
+      return invalid("parent: ", parent.error().message);
+  }
+  if (entity.cascade && entity.parent.empty()) {
+    return invalid("entity ", quoted(entity.id), " has cascade on but no parent; name a parent");
+  }
+  if (entity.name.size() > longest_text)
+    return invalid("the name of entity ", quoted(entity.id), " is too long");
+  if (entity.metadata.size() > most_metadata)
+    return invalid("entity ", quoted(entity.id), " has too much metadata");
+  for (const auto& [name, value] : entity.metadata) {
+    if (name.size() + value.size() <= longest_text) continue;
+    return invalid("metadata ", quoted(name), " of entity ", quoted(entity.id), " is too long");
+  }
+  return store::Change(store::EntityPut{entity});
+}
+
+Result<store::Change> checked(const DeleteEntity& erase) {
+  if (auto id = limits::check_entity(erase.id); !id) return id.error();
+  return store::Change(store::EntityErase{erase.id});
+}
+
+Result<void> check_paging(const Paging& paging) {
+  if (paging.limit >= 1 && paging.limit <= longest_page) return {};
+  return invalid("a page holds 1 to ", std::to_string(longest_page), " items");
+}
+
+}  // namespace
+
+Result<std::vector<store::Changed>> Core::write(std::span<const store::Change> changes) {
+  return wait_for<std::vector<store::Changed>>(
+      [&](auto done) { store_.catalog().change({name_space_, principal_, changes}, done); });
+}
+
+Result<void> Core::change(std::span<const CatalogChange> changes) {
+  std::vector<store::Change> writes;
+  writes.reserve(changes.size());
+  for (const CatalogChange& change : changes) {
+    auto one = std::visit([](const auto& step) { return checked(step); }, change);
+    if (!one) return one.error();
+    writes.push_back(*std::move(one));
+  }
+  auto changed = write(writes);
+  if (!changed) return changed.error();
+  return {};
+}
+
+Result<StoredLimits> Core::set_limits(const Level& level, std::span<const NamedLimit> limits,
+                                      const SetLimitsOptions& options) {
+  auto one = checked(SetLimits{level, {limits.begin(), limits.end()}, options});
+  if (!one) return one.error();
+  auto changed = write(std::span(&*one, 1));
+  if (!changed) return changed.error();
+  StoredLimits out = stored(level, *changed->front().limits);
+  out.taken_from_sync = changed->front().taken_from_sync;
+  return out;
+}
+
+Result<StoredLimits> Core::limits(const Level& level) {
+  if (auto checked = limits::check_level(level); !checked) return checked.error();
+  auto record = wait_for<limits::LimitsRecordRef>(
+      [&](auto done) { store_.catalog().limits(name_space_, level, done); });
+  if (!record) return record.error();
+  return stored(level, **record);
+}
+
+Result<void> Core::delete_limits(const Level& level) {
+  const CatalogChange change = DeleteLimits{level};
+  return this->change(std::span(&change, 1));
+}
+
+Result<EffectiveLimits> Core::effective_limits(std::string_view entity, std::string_view resource) {
+  if (auto checked = limits::check_entity(entity); !checked) return checked.error();
+  if (auto checked = limits::check_resource(resource); !checked) return checked.error();
+  auto resolution = resolve(entity, resource, {});
+  if (!resolution) return resolution.error();
+  const limits::Resolution& found = **resolution;
+  if (!found.limits) {
+    return base::error(ErrorCode::no_limits, "no limits are set for entity ", quoted(entity), " on resource ",
+                       quoted(resource));
+  }
+  return EffectiveLimits{found.limits->limits(), found.source, found.owner};
+}
+
+Result<Page<StoredLimits>> Core::list_limits(const LimitsFilter& filter, const Paging& paging) {
+  if (auto checked = check_paging(paging); !checked) return checked.error();
+  auto found = wait_for<Page<store::StoredLimitsItem>>(
+      [&](auto done) { store_.catalog().list_limits(name_space_, filter, paging, done); });
+  if (!found) return found.error();
+  Page<StoredLimits> page{.items = {}, .next = std::move(found->next)};
+  for (const store::StoredLimitsItem& item : found->items)
+    page.items.push_back(stored(item.level, *item.record));
+  return page;
+}
+
+Result<Entity> Core::put_entity(const Entity& entity) {
+  auto one = checked(PutEntity{entity});
+  if (!one) return one.error();
+  auto changed = write(std::span(&*one, 1));
+  if (!changed) return changed.error();
+  return *std::move(changed->front().entity);
+}
+
+Result<Entity> Core::entity(std::string_view id) {
+  if (auto checked = limits::check_entity(id); !checked) return checked.error();
+  return wait_for<Entity>([&](auto done) { store_.catalog().entity(name_space_, id, done); });
+}
+
+Result<void> Core::delete_entity(std::string_view id) {
+  const CatalogChange change = DeleteEntity{std::string(id)};
+  return this->change(std::span(&change, 1));
+}
+
+Result<Page<std::string>> Core::children(std::string_view id, const Paging& paging) {
+  if (auto checked = limits::check_entity(id); !checked) return checked.error();
+  if (auto checked = check_paging(paging); !checked) return checked.error();
+  return wait_for<Page<std::string>>(
+      [&](auto done) { store_.catalog().children(name_space_, id, paging, done); });
+}
+
+Result<Page<AuditEvent>> Core::audit(std::string_view subject, const Paging& paging) {
+  if (auto checked = check_paging(paging); !checked) return checked.error();
+  return wait_for<Page<AuditEvent>>(
+      [&](auto done) { store_.catalog().audit(name_space_, subject, paging, done); });
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,77 @@
+#include "store/audit.h"
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/text.h"
+
+namespace weir::store {
+namespace {
+
+std::string digits(std::uint64_t number, std::size_t width) {
+  const std::string text = std::to_string(number);
+  return text.size() < width ? std::string(width - text.size(), '0') + text : text;
+}
+
+}  // namespace
+
+std::string to_json(const limits::LimitsRecordRef& record) {
+  if (!record || !record->current.limits) return {};
+  auto limits = base::JsonWriter::object();
+  for (const NamedLimit& limit : record->current.limits->limits())
+    limits.raw(limit.name, limit.limit.to_json());
+  auto json = base::JsonWriter::object();
+  json.raw("limits", limits.str()).text("owner", name_of(record->owner));
+  if (record->expires_at != limits::never) json.number("expires_at_ms", record->expires_at);
+  if (record->bucket_ttl_refill_multiplier) {
+    json.number("bucket_ttl_refill_multiplier", *record->bucket_ttl_refill_multiplier);
+  }
+  return json.str();
+}
+
+std::string to_json(const Entity& entity) {
+  auto metadata = base::JsonWriter::object();
+  for (const auto& [name, value] : entity.metadata) metadata.text(name, value);
+  auto json = base::JsonWriter::object();
+  json.text("parent", entity.parent).flag("cascade", entity.cascade).text("name", entity.name);
+  json.raw("metadata", metadata.str());
+  return json.str();
+}
+
+std::string audit_subject(const Level& level) {
+  switch (level.kind()) {
+    case Source::entity:
+    case Source::entity_default:
+      return level.entity();
+    case Source::resource:
+      return base::join("$RESOURCE:", level.resource());
+    default:
+      return "$SYSTEM";
+  }
+}
+
+AuditEvent limits_event(const Level& level, const limits::LimitsRecordRef& before,
+                        const limits::LimitsRecordRef& after) {
+  AuditEvent event;
+  event.action = after->current.limits ? "limits.set" : "limits.delete";
+  event.subject = audit_subject(level);
+  if (level.kind() == Source::entity) event.resource = level.resource();
+  event.before = to_json(before);
+  event.after = to_json(after);
+  return event;
+}
+
+AuditEvent entity_event(const Entity* before, const Entity* after) {
+  AuditEvent event;
+  event.action = after != nullptr ? "entity.put" : "entity.delete";
+  event.subject = after != nullptr ? after->id : before->id;
+  if (before != nullptr) event.before = to_json(*before);
+  if (after != nullptr) event.after = to_json(*after);
+  return event;
+}
+
+std::string audit_id(Time at, std::uint64_t sequence) {
+  return digits(static_cast<std::uint64_t>(std::max<Time>(at, 0)), 14) + "-" + digits(sequence, 10);
+}
+
+}  // namespace weir::store

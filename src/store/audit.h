@@ -1,0 +1,28 @@
+// How a change of limits or of an entity is put down in the audit. Pure; every store uses it.
+#pragma once
+
+#include <string>
+
+#include "limits/record.h"
+#include "store/catalog.h"
+#include "weir/entity.h"
+
+namespace weir::store {
+
+/// `{"limits":{"rpm":{...}},"owner":"operator"}`; empty for an empty record or one without limits.
+std::string to_json(const limits::LimitsRecordRef& record);
+/// `{"parent":"project","cascade":true,"name":"","metadata":{}}`.
+std::string to_json(const Entity& entity);
+
+/// What the audit calls the level: the entity, "$RESOURCE:{resource}" or "$SYSTEM".
+std::string audit_subject(const Level& level);
+
+AuditEvent limits_event(const Level& level, const limits::LimitsRecordRef& before,
+                        const limits::LimitsRecordRef& after);
+/// Either may be null, not both.
+AuditEvent entity_event(const Entity* before, const Entity* after);
+
+/// An id that sorts by time; `sequence` tells apart what happened in the same millisecond.
+std::string audit_id(Time at, std::uint64_t sequence);
+
+}  // namespace weir::store

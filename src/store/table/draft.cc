@@ -1,0 +1,213 @@
+#include "store/table/draft.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "limits/names.h"
+#include "store/audit.h"
+
+namespace weir::table {
+namespace {
+
+using base::error;
+using base::quoted;
+using limits::LimitsRecordRef;
+
+// No name has a space in it.
+std::string entity_prefix(std::string_view entity) { return base::join("e ", entity, " "); }
+
+}  // namespace
+
+std::string level_key(Source kind, std::string_view entity, std::string_view resource) {
+  switch (kind) {
+    case Source::entity:
+      return entity_prefix(entity) + std::string(resource);
+    case Source::entity_default:
+      return entity_prefix(entity);
+    case Source::resource:
+      return base::join("r ", resource);
+    default:
+      return "s";
+  }
+}
+
+Level level_of(std::string_view key) {
+  if (key == "s") return Level::system();
+  if (key.starts_with("r ")) return Level::resource(key.substr(2));
+  const std::size_t space = key.find(' ', 2);
+  const std::string_view entity = key.substr(2, space - 2);
+  const std::string_view resource = key.substr(space + 1);
+  return resource.empty() ? Level::entity_default(entity) : Level::entity(entity, resource);
+}
+
+std::string described(const Level& level) {
+  switch (level.kind()) {
+    case Source::entity:
+      return base::join("entity ", quoted(level.entity()), " on resource ", quoted(level.resource()));
+    case Source::entity_default:
+      return base::join("entity ", quoted(level.entity()));
+    case Source::resource:
+      return base::join("resource ", quoted(level.resource()));
+    default:
+      return "the system";
+  }
+}
+
+Result<store::Changed> Draft::add(const store::Change& change) {
+  return std::visit([this](const auto& one) { return apply(one); }, change);
+}
+
+LimitsRecordRef Draft::record(const std::string& key) const {
+  if (const auto found = limits_.find(key); found != limits_.end()) return found->second;
+  const auto found = tenant_.limits.find(key);
+  return found == tenant_.limits.end() ? LimitsRecordRef() : found->second;
+}
+
+const Entity* Draft::entity(std::string_view id) const {
+  if (const auto found = entities_.find(std::string(id)); found != entities_.end()) {
+    return found->second ? &*found->second : nullptr;
+  }
+  const auto found = tenant_.entities.find(id);
+  return found == tenant_.entities.end() ? nullptr : &found->second;
+}
+
+const std::set<std::string>* Draft::find_children(std::string_view id) const {
+  if (const auto found = children_.find(id); found != children_.end()) return &found->second;
+  const auto found = tenant_.children.find(id);
+  return found == tenant_.children.end() ? nullptr : &found->second;
+}
+
+std::set<std::string>& Draft::children(const std::string& id) {
+  if (const auto found = children_.find(id); found != children_.end()) return found->second;
+  const std::set<std::string>* const now = find_children(id);
+  return children_[id] = now == nullptr ? std::set<std::string>() : *now;
+}
+
+Result<store::Changed> Draft::apply(const store::LimitsWrite& limits_write) {
+  const std::string key = level_key(limits_write.level);
+  const LimitsRecordRef old = record(key);
+  const bool absent = !old || old->absent(now_);
+  if (!limits_write.limits && absent) {
+    return error(ErrorCode::not_found, "no limits are set for ", described(limits_write.level));
+  }
+  if (limits_write.owner == Owner::sync && !absent && old->owner == Owner::operator_) {
+    return error(ErrorCode::operator_owned, "an operator owns the limits of ", described(limits_write.level),
+                 "; they must be deleted before sync can write them");
+  }
+  const bool taken =
+      !absent && old->owner == Owner::sync && limits_write.owner == Owner::operator_ && limits_write.limits;
+  return store::Changed{.limits = write(key, old, limits_write), .taken_from_sync = taken};
+}
+
+LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
+                             const store::LimitsWrite& limits_write) {
+  last_stamp_ = std::max(now_, last_stamp_ + 1);
+  auto next = limits::next_record(old, limits_write.limits, last_stamp_, now_);
+  // A record can outlive its own expiry, whose moment then is a version too; stamps go on after it.
+  last_stamp_ = next->current.stamp;
+  next->owner = limits_write.owner;
+  next->expires_at =
+      limits_write.expires_in ? base::saturating_add(now_, *limits_write.expires_in) : limits::never;
+  if (limits_write.bucket_ttl_refill_multiplier) {
+    next->bucket_ttl_refill_multiplier = limits_write.bucket_ttl_refill_multiplier;
+  }
+  const LimitsRecordRef written(next.get());
+  const bool was_absent = !old || old->absent(now_);
+  events_.push_back(store::limits_event(limits_write.level, was_absent ? LimitsRecordRef() : old, written));
+  limits_[key] = written;
+  return written;
+}
+
+/// How many levels of entities hang below this one, itself included; stops counting past `enough`.
+std::size_t Draft::height(std::string_view id, std::size_t enough) const {
+  std::size_t below = 0;
+  const std::set<std::string>* const children = find_children(id);
+  if (enough > 0 && children != nullptr) {
+    for (const std::string& child : *children) below = std::max(below, height(child, enough - 1));
+  }
+  return below + 1;
+}
+
+/// Refuses a parent that would close a circle or make a chain too long.
+Result<void> Draft::check_chain(const Entity& entity) const {
+  std::size_t length = height(entity.id, limits::max_chain);
+  std::string_view at = entity.parent;
+  while (!at.empty()) {
+    if (at == entity.id) {
+      return error(ErrorCode::conflict, "entity ", quoted(entity.id), " cannot have ", quoted(entity.parent),
+                   " as its parent: it would become its own ancestor");
+    }
+    if (++length > limits::max_chain) break;
+    const Entity* const above = this->entity(at);
+    at = above == nullptr ? std::string_view() : std::string_view(above->parent);
+  }
+  if (length <= limits::max_chain) return {};
+  return error(ErrorCode::conflict, "entity ", quoted(entity.id), " under ", quoted(entity.parent),
+               " would make a chain of more than ", std::to_string(limits::max_chain),
+               " entities; choose a parent nearer to the top");
+}
+
+Result<store::Changed> Draft::apply(const store::EntityPut& put) {
+  Entity next = put.entity;
+  const Entity* const old = entity(next.id);
+  next.created_at = old == nullptr ? now_ : old->created_at;
+  const std::string parent = old == nullptr ? std::string() : old->parent;
+  const bool cascade = old != nullptr && old->cascade;
+  if (next.parent != parent) {
+    if (auto checked = check_chain(next); !checked) return checked.error();
+  }
+  events_.push_back(store::entity_event(old, &next));
+  if (next.parent != parent || next.cascade != cascade) moved_.insert(next.id);
+  if (next.parent != parent) {
+    if (!parent.empty()) children(parent).erase(next.id);
+    if (!next.parent.empty()) children(next.parent).insert(next.id);
+  }
+  entities_[next.id] = next;
+  return store::Changed{.entity = std::move(next)};
+}
+
+Result<store::Changed> Draft::apply(const store::EntityErase& erase) {
+  const Entity* const old = entity(erase.id);
+  if (old == nullptr) return error(ErrorCode::not_found, "entity ", quoted(erase.id), " does not exist");
+  const std::set<std::string>* const below = find_children(erase.id);
+  if (below != nullptr && !below->empty()) {
+    return error(ErrorCode::conflict, "entity ", quoted(erase.id), " has children, such as ",
+                 quoted(*below->begin()), "; delete them first");
+  }
+  delete_limits_of(erase.id);
+  events_.push_back(store::entity_event(old, nullptr));
+  if (!old->parent.empty()) children(old->parent).erase(erase.id);
+  entities_[erase.id].reset();
+  moved_.erase(erase.id);
+  erased_.insert(erase.id);
+  return store::Changed{};
+}
+
+void Draft::delete_limits_of(const std::string& id) {
+  const std::string prefix = entity_prefix(id);
+  std::set<std::string> keys;
+  const auto collect = [&](const auto& records) {
+    for (auto at = records.lower_bound(prefix); at != records.end() && at->first.starts_with(prefix); ++at)
+      keys.insert(at->first);
+  };
+  collect(tenant_.limits);
+  collect(limits_);
+  for (const std::string& key : keys) {
+    const LimitsRecordRef old = record(key);
+    if (!old->absent(now_)) write(key, old, {.level = level_of(key)});
+  }
+}
+
+void Draft::merge_into(Tenant& tenant) && {
+  for (auto& [key, record] : limits_) tenant.limits[key] = std::move(record);
+  for (auto& [id, entity] : entities_) {
+    if (entity) {
+      tenant.entities[id] = *std::move(entity);
+    } else {
+      tenant.entities.erase(id);
+    }
+  }
+  for (auto& [id, children] : children_) tenant.children[id] = std::move(children);
+}
+
+}  // namespace weir::table

@@ -1,0 +1,82 @@
+// Changes to the catalog of one namespace while they are being checked: what they would leave behind, and
+// nothing of it in place yet.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "store/catalog.h"
+
+namespace weir::table {
+
+/// What one namespace has.
+struct Tenant {
+  std::map<std::string, limits::LimitsRecordRef, std::less<>> limits;  ///< by level_key()
+  std::map<std::string, Entity, std::less<>> entities;
+  std::map<std::string, std::set<std::string>, std::less<>> children;
+  std::deque<store::AuditEvent> audit;  ///< oldest first
+};
+
+/// Sorts the levels of one entity together.
+std::string level_key(Source kind, std::string_view entity, std::string_view resource);
+inline std::string level_key(const Level& level) {
+  return level_key(level.kind(), level.entity(), level.resource());
+}
+Level level_of(std::string_view key);
+/// For messages: "resource "gpt-4"".
+std::string described(const Level& level);
+
+/// Not safe for concurrent use; the catalog's lock guards it.
+class Draft {
+ public:
+  /// `last_stamp`: every stamp made here is later. The tenant must not change meanwhile.
+  Draft(const Tenant& tenant, Time now, Time last_stamp)
+      : tenant_(tenant), now_(now), last_stamp_(last_stamp) {}
+
+  /// Fails as store::Catalog::change does, except for what only the buckets know.
+  Result<store::Changed> add(const store::Change& change);
+
+  /// Limits and entities that differ now; an empty entity was erased.
+  const std::map<std::string, limits::LimitsRecordRef>& limits() const { return limits_; }
+  const std::map<std::string, std::optional<Entity>>& entities() const { return entities_; }
+  const std::vector<store::AuditEvent>& events() const { return events_; }
+  /// Entities whose parent or cascade changes: they must not have a bucket.
+  const std::set<std::string>& moved() const { return moved_; }
+  /// Entities whose buckets go.
+  const std::set<std::string>& erased() const { return erased_; }
+  Time last_stamp() const { return last_stamp_; }
+
+  /// Puts everything in place.
+  void merge_into(Tenant& tenant) &&;
+
+ private:
+  Result<store::Changed> apply(const store::LimitsWrite& write);
+  Result<store::Changed> apply(const store::EntityPut& put);
+  Result<store::Changed> apply(const store::EntityErase& erase);
+
+  limits::LimitsRecordRef record(const std::string& key) const;
+  const Entity* entity(std::string_view id) const;
+  std::set<std::string>& children(const std::string& id);
+  const std::set<std::string>* find_children(std::string_view id) const;
+  std::size_t height(std::string_view id, std::size_t enough) const;
+  Result<void> check_chain(const Entity& entity) const;
+  limits::LimitsRecordRef write(const std::string& key, const limits::LimitsRecordRef& old,
+                                const store::LimitsWrite& write);
+  void delete_limits_of(const std::string& id);
+
+  const Tenant& tenant_;
+  const Time now_;
+  Time last_stamp_;
+  std::map<std::string, limits::LimitsRecordRef> limits_;
+  std::map<std::string, std::optional<Entity>> entities_;
+  std::map<std::string, std::set<std::string>, std::less<>> children_;
+  std::vector<store::AuditEvent> events_;
+  std::set<std::string> moved_;
+  std::set<std::string> erased_;
+};
+
+}  // namespace weir::table
