@@ -18,8 +18,9 @@
 namespace weir {
 
 /// An admitted charge. Move-only; must not outlive its Limiter; not safe to use from several threads at
-/// once. Dropping a lease lets its charge stand; leaving scope by an exception rolls it back. A lease
-/// that is never settled keeps its charge, and after its deadline nothing can change it any more.
+/// once. Dropping a lease lets its charge stand; leaving scope by an exception rolls it back, even if its id
+/// was handed out. A lease that is never settled keeps its charge, and after its deadline nothing can change
+/// it any more.
 class WEIR_API Lease {
  public:
   Lease(Lease&& other) noexcept;
@@ -34,8 +35,9 @@ class WEIR_API Lease {
   }
   Result<LimitReport> adjust(std::span<const Charge> differences);
 
-  /// States what was really used and ends the lease. Limits that are left out keep their charge. Settling
-  /// again with the same amounts changes nothing; with others it fails with conflict.
+  /// States what was really used and ends the lease. Limits that are left out keep their charge; one that the
+  /// acquire did not name is charged too. Settling again with the same amounts changes nothing; with others
+  /// it fails with conflict.
   Result<LimitReport> settle(std::initializer_list<Charge> actual) { return settle(as_span(actual)); }
   Result<LimitReport> settle(std::span<const Charge> actual);
 
@@ -46,7 +48,7 @@ class WEIR_API Lease {
   /// made on the first call, cannot be forged, and stays the same.
   Result<std::string> id();
 
-  /// Whether the lease can still be changed through this object.
+  /// Whether the lease can still be changed, as far as this object knows: others may have ended it by its id.
   bool open() const { return keeper_ != nullptr && !ended_; }
   /// By the store's clock.
   Time deadline() const { return deadline_; }

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/amount.h"
@@ -32,7 +33,7 @@ struct Options {
   std::string name_space = "default";
   /// Where in-process stores take the time from; must outlive the Limiter. Null: the machine's clock.
   const Clock* clock = nullptr;
-  /// Who changes of limits and entities are made by, for the audit.
+  /// Who changes of limits and entities are made by, for the audit: 1 to 128 bytes of UTF-8.
   std::string principal = "library";
   /// How long a lease can be changed after its acquire.
   std::chrono::milliseconds lease_deadline = std::chrono::minutes(10);
@@ -58,12 +59,21 @@ struct AcquireOptions {
   const RequestLimits* limits = nullptr;
 };
 
-/// Decides who may use what, on one store and in one namespace. Safe to use from any thread. Calls block
+/// Decides who may use what, on one store and in one namespace. Moving it keeps its leases valid; a Limiter
+/// that was moved from can only be destroyed or assigned to. Texts that are passed in need to live only as
+/// long as the call.
+///
+/// Names: an entity is 1 to 256 letters, digits and `_-.:@/+=`; a resource 1 to 128 letters, digits and
+/// `_-.:/*` (a `*` is a character like any other), not `_default_`; a limit a letter, then letters, digits,
+/// `_` and `-`, at most 64. A bucket has at most 16 limits, a chain at most 8 entities, a request names at
+/// most 64 limits, a page holds 1 to 1000 items.
+///
+/// Safe to use from any thread. Calls block
 /// until the store answers; the embedded stores answer at once. Every failure is an Error that names the
 /// culprit and leaves everything as it was, unless its code is outcome_unknown.
 class WEIR_API Limiter {
  public:
-  /// Opens a store by its URL: `memory:`.
+  /// Opens a store by its URL: `memory:` (also `memory`).
   static Result<Limiter> open(std::string_view url, const Options& options = {});
 
   Limiter(Limiter&&) noexcept;
@@ -89,9 +99,16 @@ class WEIR_API Limiter {
                              std::span<const Charge> consume, const AcquireOptions& options = {});
 
   /// Changes to a lease by its id, from any process on the same store. An adjust needs a key of 1 to 128
-  /// characters: the same key again changes nothing more.
+  /// characters: the same key again changes nothing more, whatever the amounts.
+  Result<LimitReport> adjust(std::string_view lease_id, std::initializer_list<Charge> differences,
+                             std::string_view key) {
+    return adjust(lease_id, std::span(differences.begin(), differences.size()), key);
+  }
   Result<LimitReport> adjust(std::string_view lease_id, std::span<const Charge> differences,
                              std::string_view key);
+  Result<LimitReport> settle(std::string_view lease_id, std::initializer_list<Charge> actual) {
+    return settle(lease_id, std::span(actual.begin(), actual.size()));
+  }
   Result<LimitReport> settle(std::string_view lease_id, std::span<const Charge> actual);
   Result<LimitReport> rollback(std::string_view lease_id);
 
@@ -107,14 +124,19 @@ class WEIR_API Limiter {
   Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource);
   Result<Page<StoredLimits>> list_limits(const LimitsFilter& filter = {}, const Paging& paging = {});
 
-  /// Entities. Parent and cascade can be changed only while the entity has no bucket.
+  /// Entities. Putting one replaces everything that was stored about it, except when it was created. Parent
+  /// and cascade can be changed only while the entity has no bucket. A parent need not be stored itself; one
+  /// without limits is not charged.
   Result<Entity> put_entity(const Entity& entity);
   Result<Entity> entity(std::string_view id);
   /// Takes the entity's limits and buckets along. Refused while it has children.
   Result<void> delete_entity(std::string_view id);
   Result<Page<std::string>> children(std::string_view id, const Paging& paging = {});
 
-  /// Makes all changes, or none of them. An error names the one that cannot be made.
+  /// Makes all changes, or none of them. An error names the one that cannot be made, counted from 1.
+  Result<void> change(std::initializer_list<CatalogChange> changes) {
+    return change(std::span(changes.begin(), changes.size()));
+  }
   Result<void> change(std::span<const CatalogChange> changes);
 
   /// Who changed what, newest first. `subject`: an entity, "$RESOURCE:{resource}" or "$SYSTEM"; empty: all.

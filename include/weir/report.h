@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -23,7 +24,9 @@ struct LimitStatus {
   std::string_view name;
   Amount capacity;
   Amount burst;
-  Amount requested;  ///< what the call asked of this limit; 0 if it did not name it
+  /// What the call asked of this limit; 0 if it did not name it. After a change to a lease: the difference
+  /// that it made.
+  Amount requested;
   Amount remaining;  ///< after the decision; negative in debt
   bool exceeded;     ///< whether this limit refused
   /// How long until this limit alone would admit what was requested: 0 unless exceeded; nothing if it
@@ -58,18 +61,26 @@ class WEIR_API LimitReport {
    public:
     using value_type = LimitStatus;
     using difference_type = std::ptrdiff_t;
+    using pointer = void;
+    using reference = LimitStatus;
     using iterator_category = std::input_iterator_tag;
+    Iterator() = default;
     Iterator(const LimitReport* report, std::size_t index) : report_(report), index_(index) {}
     LimitStatus operator*() const { return (*report_)[index_]; }
     Iterator& operator++() {
       ++index_;
       return *this;
     }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++index_;
+      return before;
+    }
     friend bool operator==(const Iterator&, const Iterator&) = default;
 
    private:
-    const LimitReport* report_;
-    std::size_t index_;
+    const LimitReport* report_ = nullptr;
+    std::size_t index_ = 0;
   };
   Iterator begin() const { return {this, 0}; }
   Iterator end() const { return {this, size()}; }

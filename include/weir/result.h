@@ -2,7 +2,7 @@
 // the call, something that does not exist, or a store that could not answer.
 #pragma once
 
-#include <cassert>
+#include <concepts>
 #include <new>
 #include <optional>
 #include <string>
@@ -35,7 +35,15 @@ struct Error {
   std::string message;
 };
 
-/// Either a value or an Error. Test it before use: `if (!result) return result.error();`.
+namespace detail {
+/// Prints the error and ends the program.
+[[noreturn]] WEIR_API void value_of_error(const Error& error);
+/// Ends the program: error() was asked of a success.
+[[noreturn]] WEIR_API void error_of_value();
+}  // namespace detail
+
+/// Either a value or an Error. Test it before use: `if (!result) return result.error();`. Taking the value of
+/// an error prints the error and ends the program, in every kind of build: a limiter must not fail open.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -45,9 +53,15 @@ class [[nodiscard]] Result {
   template <class... Args>
   explicit Result(std::in_place_t, Args&&... args) : ok_(true), value_(std::forward<Args>(args)...) {}
 
-  Result(const Result& other) : ok_(other.ok_) { construct(other); }
+  Result(const Result& other)
+    requires std::copy_constructible<T>
+      : ok_(other.ok_) {
+    construct(other);
+  }
   Result(Result&& other) noexcept : ok_(other.ok_) { construct(std::move(other)); }
-  Result& operator=(const Result& other) {
+  Result& operator=(const Result& other)
+    requires std::copy_constructible<T>
+  {
     if (this != &other) *this = Result(other);
     return *this;
   }
@@ -64,9 +78,9 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok_; }
 
   /// The value. Requires ok().
-  T& value() & { return assert(ok_), value_; }
-  const T& value() const& { return assert(ok_), value_; }
-  T&& value() && { return assert(ok_), std::move(value_); }
+  T& value() & { return check(), value_; }
+  const T& value() const& { return check(), value_; }
+  T&& value() && { return check(), std::move(value_); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -74,9 +88,17 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   /// The error. Requires !ok().
-  const Error& error() const { return assert(!ok_), error_; }
+  const Error& error() const {
+    if (ok_) [[unlikely]]
+      detail::error_of_value();
+    return error_;
+  }
 
  private:
+  void check() const {
+    if (!ok_) [[unlikely]]
+      detail::value_of_error(error_);
+  }
   template <class Other>
   void construct(Other&& other) {
     if (ok_) {
@@ -109,7 +131,11 @@ class [[nodiscard]] Result<void> {
 
   bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
-  const Error& error() const { return assert(!ok()), *error_; }
+  const Error& error() const {
+    if (!error_) [[unlikely]]
+      detail::error_of_value();
+    return *error_;
+  }
 
  private:
   std::optional<Error> error_;

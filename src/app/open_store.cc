@@ -22,6 +22,9 @@ namespace weir {
 
 Result<Limiter> Limiter::open(std::string_view url, const Options& options) {
   if (auto checked = limits::check_namespace(options.name_space); !checked) return checked.error();
+  if (options.principal.empty() || options.principal.size() > 128 || !base::is_utf8(options.principal)) {
+    return base::invalid("principal must be 1 to 128 bytes of UTF-8");
+  }
   if (options.lease_deadline.count() < 1) return base::invalid("lease_deadline must be at least 1 ms");
   limiter::Foundation foundation;
   if (options.clock != nullptr) {

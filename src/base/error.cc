@@ -1,6 +1,20 @@
+#include <cstdio>
+#include <cstdlib>
+
 #include "weir/result.h"
 
 namespace weir {
+
+void detail::value_of_error(const Error& error) {
+  std::fprintf(stderr, "weir: the value of a Result was taken, but it is an error: %s: %s\n",
+               name_of(error.code), error.message.c_str());
+  std::abort();
+}
+
+void detail::error_of_value() {
+  std::fputs("weir: the error of a Result was taken, but it is a success\n", stderr);
+  std::abort();
+}
 
 const char* name_of(ErrorCode code) {
   switch (code) {

@@ -22,6 +22,9 @@ std::string join(const Parts&... parts) {
 /// The text in quotes, shortened and with control characters shown as '?', for use in messages.
 std::string quoted(std::string_view text);
 
+/// Whether the bytes are well-formed UTF-8.
+bool is_utf8(std::string_view text);
+
 /// A decimal integer without sign, leading "+" or spaces; nothing if it is anything else or too large.
 std::optional<std::int64_t> parse_digits(std::string_view text);
 

@@ -51,10 +51,11 @@ Result<std::int64_t> next_amount(LeaseVerb verb, const LeaseAmount& amount, cons
   return net;
 }
 
-Error ended_otherwise(Ending ending) {
+Error ended_otherwise(Ending ending, LeaseVerb verb) {
+  const bool other_amounts = ending == Ending::settled && verb == LeaseVerb::settle;
   return error(ErrorCode::conflict, "the lease was already ",
-               ending == Ending::settled ? "settled with other amounts" : "rolled back",
-               "; it cannot be changed any more");
+               ending == Ending::settled ? "settled" : "rolled back",
+               other_amounts ? " with other amounts" : "", "; it cannot be changed any more");
 }
 
 bool repeats(const LeaseRecord& record, const LeaseChange& change) {
@@ -80,7 +81,7 @@ Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
     result.repeated = true;
     return result;
   }
-  if (record.ending != Ending::open) return ended_otherwise(record.ending);
+  if (record.ending != Ending::open) return ended_otherwise(record.ending, change.verb);
 
   LeaseRecord& next = result.next;
   if (change.verb == LeaseVerb::rollback) {
@@ -106,7 +107,7 @@ Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
   if (change.verb == LeaseVerb::rollback) next.ending = Ending::rolled_back;
   if (change.verb == LeaseVerb::adjust && !change.key.empty()) {
     if (next.keys.size() == max_adjusts)
-      return error(ErrorCode::conflict, "the lease was adjusted too often; settle it and acquire a new one");
+      return invalid("the lease was adjusted too often; settle it and acquire a new one");
     next.keys.emplace_back(change.key);
   }
   for (std::size_t i = 0; i < next.amounts.size(); ++i) {

@@ -66,13 +66,16 @@ Result<store::Change> checked(const PutEntity& put) {
   if (entity.cascade && entity.parent.empty()) {
     return invalid("entity ", quoted(entity.id), " has cascade on but no parent; name a parent");
   }
+  if (!base::is_utf8(entity.name)) return invalid("the name of entity ", quoted(entity.id), " is not UTF-8");
   if (entity.name.size() > longest_text)
     return invalid("the name of entity ", quoted(entity.id), " is too long");
   if (entity.metadata.size() > most_metadata)
     return invalid("entity ", quoted(entity.id), " has too much metadata");
   for (const auto& [name, value] : entity.metadata) {
-    if (name.size() + value.size() <= longest_text) continue;
-    return invalid("metadata ", quoted(name), " of entity ", quoted(entity.id), " is too long");
+    if (!base::is_utf8(name) || !base::is_utf8(value))
+      return invalid("metadata ", quoted(name), " of entity ", quoted(entity.id), " is not UTF-8");
+    if (name.size() + value.size() > longest_text)
+      return invalid("metadata ", quoted(name), " of entity ", quoted(entity.id), " is too long");
   }
   return store::Change(store::EntityPut{entity});
 }
@@ -80,6 +83,11 @@ Result<store::Change> checked(const PutEntity& put) {
 Result<store::Change> checked(const DeleteEntity& erase) {
   if (auto id = limits::check_entity(erase.id); !id) return id.error();
   return store::Change(store::EntityErase{erase.id});
+}
+
+/// "change 2: ", where there are several.
+std::string numbered(std::size_t index, std::size_t count) {
+  return count == 1 ? std::string() : base::join("change ", std::to_string(index + 1), ": ");
 }
 
 Result<void> check_paging(const Paging& paging) {
@@ -99,7 +107,7 @@ Result<void> Core::change(std::span<const CatalogChange> changes) {
   writes.reserve(changes.size());
   for (const CatalogChange& change : changes) {
     auto one = std::visit([](const auto& step) { return checked(step); }, change);
-    if (!one) return one.error();
+    if (!one) return Error{one.error().code, numbered(writes.size(), changes.size()) + one.error().message};
     writes.push_back(*std::move(one));
   }
   auto changed = write(writes);

@@ -55,7 +55,7 @@ std::vector<NamedLimit> LimitSet::limits() const {
 }
 
 Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits) {
-  if (limits.empty()) return base::invalid("no limits given; name at least one, such as rpm:100/min");
+  if (limits.empty()) return base::invalid("no limits given; name at least one, such as rpm with 100/min");
   if (limits.size() > max_limits) {
     return base::invalid(std::to_string(limits.size()), " limits given; a bucket holds at most ",
                          std::to_string(max_limits));

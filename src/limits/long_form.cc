@@ -31,7 +31,7 @@ class Reader {
   }
   std::string_view take_number() {
     skip_space();
-    const std::size_t end = std::min(text_.find_first_not_of("+-.0123456789eE"), text_.size());
+    const std::size_t end = std::min(text_.find_first_of(" \t\r\n,:{}[]"), text_.size());
     return advance(end, end);
   }
   bool at_end() {

@@ -67,7 +67,9 @@ Result<LimitReport> Lease::change(detail::LeaseVerb verb, std::span<const Charge
                  "this lease holds nothing: the request was refused, or the lease was moved away"};
   }
   auto report = keeper_->change(data(), verb, charges);
-  if (report && verb != detail::LeaseVerb::adjust) ended_ = true;
+  const bool over =
+      !report && (report.error().code == ErrorCode::conflict || report.error().code == ErrorCode::expired);
+  if (over || (report && verb != detail::LeaseVerb::adjust)) ended_ = true;
   return report;
 }
 

@@ -24,7 +24,7 @@ TEST_P(BadInput, AnAcquireThatCannotBeDoneNamesTheCulpritAndChangesNothing) {
   refuse("invalid-argument", "rpm", "key", resource, {{"tpm", 1}, {"rpm", Amount::milli(-1)}});
   refuse("invalid-argument", "rpm", "key", resource, {{"tpm", 1}, {"rpm", 1'000'000'000'000'000'000}});
   refuse("invalid-argument", "rpm", "key", resource, {{"rpm", Amount::milli(Amount::max_millitokens + 1)}});
-  refuse("invalid-argument", "twice", "key", resource, {{"rpm", 1}, {"rpm", 1}});
+  refuse("invalid-argument", "\"rpm\" is named twice", "key", resource, {{"rpm", 1}, {"rpm", 1}});
   refuse("invalid-argument", "twice", "new", resource, {{"rpm", 1}, {"rpm", 1}});
   refuse("invalid-argument", "limit name", "key", resource, {{"1rpm", 1}});
   refuse("invalid-argument", "limit name", "key", resource, {{"", 1}});
@@ -95,12 +95,16 @@ TEST_P(BadInput, EntitiesThatCannotBePutNameTheCulprit) {
   EXPECT_ERROR("invalid-argument", "a key", limiter.entity("a key"));
   EXPECT_ERROR("invalid-argument", "a key", limiter.delete_entity("a key"));
   EXPECT_ERROR("invalid-argument", "a key", limiter.children("a key"));
+  EXPECT_ERROR("invalid-argument", "UTF-8", limiter.put_entity({.id = "key", .name = "a\xff"}));
+  EXPECT_ERROR("invalid-argument", "UTF-8",
+               limiter.put_entity({.id = "key", .metadata = {{"a", "\xc0\x80"}}}));
   EXPECT_ERROR("not-found", "key", limiter.entity("key"));
 }
 
 TEST_P(BadInput, OptionsAreChecked) {
   EXPECT_ERROR("invalid-argument", "Upper", store_->open({.name_space = "Upper"}));
   EXPECT_ERROR("invalid-argument", "namespace", store_->open({.name_space = ""}));
+  EXPECT_ERROR("invalid-argument", "principal", store_->open({.principal = ""}));
   EXPECT_ERROR("invalid-argument", "lease_deadline", store_->open({.lease_deadline = 0ms}));
   EXPECT_ERROR("invalid-argument", "cassandra", Limiter::open("cassandra://x"));
 }

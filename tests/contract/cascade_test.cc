@@ -41,7 +41,9 @@ TEST_P(Cascade, EachBucketIsChargedForTheLimitsItHas) {
   EXPECT_EQ(remaining("key", "rpm"), "9");
   EXPECT_EQ(remaining("key", "tpm"), "none");
   EXPECT_EQ(remaining("project", "tpm"), "400");
-  EXPECT_ERROR("unknown-limit", "rpd", limiter.acquire("key", resource, {{"rpm", 1}, {"rpd", 1}}));
+  EXPECT_ERROR("unknown-limit",
+               "\"rpd\" is not among the limits of \"key\" or its ancestors; known here: rpm, tpm",
+               limiter.acquire("key", resource, {{"rpm", 1}, {"rpd", 1}}));
   EXPECT_EQ(remaining("key", "rpm"), "9");
 }
 

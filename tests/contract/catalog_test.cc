@@ -79,7 +79,8 @@ TEST_P(Catalog, ChangesHappenTogetherOrNotAtAll) {
       SetLimits{Level::system(), limits}, PutEntity{{.id = "key", .parent = "project", .cascade = true}},
       SetLimits{Level::entity("key", "gpt-4"), limits},
       SetLimits{Level::entity("owned", "gpt-4"), limits, {.owner = Owner::sync, .expires_in = 30s}}};
-  EXPECT_ERROR("operator-owned", "owned", limiter.change(changes));
+  EXPECT_ERROR("operator-owned", "change 4: an operator owns the limits of entity \"owned\"",
+               limiter.change(changes));
   EXPECT_ERROR("not-found", "system", limiter.limits(Level::system()));
   EXPECT_ERROR("not-found", "key", limiter.entity("key"));
   EXPECT_TRUE(limiter.audit("key")->items.empty());

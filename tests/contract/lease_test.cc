@@ -103,6 +103,12 @@ TEST_P(Leases, ADifferentEndingIsAConflict) {
   EXPECT_ERROR("conflict", "rolled back", own.lease().settle({{"tpm", 1}}));
   EXPECT_TRUE(own.lease().rollback());
   EXPECT_EQ(remaining("other", "tpm"), "1000");
+
+  Decision elsewhere = acquire("third", {{"tpm", 500}});
+  ASSERT_TRUE(limiter.rollback(*elsewhere.lease().id()));
+  EXPECT_TRUE(elsewhere.lease().open()) << "it cannot know yet";
+  EXPECT_ERROR("conflict", "rolled back", elsewhere.lease().settle({{"tpm", 1}}));
+  EXPECT_FALSE(elsewhere.lease().open());
 }
 
 TEST_P(Leases, AnAdjustWithTheSameKeyHappensOnce) {

@@ -67,7 +67,7 @@ TEST(LimitText, MistakesAreNamed) {
   complains(R"({"capacity":1,})", "flat JSON");
   complains(R"({"capacity":1}})", "flat JSON");
   complains(R"({"capacity":1}x)", "flat JSON");
-  complains(R"({"capacity":"1"})", "capacity");
+  complains(R"({"capacity":"x"})", "\"x\"");
   complains(R"({"capacity":null})", "capacity");
   complains(R"({"capacity":1,"capacity":2})", "twice");
   complains(R"({"capacity":1,"rate":2})", "rate");

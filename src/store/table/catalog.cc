@@ -67,7 +67,12 @@ Result<std::vector<store::Changed>> TableCatalog::change_all(const store::Change
   changed.reserve(changes.changes.size());
   for (const store::Change& change : changes.changes) {
     auto one = draft.add(change);
-    if (!one) return one.error();
+    if (!one) {
+      const bool several = changes.changes.size() > 1;
+      const std::string which =
+          several ? base::join("change ", std::to_string(changed.size() + 1), ": ") : std::string();
+      return Error{one.error().code, which + one.error().message};
+    }
     changed.push_back(*std::move(one));
   }
   if (auto still = hold_still(changes.name_space, draft); !still) return still.error();

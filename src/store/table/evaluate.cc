@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <bit>
+#include <set>
 
 #include "base/text.h"
 #include "store/table/aligned.h"
@@ -9,10 +11,23 @@ namespace {
 
 using base::quoted;
 
-std::string names_of(const limits::LimitSet& set) {
-  std::string names;
-  for (std::size_t i = 0; i < set.size(); ++i) names += base::join(i == 0 ? "" : ", ", set.name(i));
-  return names;
+/// The limits of every stop, each once.
+std::string names_of(Stops& stops) {
+  std::set<std::string_view> names;
+  for (const Stop& stop : stops) {
+    for (std::size_t i = 0; i < stop.resolution->limits->size(); ++i)
+      names.insert(stop.resolution->limits->name(i));
+  }
+  std::string text;
+  for (const std::string_view name : names) text += base::join(text.empty() ? "" : ", ", name);
+  return text;
+}
+
+Error named_twice(std::span<const Charge> charges) {
+  std::set<std::string_view> seen;
+  const auto again = std::find_if(charges.begin(), charges.end(),
+                                  [&](const Charge& charge) { return !seen.insert(charge.limit).second; });
+  return base::invalid("limit ", quoted(again->limit), " is named twice; name it once");
 }
 
 /// A record that would have to keep too many limits at once.
@@ -48,7 +63,7 @@ Result<void> evaluate(Stops& stops, std::span<const Charge> charges, Time now) {
   for (Stop& stop : stops) {
     const std::size_t count = stop.resolution->limits->size();
     const Matched matched = match(stop, charges);
-    if (matched.twice) return base::invalid("a limit is named twice in one request; name each once");
+    if (matched.twice) return named_twice(charges);
     known |= matched.charges;
     if (is_aligned(stop.record, *stop.resolution)) {
       refill_aligned(stop, now, count);
@@ -62,7 +77,7 @@ Result<void> evaluate(Stops& stops, std::span<const Charge> charges, Time now) {
   const Charge& unknown = charges[static_cast<std::size_t>(std::countr_one(known))];
   return base::error(ErrorCode::unknown_limit, "limit ", quoted(unknown.limit),
                      " is not among the limits of ", quoted(stops[0].entity),
-                     " or its ancestors; known here: ", names_of(*stops[0].resolution->limits));
+                     " or its ancestors; known here: ", names_of(stops));
 }
 
 Time wait_of(const Stop& stop, std::size_t limit, Time now) {
