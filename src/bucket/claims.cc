@@ -38,6 +38,31 @@ bool differs(const State& state, const limits::LimitSet& set) {
   return false;
 }
 
+/// A dormant limit goes on at a slower rate; its burst stays, so that it can be full again one day.
+void slow_down(Parameters& parameters, Rate rate) {
+  if (parameters.rate == rate) return;
+  parameters.rate = rate;
+  parameters.refill_amount = rate.amount;
+  parameters.refill_period = rate.period;
+}
+
+/// What the bucket missed of the changes up to the resolution.
+Resolution::Missed missed_by(const State& state, const Resolution& resolution, const Claims& claims) {
+  const bool of_request = resolution.source == Source::request;
+  const bool newer = resolution.stamp > state.version;
+  Resolution::Missed missed{claims.at, false, {}};
+  if (newer) {
+    missed = resolution.missed_since(state.version);
+  } else if (claims.changed && !of_request) {
+    // The bucket's version ran ahead of the stamps, so what it missed cannot be told from it.
+    missed = resolution.missed_since(resolution.stamp - 1);
+    missed.several = true;
+  }
+  // Parameters that came with the request hold from now on, whatever was stored and deleted before.
+  if (of_request && claims.changed) missed.moment = claims.at;
+  return missed;
+}
+
 }  // namespace
 
 Claims claims_of(const State* state, const Resolution& resolution, Time now) {
@@ -53,12 +78,9 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
 
   claims.at = std::max(now, state->refilled_at);
   claims.changed = differs(*state, set);
-  // Parameters that differ without a newer stamp came with the request: they change now, as a version of
-  // their own.
   const bool newer = resolution.stamp > state->version;
   claims.version = newer ? resolution.stamp : state->version + (claims.changed ? 1 : 0);
-  const Resolution::Missed missed =
-      newer ? resolution.missed_since(state->version) : Resolution::Missed{claims.at, false, {}};
+  const Resolution::Missed missed = missed_by(*state, resolution, claims);
 
   for (std::size_t i = 0; i < state->limits.size(); ++i) {
     const LimitState& limit = state->limits[i];
@@ -66,13 +88,10 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
     const bool in_force = index >= 0;
     // A limit that left the set after other changes goes on by the strictest that it had: which was last in
     // force cannot be told.
-    const Parameters next = in_force                  ? set[static_cast<std::size_t>(index)]
-                            : newer && missed.several ? strictest(limit.parameters, limit.name, missed)
-                                                      : limit.parameters;
+    Parameters next = in_force ? set[static_cast<std::size_t>(index)] : limit.parameters;
+    if (!in_force && missed.several) slow_down(next, strictest(next, limit.name, missed).rate);
     const Claim claim =
-        newer ? claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at)
-              : claim_across(limit.parameters.rate, limit.parameters.burst, next, state->refilled_at,
-                             claims.at, claims.at);
+        claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at);
     claims.limits.push_back(
         {limit.name, static_cast<int>(i), in_force, next != limit.parameters, next, claim});
   }

@@ -61,7 +61,7 @@ Core::Core(Foundation foundation, const Options& options)
       lease_deadline_(options.lease_deadline.count()) {}
 
 const limits::LimitSet* Core::set_of(const RequestLimits* limits) {
-  return limits == nullptr ? nullptr : limits->set_->limits.get();
+  return limits == nullptr || !limits->set_ ? nullptr : limits->set_->limits.get();
 }
 
 Result<Decision> Core::acquire(std::string_view entity, std::string_view resource,

@@ -56,7 +56,6 @@ class Core final : public detail::LeaseKeeper {
                                         const limits::LimitSetRef& request_limits);
   Result<LimitReport> change_keyed(detail::LeaseData& lease, const bucket::LeaseChange& change);
   Result<std::vector<store::Changed>> write(std::span<const store::Change> changes);
-  void draw_nonce(detail::LeaseData& lease);
 
   Foundation foundation_;
   store::Store& store_;

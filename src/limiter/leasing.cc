@@ -23,17 +23,14 @@ std::string hex(std::uint64_t number) {
 
 }  // namespace
 
-void Core::draw_nonce(LeaseData& lease) {
-  if (lease.nonce[0] == 0) lease.nonce = {foundation_.entropy->next() | 1U, foundation_.entropy->next()};
-}
-
 Result<std::string> Core::make_id(LeaseData& lease) {
   if (lease.ending != detail::Ending::open)
     return error(ErrorCode::conflict, "the lease has ended; an id would be of no use");
-  draw_nonce(lease);
+  if (!lease.id.empty()) return lease.id;
+  lease.nonce = {foundation_.entropy->next() | 1U, foundation_.entropy->next()};
   // From here on others may change the lease, so every change leaves a marker in the store.
   lease.shared = true;
-  return encode_lease(lease, name_space_, store_.lease_key());
+  return lease.id = encode_lease(lease, name_space_, store_.lease_key());
 }
 
 Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges) {

@@ -3,6 +3,19 @@
 #include <algorithm>
 
 namespace weir::limits {
+namespace {
+
+// More names than any bucket can keep; a name that only merged versions know is then let go.
+constexpr std::size_t most_merged_names = 32;
+
+/// The older of two neighbouring versions, taken up into the newer one.
+void merge(Version& newer, const Version& older) {
+  newer.gap = newer.gap || older.gap || !newer.limits || !older.limits;
+  const LimitSetRef both = lowest(newer.limits, older.limits);
+  if (!newer.limits || both->size() <= most_merged_names) newer.limits = both;
+}
+
+}  // namespace
 
 base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limits, Time earliest_stamp,
                                     Time now) {
@@ -18,9 +31,9 @@ base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limi
       // A bucket that missed this many changes is held to the strictest of the oldest ones.
       const Version oldest = record->earlier.back();
       record->earlier.pop_back();
-      record->earlier.back().limits = lowest(record->earlier.back().limits, oldest.limits);
+      merge(record->earlier.back(), oldest);
     }
-    record->bucket_ttl_refill_multiplier = old->bucket_ttl_refill_multiplier;
+    if (last.limits && limits) record->bucket_ttl_refill_multiplier = old->bucket_ttl_refill_multiplier;
   }
   record->current = {stamp, std::move(limits)};
   return record;

@@ -23,6 +23,7 @@ inline constexpr std::size_t remembered_versions = 8;
 struct Version {
   Time stamp = 0;
   LimitSetRef limits;
+  bool gap = false;  ///< merged from several, one of which said nothing
 };
 
 /// Immutable; a change makes a new record from the old one. Safe to share between threads.
@@ -37,7 +38,7 @@ struct LimitsRecord : base::RefCounted<LimitsRecord> {
   /// What the record says at a moment: an expired record is a deleted one, deleted when it expired.
   Version at(Time now) const {
     if (!current.limits || expires_at > now) return current;
-    return {std::max(expires_at, current.stamp), {}};
+    return {std::max(expires_at, current.stamp), {}, false};
   }
   bool absent(Time now) const { return !at(now).limits; }
 };

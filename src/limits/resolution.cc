@@ -36,6 +36,11 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
   const bool kept_for_good = resolution->source == Source::entity && resolution->owner == Owner::operator_;
   if (resolution->limits && !kept_for_good) {
     resolution->keep_for = multiplied(resolution->limits->longest_fill(), multiplier);
+    // When these limits expire, others hold, and the bucket must not vanish before it is full under them.
+    if (resolution->valid_until != never) {
+      const auto after = resolve(levels, request_limits, std::max(now, resolution->valid_until));
+      if (after->limits) resolution->keep_for = std::max(resolution->keep_for, after->keep_for);
+    }
   }
   return resolution;
 }
@@ -54,11 +59,13 @@ MissedOfLevel missed_of(const LimitsRecord& record, std::int64_t version, Time r
   MissedOfLevel missed;
   // True if the version was in force before the bucket's last write, so that older ones do not matter.
   const auto look = [&](const Version& change) {
-    missed.always_there = missed.always_there && change.limits;
+    missed.always_there = missed.always_there && change.limits && !change.gap;
+    // The one that was in force at the bucket's last write too: behind a gap of a stronger level it came
+    // back.
+    missed.strictest = lowest(missed.strictest, change.limits);
     if (change.stamp <= version) return true;
     ++missed.changes;
     missed.newest = std::max(missed.newest, change.stamp);
-    missed.strictest = lowest(missed.strictest, change.limits);
     return false;
   };
   const Version last = record.at(resolved_at);

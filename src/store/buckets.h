@@ -61,7 +61,8 @@ class Buckets {
   virtual std::uint64_t token_of(std::string_view /*name_space*/) const { return 0; }
   /// The fast door of in-process stores: decides with the resolution that the bucket carries from an
   /// earlier call. False, with nothing changed, if there is none, if it is out of date, or if the call is
-  /// not plain; the caller then resolves and calls acquire. Never blocks, never allocates.
+  /// not plain; the caller then resolves and calls acquire. Allocates nothing where a bucket
+  /// stands alone and needs no change but the charge.
   virtual bool acquire_carried(const Request& /*request*/, Decision& /*decision*/) { return false; }
 
   /// Admits the whole plan and charges it, or refuses it and changes nothing.

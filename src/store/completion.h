@@ -2,7 +2,8 @@
 // not: each takes a completion and calls it exactly once, inline or later on a thread of the store.
 #pragma once
 
-#include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -36,19 +37,22 @@ class Blocking {
         this};
   }
   Result<T> wait() {
-    done_.wait(false, std::memory_order_acquire);
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return result_.has_value(); });
     return *std::move(result_);
   }
 
  private:
   void set(Result<T>&& result) {
+    // Told with the lock held: once it is released, the waiter may be gone.
+    const std::scoped_lock lock(mutex_);
     result_.emplace(std::move(result));
-    done_.store(true, std::memory_order_release);
     done_.notify_one();
   }
 
+  std::mutex mutex_;
+  std::condition_variable done_;
   std::optional<Result<T>> result_;
-  std::atomic<bool> done_{false};
 };
 
 /// Runs an operation and waits for its result.

@@ -96,6 +96,34 @@ TEST_P(Acquire, TheWaitIsTrueEvenIfItIsLongerThanAnUnusedBucketIsKept) {
   EXPECT_TRUE(admits("key", {{"rpm", 100}}));
 }
 
+TEST_P(Acquire, WhoComesALittleLateIsAdmittedToo) {
+  set_system({{"rpm", "10/min:100"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 10}}));
+  Decision refused = acquire("key", {{"rpm", 100}});
+  advance(*refused.retry_after() + 5s);
+  EXPECT_TRUE(admits("key", {{"rpm", 100}}));
+}
+
+TEST_P(Acquire, TheWaitIsTrueForALimitThatJustJoined) {
+  set_system({{"rpm", "10/min"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  set_system({{"rpm", "10/min"}, {"rps", "3/s:7"}});
+  Decision refused = acquire("key", {{"rps", 5}});
+  ASSERT_TRUE(refused.refused());
+  advance(*refused.retry_after());
+  EXPECT_TRUE(admits("key", {{"rps", 5}}));
+}
+
+TEST_P(Acquire, TheWaitIsTrueWhenARequestBringsFasterLimits) {
+  const auto slow = RequestLimits::make({{"rpm", "10/day"}});
+  const auto fast = RequestLimits::make({{"rpm", "1000/s"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 10}}, {.limits = &*slow}));
+  Decision refused = acquire("key", {{"rpm", 5}}, {.limits = &*fast});
+  ASSERT_TRUE(refused.refused());
+  advance(*refused.retry_after());
+  EXPECT_TRUE(admits("key", {{"rpm", 5}}, {.limits = &*fast}));
+}
+
 TEST_P(Acquire, CapacityZeroBlocks) {
   set_system({{"rpm", "0"}});
   EXPECT_TRUE(acquire("key", {{"rpm", 1}}).never_fits());

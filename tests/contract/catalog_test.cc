@@ -164,6 +164,28 @@ TEST_P(Catalog, TheAuditComesInPagesNewestFirst) {
   EXPECT_GT(page->items[2].id, rest->items[0].id);
 }
 
+TEST_P(Catalog, TheAuditLosesNothingWhenTheClockGoesBack) {
+  set(Level::system(), {{"rpm", "1/min"}});
+  advance(-1h);
+  set(Level::system(), {{"rpm", "2/min"}});
+  set(Level::system(), {{"rpm", "3/min"}});
+  auto page = limiter.audit({}, {.limit = 2});
+  ASSERT_TRUE(page);
+  auto rest = limiter.audit({}, {.cursor = page->next, .limit = 2});
+  ASSERT_TRUE(rest);
+  EXPECT_EQ(page->items.size() + rest->items.size(), 3U);
+}
+
+TEST_P(Catalog, MovingAwayAndBackInOneStepMovesNothing) {
+  set_system({{"rpm", "10/min"}});
+  put("key", "project");
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  EXPECT_TRUE(limiter.change({PutEntity{{.id = "key", .parent = "other", .cascade = true}},
+                              PutEntity{{.id = "key", .parent = "project", .cascade = true}}}));
+  EXPECT_EQ(limiter.children("project")->items, Texts{"key"});
+  EXPECT_TRUE(limiter.children("other")->items.empty());
+}
+
 TEST_P(Catalog, ARefusedChangeIsNotInTheAudit) {
   EXPECT_FALSE(limiter.delete_limits(Level::system()));
   EXPECT_FALSE(limiter.put_entity({.id = "a", .parent = "a", .cascade = true}));

@@ -65,6 +65,31 @@ TEST_P(Expiry, TheSourceOfTheLimitsSetsAndRemovesTheExpiry) {
   EXPECT_EQ(remaining("key", "rpm"), "10") << "under the system's it vanishes again";
 }
 
+TEST_P(Expiry, AChangeOfTheEntitysLimitsReachesTheExpiryAtOnce) {
+  set(Level::entity_default("key"), {{"rpm", "100/min"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 100}}));
+  set(Level::entity("key", "gpt-4"), {{"rpm", "100/day"}});
+  advance(10min);
+  EXPECT_LE(admitted_of(20, "key"), 1) << "after seven minutes it would have vanished under the old limits";
+}
+
+TEST_P(Expiry, ABucketOutlivesLimitsThatExpireIntoSlowerOnes) {
+  set_system({{"rpm", "100/day"}});
+  set(Level::entity("key", "gpt-4"), {{"rpm", "100/min"}}, {.owner = Owner::sync, .expires_in = 1s});
+  ASSERT_TRUE(admits("key", {{"rpm", 100}}));
+  advance(10min);
+  EXPECT_LE(admitted_of(20, "key"), 5);
+}
+
+TEST_P(Expiry, ADeletedMultiplierIsGone) {
+  set_system({{"rpm", "10/min:100"}}, {.bucket_ttl_refill_multiplier = 50});
+  ASSERT_TRUE(limiter.delete_limits(Level::system()));
+  set_system({{"rpm", "10/min:100"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  advance(7min);
+  EXPECT_EQ(remaining("key", "rpm"), "10");
+}
+
 TEST_P(Expiry, LimitsOwnedBySyncDoNotKeepABucket) {
   set_system({{"rpm", "10/min:100"}});
   set(Level::entity("key", "gpt-4"), {{"rpm", "10/min:100"}}, {.owner = Owner::sync, .expires_in = 24h});

@@ -271,6 +271,65 @@ TEST_P(Leases, ALeaseOnLimitsSentWithTheRequestCanBeSettled) {
   EXPECT_EQ(remaining("key", "tpm", options), "900");
 }
 
+TEST_P(Leases, ALeaseOnABucketFullOfDormantLimitsCanBeSettled) {
+  std::vector<std::string> names;
+  std::vector<NamedLimit> first;
+  std::vector<NamedLimit> second;
+  for (int i = 0; i < 16; ++i) first.push_back({"first-" + std::to_string(i), *Limit::parse("100/day")});
+  for (int i = 0; i < 16; ++i) second.push_back({"second-" + std::to_string(i), *Limit::parse("100/day")});
+  const auto acquire_all = [&](const std::vector<NamedLimit>& limits) {
+    const auto sent = RequestLimits::make(limits);
+    std::vector<Charge> consume;
+    for (const NamedLimit& limit : limits) consume.push_back({limit.name, 50});
+    return *limiter.acquire("key", resource, consume, {.limits = &*sent});
+  };
+  Decision old = acquire_all(first);
+  Decision decision = acquire_all(second);
+  auto settled = decision.lease().settle({{"second-15", 20}});
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->size(), 16U);
+  EXPECT_EQ(settled->find("second-15")->remaining, Amount(80));
+  EXPECT_EQ(settled->find("second-15")->requested, Amount(-30));
+  EXPECT_TRUE(old.lease().rollback());
+}
+
+TEST_P(Leases, WhatCouldNotBeChargedIsNotGivenBackLater) {
+  set_system({{"rpm", "10/min"}, {"tpm", "1000/min"}});
+  Decision decision = acquire("key", {{"tpm", 1}});
+  set_system({{"rpm", "10/min"}});
+  advance(1min);
+  ASSERT_TRUE(admits("key", {{"rpm", 1}})) << "tpm is full and forgotten";
+  EXPECT_ERROR("unknown-limit", "tpm", decision.lease().adjust({{"tpm", 1000}}));
+  set_system({{"rpm", "10/min"}, {"tpm", "1000/min"}});
+  ASSERT_TRUE(admits("key", {{"tpm", 1000}}));
+  ASSERT_TRUE(decision.lease().rollback());
+  EXPECT_LE(admitted_of(5, "key", "tpm"), 1);
+}
+
+TEST_P(Leases, AClockThatGoesBackDoesNotMakeAnEndedLeaseChangeAgain) {
+  set_system({{"tpd", "100/day"}});
+  Decision first = acquire("key", {{"tpd", 60}});
+  const std::string id = *first.lease().id();
+  ASSERT_TRUE(limiter.rollback(id));
+  advance(11min);
+  // Another lease is changed, so that markers past their deadline are cleaned up.
+  ASSERT_TRUE(limiter.rollback(*acquire("other", {{"tpd", 1}}).lease().id()));
+  advance(-5min);
+  ASSERT_TRUE(admits("key", {{"tpd", 100}}));
+  EXPECT_ERROR("expired", "deadline", limiter.rollback(id));
+  EXPECT_FALSE(admits("key", {{"tpd", 5}}));
+}
+
+TEST_P(Leases, AnIdStaysTheSameAfterAnAdjust) {
+  set_system({{"tpm", "1000/min"}});
+  Decision decision = acquire("key", {{"tpm", 100}});
+  const std::string id = *decision.lease().id();
+  ASSERT_TRUE(decision.lease().adjust({{"tpm", 50}}));
+  EXPECT_EQ(*decision.lease().id(), id);
+  ASSERT_TRUE(limiter.rollback(id));
+  EXPECT_EQ(remaining("key", "tpm"), "1000");
+}
+
 TEST_P(Leases, AChangeThatNamesAnUnknownLimitOrABadAmountChangesNothing) {
   set_system({{"rpm", "10/min"}, {"tpm", "1000/min"}});
   Decision decision = acquire("key", {{"rpm", 1}, {"tpm", 500}});

@@ -139,6 +139,49 @@ TEST_P(Limits, AMissedChangeCountsFromItsOwnMomentNotFromALaterOneBelow) {
   EXPECT_EQ(remaining("key", "rpm"), "120") << "ten seconds at 10/s, twenty at 1/s";
 }
 
+TEST_P(Limits, WhileAStrongerLevelIsGoneTheWeakerOneHolds) {
+  set_system({{"rpm", "1/hour"}});
+  set(Level::entity("key", "gpt-4"), {{"rpm", "1000/min"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1000}}));
+  ASSERT_TRUE(limiter.delete_limits(Level::entity("key", "gpt-4")));
+  advance(2h);
+  set(Level::entity("key", "gpt-4"), {{"rpm", "1000/min"}});
+  EXPECT_LE(admitted_of(20, "key"), 2);
+}
+
+TEST_P(Limits, AGapThatLiesManyChangesBackStillCounts) {
+  set_system({{"rpm", "1/hour"}});
+  set(Level::entity("key", "gpt-4"), {{"rpm", "1000/min"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1000}}));
+  ASSERT_TRUE(limiter.delete_limits(Level::entity("key", "gpt-4")));
+  advance(1h);
+  for (int i = 0; i < 20; ++i) set(Level::entity("key", "gpt-4"), {{"rpm", "1000/min"}});
+  EXPECT_LE(admitted_of(20, "key"), 2);
+}
+
+TEST_P(Limits, ABucketWhoseVersionRanAheadStillFollowsAnOperator) {
+  const auto small = RequestLimits::make({{"rpm", "99999/day"}});
+  const auto large = RequestLimits::make({{"rpm", "100000/day"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 99999}}, {.limits = &*small}));
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(admits("key", {{"rpm", 0}}, {.limits = i % 2 == 0 ? &*large : &*small}));
+  set_system({{"rpm", R"({"capacity":100000,"refill_amount":1,"refill_period_ms":86400000})"}});
+  advance(6h);
+  EXPECT_LE(admitted_of(20, "key"), 1);
+}
+
+TEST_P(Limits, LimitsOfARequestHoldFromThatRequestOn) {
+  const auto slow = RequestLimits::make({{"rpm", "10/day"}});
+  const auto fast = RequestLimits::make({{"rpm", "1000/hour"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 10}}, {.limits = &*slow}));
+  set_system({{"rpm", "10/day"}});
+  ASSERT_TRUE(limiter.delete_limits(Level::system()));
+  advance(3h);
+  auto look = limiter.available("key", resource, {}, {.limits = &*fast});
+  ASSERT_TRUE(look);
+  EXPECT_LT(look->limits().find("rpm")->remaining, Amount(2));
+}
+
 TEST_P(Limits, ABlockThatABucketSleptThroughLeavesNothing) {
   set_system({{"rpm", "60/min"}});
   ASSERT_TRUE(admits("key", {{"rpm", 10}}));

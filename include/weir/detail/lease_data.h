@@ -40,6 +40,7 @@ struct LeaseData {
   std::vector<LeaseAmount> amounts;  ///< net of all changes made through this object
   Time deadline = 0;
   std::array<std::uint64_t, 2> nonce{};  ///< zero until an id is needed
+  std::string id;                        ///< once it was made
   bool shared = false;                   ///< an id was handed out: others may change the lease too
   Ending ending = Ending::open;          ///< while it is not shared
 };

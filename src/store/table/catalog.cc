@@ -82,33 +82,55 @@ Result<std::vector<store::Changed>> TableCatalog::change_all(const store::Change
   }
   last_stamp_ = draft.last_stamp();
   const std::set<std::string> erased = draft.erased();
+  std::vector<std::string> keys;
+  for (const auto& [key, record] : draft.limits()) keys.push_back(key);
   std::move(draft).merge_into(in);
   for (auto& event : events) in.audit.push_back(std::move(event));
   while (in.audit.size() > audit_in_memory) in.audit.pop_front();
   generation_.fetch_add(1, std::memory_order_acq_rel);
   for (const std::string& id : erased) table_.forget(changes.name_space, id);
+  prolong(changes.name_space, in, keys, now);
   return changed;
 }
 
 /// From here on and until the lock is released no bucket is made for an entity that moves or goes: plans from
 /// before are out of date, and new ones wait for the lock.
 Result<void> TableCatalog::hold_still(std::string_view name_space, const Draft& draft) {
-  if (draft.moved().empty() && draft.erased().empty()) return {};
+  const std::vector<std::string> moved = draft.moved();
+  if (moved.empty() && draft.erased().empty()) return {};
   generation_.fetch_add(1, std::memory_order_acq_rel);
-  for (const std::string& id : draft.moved()) {
-    // An entity that is erased in the same step starts anew.
-    if (draft.erased().contains(id) || !table_.has_bucket(name_space, id)) continue;
-    return error(
-        ErrorCode::conflict, "entity ", quoted(id),
-        " has buckets, so its parent and cascade cannot change; delete it first, or wait until they expire");
+  for (const std::string& id : moved) {
+    if (!table_.has_bucket(name_space, id)) continue;
+    return error(ErrorCode::conflict, "entity ", quoted(id),
+                 " has buckets, so its parent and cascade cannot change; delete it first, or wait until they "
+                 "expire");
   }
   return {};
+}
+
+/// A bucket must not vanish before it is full under the limits that its entity has from now on.
+void TableCatalog::prolong(std::string_view name_space, const Tenant& in,
+                           const std::vector<std::string>& keys, Time now) {
+  for (const std::string& key : keys) {
+    const Level changed = level_of(key);
+    if (changed.entity().empty()) continue;
+    table_.prolong(name_space, changed.entity(), [&](std::string_view resource) {
+      limits::Levels levels;
+      for (std::size_t i = 0; i < levels.size(); ++i) {
+        const auto at = in.limits.find(level_key(static_cast<Source>(i), changed.entity(), resource));
+        if (at != in.limits.end()) levels[i] = at->second;
+      }
+      return limits::resolve(levels, {}, now);
+    });
+  }
 }
 
 std::vector<store::AuditEvent> TableCatalog::sign(const Draft& draft, std::string_view principal, Time now) {
   std::vector<store::AuditEvent> events = draft.events();
   for (store::AuditEvent& event : events) {
-    event.id = store::audit_id(now, ++audit_sequence_);
+    // Ids sort by time even if the clock goes back.
+    audited_to_ = std::max(audited_to_, now);
+    event.id = store::audit_id(audited_to_, ++audit_sequence_);
     event.at = now;
     event.principal = principal;
   }

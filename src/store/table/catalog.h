@@ -44,6 +44,8 @@ class TableCatalog final : public store::Catalog {
   Tenant& tenant(std::string_view name_space) WEIR_REQUIRES(mutex_);
   Result<std::vector<store::Changed>> change_all(const store::Changes& changes) WEIR_EXCLUDES(mutex_);
   Result<void> hold_still(std::string_view name_space, const Draft& draft) WEIR_REQUIRES(mutex_);
+  void prolong(std::string_view name_space, const Tenant& in, const std::vector<std::string>& keys, Time now)
+      WEIR_REQUIRES(mutex_);
   std::vector<store::AuditEvent> sign(const Draft& draft, std::string_view principal, Time now)
       WEIR_REQUIRES(mutex_);
 
@@ -55,6 +57,7 @@ class TableCatalog final : public store::Catalog {
   std::map<std::string, Tenant, std::less<>> tenants_ WEIR_GUARDED_BY(mutex_);
   Time last_stamp_ WEIR_GUARDED_BY(mutex_) = 0;
   std::uint64_t audit_sequence_ WEIR_GUARDED_BY(mutex_) = 0;
+  Time audited_to_ WEIR_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace weir::table

@@ -22,21 +22,44 @@ struct Pending {
   bool touched = false;
 };
 
+std::uint8_t without(std::uint8_t buckets, std::size_t position) {
+  return static_cast<std::uint8_t>(buckets & ~(1U << position));
+}
+
+/// Takes over which buckets were really charged; fails where none was.
+Result<void> settle_masks(bucket::LeaseStep& step) {
+  for (const bucket::LeaseAmount& charge : step.charges) {
+    if (charge.amount < 0) continue;
+    if (charge.buckets == 0) {
+      return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(charge.limit),
+                         " is not among the limits of the lease's buckets any more");
+    }
+    for (bucket::LeaseAmount& amount : step.next.amounts) {
+      if (amount.limit == charge.limit) amount.buckets = charge.buckets;
+    }
+  }
+  return {};
+}
+
 /// A charge applies to the limits that the bucket has. What is given back to a bucket that is not the one
 /// that was charged is dropped: that one was full when it vanished.
-Result<void> apply(Pending& bucket, std::span<const bucket::LeaseAmount> charges, bool same_bucket) {
-  for (const bucket::LeaseAmount& charge : charges) {
+Result<void> apply(Pending& bucket, std::span<bucket::LeaseAmount> charges, bool same_bucket) {
+  for (bucket::LeaseAmount& charge : charges) {
     const bool charged_here = (charge.buckets >> bucket.position & 1U) != 0;
     if (!charged_here || (charge.amount < 0 && !same_bucket)) continue;
+    bool found = false;
     for (bucket::LimitState& limit : bucket.state.limits) {
       if (limit.name != charge.limit) continue;
       limit.tokens = std::min(limit.tokens - charge.amount, limit.parameters.burst);
-      limit.consumed += charge.amount;
+      limit.consumed = base::saturating_add(limit.consumed, charge.amount);
       bucket.touched = true;
+      found = true;
       if (limit.tokens < -Amount::max_millitokens) {
         return base::invalid("the debt of ", base::quoted(charge.limit), " would be too large; charge less");
       }
     }
+    // What is not charged here must not be given back here later.
+    if (!found && charge.amount > 0) charge.buckets = without(charge.buckets, bucket.position);
   }
   return {};
 }
@@ -55,10 +78,10 @@ void show(Stop& stop, const Pending& bucket, std::span<const bucket::LeaseAmount
   }
 }
 
-/// The limits of a bucket whose limits came with the request: no level has any, so those that it is under
-/// go on.
+/// The limits of a bucket that no level has limits for: those that were in force at its last decision go on.
+/// The record itself may hold more than those, dormant ones.
 limits::ResolutionRef resolve_as_is(const limits::Resolution& plan, const Record& record, Time now) {
-  auto resolution = limits::resolve(plan.levels, record.limits, now);
+  auto resolution = limits::resolve(plan.levels, record.resolution->limits, now);
   resolution->catalog_generation = plan.catalog_generation;
   resolution->parent = plan.parent;
   resolution->parent_resolution = plan.parent_resolution;
@@ -74,6 +97,8 @@ const bucket::LeaseRecord* Markers::find(const Nonce& nonce) const {
 
 void Markers::put(const Nonce& nonce, bucket::LeaseRecord record, Time expires_at, Time now) {
   while (!expiries_.empty() && expiries_.front().first < now) {
+    // The clock may go back, and what is forgotten must not be asked for again.
+    purged_to_ = std::max(purged_to_, expiries_.front().first);
     records_.erase(expiries_.front().second);
     expiries_.pop_front();
   }
@@ -87,14 +112,21 @@ void Table::change(const LeasePlan& plan, store::LeaseOutcome& outcome, store::C
     outcome.record = first_record(plan.lease);
     return done(change_lease(plan, outcome));
   }
+  done(change_shared(plan, outcome));
+}
+
+Result<Progress> Table::change_shared(const LeasePlan& plan, store::LeaseOutcome& outcome) {
   const Time now = clock_.now();
   const store::Guard guard(markers_.mutex);
+  if (now >= plan.lease.deadline || markers_.purged(plan.lease.deadline)) {
+    return base::error(ErrorCode::expired, "the lease is past its deadline; its charge stands");
+  }
   const bucket::LeaseRecord* const marker = markers_.find(plan.lease.nonce);
   outcome.record = marker != nullptr ? *marker : first_record(plan.lease);
   auto changed = change_lease(plan, outcome);
   if (changed && *changed == Progress::decided)
     markers_.put(plan.lease.nonce, outcome.record, plan.lease.deadline, now);
-  done(std::move(changed));
+  return changed;
 }
 
 /// Finds the buckets of the lease and their limits. Requires the locks. Nothing if the plan is out of date.
@@ -105,7 +137,7 @@ std::optional<Table::LeaseBuckets> Table::find_lease_buckets(const LeasePlan& pl
   for (Stop& stop : stops) {
     if (!current(*stop.resolution, now)) return std::nullopt;
     find(request, stop, now);
-    if (!stop.resolution->limits && stop.record != nullptr) {
+    if (!stop.resolution->limits && stop.record != nullptr && stop.record->resolution) {
       buckets.made.push_back(resolve_as_is(*stop.resolution, *stop.record, now));
       stop.resolution = buckets.made.back().get();
     }
@@ -139,8 +171,15 @@ Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome&
     pending.push_back({i, &stop, claimed_state(stop, next_generation_), false});
     const bool same_bucket =
         stop.record != nullptr && stop.record->generation == plan.lease.buckets[i].generation;
+    if (auto checked = check_size(stop); !checked) return checked.error();
     if (auto applied = apply(pending.back(), step->charges, same_bucket); !applied) return applied.error();
   }
+  for (bucket::LeaseAmount& charge : step->charges) {
+    for (std::size_t i = 0; i < stops.size(); ++i) {
+      if (!stops[i].resolution->limits && charge.amount > 0) charge.buckets = without(charge.buckets, i);
+    }
+  }
+  if (auto settled = settle_masks(*step); !settled) return settled.error();
   outcome.report.clear();
   for (Pending& bucket : pending) {
     Stop& stop = *bucket.stop;

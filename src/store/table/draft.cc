@@ -71,16 +71,45 @@ const Entity* Draft::entity(std::string_view id) const {
   return found == tenant_.entities.end() ? nullptr : &found->second;
 }
 
-const std::set<std::string>* Draft::find_children(std::string_view id) const {
-  if (const auto found = children_.find(id); found != children_.end()) return &found->second;
-  const auto found = tenant_.children.find(id);
-  return found == tenant_.children.end() ? nullptr : &found->second;
+void Draft::adopt(const std::string& parent, const std::string& child) {
+  if (parent.empty()) return;
+  Children& changes = children_[parent];
+  if (changes.removed.erase(child) == 0) changes.added.insert(child);
 }
 
-std::set<std::string>& Draft::children(const std::string& id) {
-  if (const auto found = children_.find(id); found != children_.end()) return found->second;
-  const std::set<std::string>* const now = find_children(id);
-  return children_[id] = now == nullptr ? std::set<std::string>() : *now;
+void Draft::release(const std::string& parent, const std::string& child) {
+  if (parent.empty()) return;
+  Children& changes = children_[parent];
+  if (changes.added.erase(child) == 0) changes.removed.insert(child);
+}
+
+template <class Visit>
+void Draft::visit_children(std::string_view id, Visit&& visit) const {
+  const auto changes = children_.find(id);
+  if (changes != children_.end()) {
+    for (const std::string& child : changes->second.added) {
+      if (visit(child)) return;
+    }
+  }
+  const auto before = tenant_.children.find(id);
+  if (before == tenant_.children.end()) return;
+  for (const std::string& child : before->second) {
+    const bool removed = changes != children_.end() && changes->second.removed.contains(child);
+    if (!removed && visit(child)) return;
+  }
+}
+
+std::vector<std::string> Draft::moved() const {
+  std::vector<std::string> moved;
+  for (const auto& [id, entity] : entities_) {
+    // An entity that was erased on the way starts anew, without buckets.
+    if (!entity || erased_.contains(id)) continue;
+    const auto before = tenant_.entities.find(id);
+    const bool known = before != tenant_.entities.end();
+    const std::string parent = known ? before->second.parent : std::string();
+    if (entity->parent != parent || entity->cascade != (known && before->second.cascade)) moved.push_back(id);
+  }
+  return moved;
 }
 
 Result<store::Changed> Draft::apply(const store::LimitsWrite& limits_write) {
@@ -121,9 +150,11 @@ LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
 /// How many levels of entities hang below this one, itself included; stops counting past `enough`.
 std::size_t Draft::height(std::string_view id, std::size_t enough) const {
   std::size_t below = 0;
-  const std::set<std::string>* const children = find_children(id);
-  if (enough > 0 && children != nullptr) {
-    for (const std::string& child : *children) below = std::max(below, height(child, enough - 1));
+  if (enough > 0) {
+    visit_children(id, [&](const std::string& child) {
+      below = std::max(below, height(child, enough - 1));
+      return below >= enough;
+    });
   }
   return below + 1;
 }
@@ -152,15 +183,13 @@ Result<store::Changed> Draft::apply(const store::EntityPut& put) {
   const Entity* const old = entity(next.id);
   next.created_at = old == nullptr ? now_ : old->created_at;
   const std::string parent = old == nullptr ? std::string() : old->parent;
-  const bool cascade = old != nullptr && old->cascade;
   if (next.parent != parent) {
     if (auto checked = check_chain(next); !checked) return checked.error();
   }
   events_.push_back(store::entity_event(old, &next));
-  if (next.parent != parent || next.cascade != cascade) moved_.insert(next.id);
   if (next.parent != parent) {
-    if (!parent.empty()) children(parent).erase(next.id);
-    if (!next.parent.empty()) children(next.parent).insert(next.id);
+    release(parent, next.id);
+    adopt(next.parent, next.id);
   }
   entities_[next.id] = next;
   return store::Changed{.entity = std::move(next)};
@@ -169,16 +198,16 @@ Result<store::Changed> Draft::apply(const store::EntityPut& put) {
 Result<store::Changed> Draft::apply(const store::EntityErase& erase) {
   const Entity* const old = entity(erase.id);
   if (old == nullptr) return error(ErrorCode::not_found, "entity ", quoted(erase.id), " does not exist");
-  const std::set<std::string>* const below = find_children(erase.id);
-  if (below != nullptr && !below->empty()) {
-    return error(ErrorCode::conflict, "entity ", quoted(erase.id), " has children, such as ",
-                 quoted(*below->begin()), "; delete them first");
+  std::string child;
+  visit_children(erase.id, [&](const std::string& one) { return child = one, true; });
+  if (!child.empty()) {
+    return error(ErrorCode::conflict, "entity ", quoted(erase.id), " has children, such as ", quoted(child),
+                 "; delete them first");
   }
   delete_limits_of(erase.id);
   events_.push_back(store::entity_event(old, nullptr));
-  if (!old->parent.empty()) children(old->parent).erase(erase.id);
+  release(old->parent, erase.id);
   entities_[erase.id].reset();
-  moved_.erase(erase.id);
   erased_.insert(erase.id);
   return store::Changed{};
 }
@@ -207,7 +236,12 @@ void Draft::merge_into(Tenant& tenant) && {
       tenant.entities.erase(id);
     }
   }
-  for (auto& [id, children] : children_) tenant.children[id] = std::move(children);
+  for (auto& [id, changes] : children_) {
+    std::set<std::string>& children = tenant.children[id];
+    for (const std::string& child : changes.removed) children.erase(child);
+    children.merge(changes.added);
+    if (children.empty()) tenant.children.erase(id);
+  }
 }
 
 }  // namespace weir::table

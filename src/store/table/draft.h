@@ -45,7 +45,7 @@ class Draft {
   const std::map<std::string, std::optional<Entity>>& entities() const { return entities_; }
   const std::vector<store::AuditEvent>& events() const { return events_; }
   /// Entities whose parent or cascade changes: they must not have a bucket.
-  const std::set<std::string>& moved() const { return moved_; }
+  std::vector<std::string> moved() const;
   /// Entities whose buckets go.
   const std::set<std::string>& erased() const { return erased_; }
   Time last_stamp() const { return last_stamp_; }
@@ -60,8 +60,16 @@ class Draft {
 
   limits::LimitsRecordRef record(const std::string& key) const;
   const Entity* entity(std::string_view id) const;
-  std::set<std::string>& children(const std::string& id);
-  const std::set<std::string>* find_children(std::string_view id) const;
+  /// What changes among the children of one entity.
+  struct Children {
+    std::set<std::string> added;
+    std::set<std::string> removed;
+  };
+  void adopt(const std::string& parent, const std::string& child);
+  void release(const std::string& parent, const std::string& child);
+  /// Calls `visit(child)` for each child until it returns true.
+  template <class Visit>
+  void visit_children(std::string_view id, Visit&& visit) const;
   std::size_t height(std::string_view id, std::size_t enough) const;
   Result<void> check_chain(const Entity& entity) const;
   limits::LimitsRecordRef write(const std::string& key, const limits::LimitsRecordRef& old,
@@ -73,9 +81,8 @@ class Draft {
   Time last_stamp_;
   std::map<std::string, limits::LimitsRecordRef> limits_;
   std::map<std::string, std::optional<Entity>> entities_;
-  std::map<std::string, std::set<std::string>, std::less<>> children_;
+  std::map<std::string, Children, std::less<>> children_;
   std::vector<store::AuditEvent> events_;
-  std::set<std::string> moved_;
   std::set<std::string> erased_;
 };
 

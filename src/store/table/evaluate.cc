@@ -30,7 +30,8 @@ Error named_twice(std::span<const Charge> charges) {
   return base::invalid("limit ", quoted(again->limit), " is named twice; name it once");
 }
 
-/// A record that would have to keep too many limits at once.
+}  // namespace
+
 Result<void> check_size(const Stop& stop) {
   if (stop.aligned || stop.detour->claims.limits.size() <= bucket::max_limits_kept) return {};
   const bucket::State* const state = stop.detour->state ? &*stop.detour->state : nullptr;
@@ -42,8 +43,6 @@ Result<void> check_size(const Stop& stop) {
       ErrorCode::conflict, "the bucket of ", quoted(stop.entity), " still holds ", std::to_string(kept),
       " limits that were replaced before they refilled; use the same limits for every request");
 }
-
-}  // namespace
 
 void take_detour(Stops& stops, Stop& stop, Time now) {
   Detour& detour = stops.add_detour(stop);
@@ -85,7 +84,8 @@ Time wait_of(const Stop& stop, std::size_t limit, Time now) {
   const bool named = (stop.named >> limit & 1U) != 0;
   if (!named || stop.amount[limit] <= stop.held[limit]) return 0;
   if (stop.amount[limit] > parameters.burst) return LimitReport::never_fits;
-  return bucket::moment_granted(parameters.rate, stop.at, stop.amount[limit] - stop.held[limit]) - now;
+  const Time moment = bucket::moment_granted(parameters.rate, stop.at, stop.amount[limit] - stop.held[limit]);
+  return base::saturate(base::Int128{moment} - now);
 }
 
 std::optional<Time> wait_of(const Stop& stop, Time now) {

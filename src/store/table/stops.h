@@ -76,6 +76,8 @@ class Stops {
 /// Brings each stop to the present and matches the charges with its limits. Fails on a limit that no stop
 /// has and on one that is named twice; then nothing may be written.
 Result<void> evaluate(Stops& stops, std::span<const Charge> charges, Time now);
+/// Fails if the record would have to keep too many limits at once.
+Result<void> check_size(const Stop& stop);
 /// Brings one stop to the present the general way, whatever its record is like.
 void take_detour(Stops& stops, Stop& stop, Time now);
 

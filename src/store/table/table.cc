@@ -80,9 +80,11 @@ inline void start(Stop& stop, const Request& request, Record& record) {
   stop.record = &record;
 }
 
-/// Puts the expiry of a record off, so that it is still there at the moment.
-inline void keep_until(Record& record, Time moment) {
-  if (record.expires_at <= moment) record.expires_at = base::saturating_add(moment, 1);
+/// Puts the expiry of a record off, so that it is still there at the moment and for as long after it as an
+/// unused bucket is kept: who waits comes a little late.
+inline void keep_until(Record& record, Time moment, Time keep_for) {
+  if (keep_for == limits::never) return;
+  record.expires_at = std::max(record.expires_at, base::saturating_add(moment, keep_for));
 }
 
 /// Reports a refusal. Brings the bucket to the present once more, so that the stop of an admitted request has
@@ -94,7 +96,7 @@ void Table::refuse(const Request& request, Record& record, Decision& decision, T
   refill_aligned(stop, now, record.limit_count);
   report_stop(decision.report(), request.resource, stop, false, now);
   const auto wait = wait_of(stop, now);
-  if (wait) keep_until(record, now + *wait);
+  if (wait) keep_until(record, base::saturating_add(now, *wait), stop.resolution->keep_for);
   decision.set_refused(wait);
 }
 
@@ -201,18 +203,19 @@ void Table::conclude(const Request& request, Stops& stops, Decision& decision, b
     return;
   }
   decision.set_refused(wait);
-  if (charge && wait) keep_promise(request, stops, now + *wait, now);
+  if (charge && wait) keep_promise(request, stops, base::saturating_add(now, *wait), now);
 }
 
-/// A refusal names the moment from which on the same request would be admitted. Until then no bucket may
-/// vanish, and one that has to grow above its capacity first must exist to do so; both change no balance.
+/// A refusal names the moment from which on the same request would be admitted. So no bucket may vanish
+/// before, and one that has to grow first must exist under the limits that it grows by. Neither changes what
+/// it holds.
 void Table::keep_promise(const Request& request, Stops& stops, Time moment, Time now) {
   for (Stop& stop : stops) {
-    if (stop.record == nullptr && !stop.fits) {
+    if (!stop.aligned && !stop.fits) {
       bucket::State state = claimed_state(stop, next_generation_);
       put({request.name_space, stop.entity, request.resource}, stop, state, now);
     }
-    if (stop.record != nullptr) keep_until(*stop.record, moment);
+    if (stop.record != nullptr) keep_until(*stop.record, moment, stop.resolution->keep_for);
   }
 }
 
@@ -228,7 +231,7 @@ void Table::rebuild(const Key& key, Stop& stop, Time now) {
     const int index = stop.resolution->limits->find(limit.name);
     if (index < 0) continue;
     limit.tokens -= stop.amount[static_cast<std::size_t>(index)];
-    limit.consumed += stop.amount[static_cast<std::size_t>(index)];
+    limit.consumed = base::saturating_add(limit.consumed, stop.amount[static_cast<std::size_t>(index)]);
   }
   put(key, stop, state, now);
 }
@@ -255,6 +258,24 @@ void Table::forget(std::string_view name_space, std::string_view entity) {
   Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
   const store::Guard guard(shard.lock);
   shard.map.erase_if([&](const Record& record) { return record.belongs_to(name_space, entity); });
+}
+
+void Table::prolong(std::string_view name_space, std::string_view entity,
+                    const std::function<base::Ref<limits::Resolution>(std::string_view resource)>& resolve) {
+  Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
+  const Time now = clock_.now();
+  const store::Guard guard(shard.lock);
+  shard.map.for_each([&](Record& record) {
+    if (record.expires_at <= now || !record.belongs_to(name_space, entity)) return;
+    const auto resolution = resolve(record.resource());
+    if (!resolution->limits) return;
+    bucket::Expiry expiry(std::max(now, record.refilled_at), resolution->keep_for);
+    for (std::size_t i = 0; i < resolution->limits->size(); ++i) {
+      const int at = record.limits->find(resolution->limits->name(i));
+      if (at >= 0) expiry.hold((*resolution->limits)[i], record.balances()[at].tokens);
+    }
+    record.expires_at = std::max(record.expires_at, expiry.expires_at());
+  });
 }
 
 std::size_t Table::size() {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -35,9 +36,12 @@ class Markers {
 
   store::Mutex mutex;
   const bucket::LeaseRecord* find(const Nonce& nonce) const WEIR_REQUIRES(mutex);
+  /// Whether leases with this deadline may have been forgotten already.
+  bool purged(Time deadline) const WEIR_REQUIRES(mutex) { return deadline <= purged_to_; }
   void put(const Nonce& nonce, bucket::LeaseRecord record, Time expires_at, Time now) WEIR_REQUIRES(mutex);
 
  private:
+  Time purged_to_ WEIR_GUARDED_BY(mutex) = 0;
   std::unordered_map<Nonce, bucket::LeaseRecord, NonceHash> records_ WEIR_GUARDED_BY(mutex);
   std::deque<std::pair<Time, Nonce>> expiries_ WEIR_GUARDED_BY(mutex);  // in the order of first change
 };
@@ -61,6 +65,10 @@ class Table final : public store::Buckets {
   bool has_bucket(std::string_view name_space, std::string_view entity);
   /// Forgets every bucket of the entity.
   void forget(std::string_view name_space, std::string_view entity);
+  /// Puts off the expiry of each bucket of the entity as far as the limits that `resolve(resource)` gives ask
+  /// for.
+  void prolong(std::string_view name_space, std::string_view entity,
+               const std::function<base::Ref<limits::Resolution>(std::string_view resource)>& resolve);
   std::size_t size();
 
  private:
@@ -102,6 +110,7 @@ class Table final : public store::Buckets {
     std::vector<limits::ResolutionRef> made;  ///< keeps alive what the stops point to
   };
   std::optional<LeaseBuckets> find_lease_buckets(const store::LeasePlan& plan, Stops& stops, Time now);
+  Result<store::Progress> change_shared(const store::LeasePlan& plan, store::LeaseOutcome& outcome);
   Result<store::Progress> change_lease(const store::LeasePlan& plan, store::LeaseOutcome& outcome);
 
   const Clock& clock_;
