@@ -90,7 +90,8 @@ class WEIR_API Limiter {
   Result<Decision> acquire(std::string_view entity, std::string_view resource,
                            std::span<const Charge> consume, const AcquireOptions& options = {});
 
-  /// What acquire would answer now. Charges nothing.
+  /// What acquire would answer now. Charges nothing, and promises nothing: the wait of a bucket that does not
+  /// exist yet is kept only once an acquire was refused.
   Result<Decision> available(std::string_view entity, std::string_view resource,
                              std::initializer_list<Charge> consume = {}, const AcquireOptions& options = {}) {
     return available(entity, resource, std::span(consume.begin(), consume.size()), options);

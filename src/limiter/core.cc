@@ -69,11 +69,13 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
   Result<Decision> result(std::in_place);
   const store::Request request{name_space_,     entity,           resource, consume, set_of(options.limits),
                                lease_deadline_, name_space_token_};
+  Decision& decision = *result;
   // Names need no check on the fast way: a bucket with a bad name does not exist.
-  if (!plain(consume) || !buckets_.acquire_carried(request, *result)) {
+  if (!plain(consume) || !buckets_.acquire_carried(request, decision)) [[unlikely]] {
     decide_slowly(request, Mode::acquire, result);
+    if (!result) return result;
   }
-  if (result && result->admitted()) result->open_lease(*this);
+  if (decision.admitted()) decision.open_lease(*this);
   return result;
 }
 
@@ -86,7 +88,8 @@ Result<Decision> Core::available(std::string_view entity, std::string_view resou
   return result;
 }
 
-void Core::decide_slowly(const store::Request& request, Mode mode, Result<Decision>& result) {
+[[gnu::noinline]] void Core::decide_slowly(const store::Request& request, Mode mode,
+                                           Result<Decision>& result) {
   auto checked = check_consume(request.consume);
   if (checked) checked = check_names(request.entity, request.resource, request.consume);
   if (checked && mode == Mode::acquire && request.consume.empty()) {

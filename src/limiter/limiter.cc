@@ -25,8 +25,10 @@ Limiter::Limiter(Limiter&&) noexcept = default;
 Limiter& Limiter::operator=(Limiter&&) noexcept = default;
 Limiter::~Limiter() = default;
 
-Result<Decision> Limiter::acquire(std::string_view entity, std::string_view resource,
-                                  std::span<const Charge> consume, const AcquireOptions& options) {
+// One function with the core's: the many arguments would cost more to hand on than what is done with them.
+[[gnu::flatten]] Result<Decision> Limiter::acquire(std::string_view entity, std::string_view resource,
+                                                   std::span<const Charge> consume,
+                                                   const AcquireOptions& options) {
   return core_->acquire(entity, resource, consume, options);
 }
 

@@ -15,10 +15,8 @@
 #define WEIR_GUARDED_BY(lock) WEIR_ATTRIBUTE(guarded_by(lock))
 #define WEIR_REQUIRES(...) WEIR_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define WEIR_ACQUIRE(...) WEIR_ATTRIBUTE(acquire_capability(__VA_ARGS__))
-#define WEIR_TRY_ACQUIRE(...) WEIR_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
 #define WEIR_RELEASE(...) WEIR_ATTRIBUTE(release_capability(__VA_ARGS__))
 #define WEIR_EXCLUDES(...) WEIR_ATTRIBUTE(locks_excluded(__VA_ARGS__))
-#define WEIR_ASSERT_HELD(lock) WEIR_ATTRIBUTE(assert_capability(lock))
 #define WEIR_NOT_ANALYSED WEIR_ATTRIBUTE(no_thread_safety_analysis)
 
 namespace weir::store {
@@ -40,7 +38,6 @@ class WEIR_CAPABILITY("spin lock") SpinLock {
   void lock() WEIR_ACQUIRE() {
     while (held_.exchange(true, std::memory_order_acquire)) wait();
   }
-  bool try_lock() WEIR_TRY_ACQUIRE(true) { return !held_.exchange(true, std::memory_order_acquire); }
   void unlock() WEIR_RELEASE() { held_.store(false, std::memory_order_release); }
 
  private:

@@ -98,7 +98,7 @@ inline void charge_aligned(const Stop& stop, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     Balance& balance = record.balances()[i];
     balance.tokens = stop.held[i] - stop.amount[i];
-    balance.consumed = base::saturating_add(balance.consumed, stop.amount[i]);
+    balance.consumed = base::wrapping_add(balance.consumed, stop.amount[i]);
     signs |= balance.tokens;
   }
   record.refilled_at = stop.at;

@@ -51,7 +51,7 @@ Result<void> apply(Pending& bucket, std::span<bucket::LeaseAmount> charges, bool
     for (bucket::LimitState& limit : bucket.state.limits) {
       if (limit.name != charge.limit) continue;
       limit.tokens = std::min(limit.tokens - charge.amount, limit.parameters.burst);
-      limit.consumed = base::saturating_add(limit.consumed, charge.amount);
+      limit.consumed = base::wrapping_add(limit.consumed, charge.amount);
       bucket.touched = true;
       found = true;
       if (limit.tokens < -Amount::max_millitokens) {

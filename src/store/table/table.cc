@@ -231,7 +231,7 @@ void Table::rebuild(const Key& key, Stop& stop, Time now) {
     const int index = stop.resolution->limits->find(limit.name);
     if (index < 0) continue;
     limit.tokens -= stop.amount[static_cast<std::size_t>(index)];
-    limit.consumed = base::saturating_add(limit.consumed, stop.amount[static_cast<std::size_t>(index)]);
+    limit.consumed = base::wrapping_add(limit.consumed, stop.amount[static_cast<std::size_t>(index)]);
   }
   put(key, stop, state, now);
 }
