@@ -47,6 +47,7 @@ namespace detail {
 template <class T>
 class [[nodiscard]] Result {
  public:
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved where T can be
   Result(T value) : ok_(true), value_(std::move(value)) {}
   Result(Error error) : ok_(false), error_(std::move(error)) {}
   /// Builds the value in place; for values that are large to move.

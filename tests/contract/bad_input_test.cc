@@ -110,7 +110,6 @@ TEST_P(BadInput, OptionsAreChecked) {
 }
 
 TEST_P(BadInput, TooManyDifferentLimitsInOneBucketAreRefusedNotForgotten) {
-  std::string last;
   for (int i = 0; i < 40; ++i) {
     const std::string name = "limit-" + std::to_string(i);
     const auto limits = RequestLimits::make({{name, "10/day"}});

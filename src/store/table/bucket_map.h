@@ -63,7 +63,7 @@ class BucketMap {
   std::size_t mask() const { return mask_; }
   void grow();
   void insert(std::uint64_t hash, Record* record);
-  void erase_at(std::size_t at);
+  void erase_at(std::size_t hole);
   void clean_some(Time now);
 
   static constexpr Slot no_slot_{};

@@ -1,6 +1,7 @@
 #include "store/table/catalog.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/text.h"
 #include "store/audit.h"
@@ -224,15 +225,15 @@ void TableCatalog::audit(std::string_view name_space, std::string_view subject, 
   {
     const store::Guard guard(mutex_);
     const auto& events = tenant(name_space).audit;
-    for (auto event = events.rbegin(); event != events.rend(); ++event) {
-      if ((!subject.empty() && event->subject != subject) ||
-          (!paging.cursor.empty() && event->id >= paging.cursor))
+    for (const store::AuditEvent& event : std::views::reverse(events)) {
+      if ((!subject.empty() && event.subject != subject) ||
+          (!paging.cursor.empty() && event.id >= paging.cursor))
         continue;
       if (page.items.size() == paging.limit) {
         page.next = page.items.back().id;
         break;
       }
-      page.items.push_back(*event);
+      page.items.push_back(event);
     }
   }
   done(std::move(page));

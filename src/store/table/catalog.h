@@ -38,7 +38,7 @@ class TableCatalog final : public store::Catalog {
              store::Completion<store::Page<store::AuditEvent>> done) override;
 
   /// Puts in what the journal kept; before use only.
-  void load(std::string_view name_space, Tenant tenant, Time last_stamp, std::uint64_t audit_sequence);
+  void load(std::string_view name_space, Tenant loaded, Time last_stamp, std::uint64_t audit_sequence);
 
  private:
   Tenant& tenant(std::string_view name_space) WEIR_REQUIRES(mutex_);
