@@ -45,15 +45,6 @@ Tenant& TableCatalog::tenant(std::string_view name_space) {
   return found != tenants_.end() ? found->second : tenants_[std::string(name_space)];
 }
 
-void TableCatalog::load(std::string_view name_space, Tenant loaded, Time last_stamp,
-                        std::uint64_t audit_sequence) {
-  const store::Guard guard(mutex_);
-  tenant(name_space) = std::move(loaded);
-  last_stamp_ = std::max(last_stamp_, last_stamp);
-  audit_sequence_ = std::max(audit_sequence_, audit_sequence);
-  generation_.fetch_add(1, std::memory_order_acq_rel);
-}
-
 void TableCatalog::change(const store::Changes& changes,
                           store::Completion<std::vector<store::Changed>> done) {
   done(change_all(changes));

@@ -37,9 +37,6 @@ class TableCatalog final : public store::Catalog {
   void audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
              store::Completion<store::Page<store::AuditEvent>> done) override;
 
-  /// Puts in what the journal kept; before use only.
-  void load(std::string_view name_space, Tenant loaded, Time last_stamp, std::uint64_t audit_sequence);
-
  private:
   Tenant& tenant(std::string_view name_space) WEIR_REQUIRES(mutex_);
   Result<std::vector<store::Changed>> change_all(const store::Changes& changes) WEIR_EXCLUDES(mutex_);
