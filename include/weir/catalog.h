@@ -3,17 +3,27 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "weir/amount.h"
 #include "weir/clock.h"
+#include "weir/detail/export.h"
 #include "weir/entity.h"
 #include "weir/level.h"
 #include "weir/limit.h"
 
 namespace weir {
+
+/// What a decision is while the store cannot be reached.
+enum class OnUnavailable : unsigned char { deny, allow };
+
+/// "deny" or "allow".
+WEIR_API const char* name_of(OnUnavailable policy);
 
 /// How limits are written.
 struct SetLimitsOptions {
@@ -23,6 +33,10 @@ struct SetLimitsOptions {
   std::optional<std::chrono::milliseconds> expires_in = {};
   /// System level only: how many times the time to fill an unused bucket is kept; at least 1.
   std::optional<int> bucket_ttl_refill_multiplier = {};
+  /// System level only: what programs on this store do while they cannot reach it, unless told otherwise.
+  std::optional<OnUnavailable> on_unavailable = {};
+  /// Written by applying a limits file, which may remove them again when it no longer names them.
+  bool from_file = false;
 };
 
 /// Limits as they are stored at one level.
@@ -32,6 +46,8 @@ struct StoredLimits {
   Owner owner = Owner::operator_;
   std::optional<Time> expires_at = {};
   std::optional<int> bucket_ttl_refill_multiplier = {};
+  std::optional<OnUnavailable> on_unavailable = {};
+  bool from_file = false;
   /// Answers of set_limits only: these limits replaced some that sync owned. Deleting them gives the entity
   /// back.
   bool taken_from_sync = false;
@@ -61,6 +77,12 @@ struct DeleteEntity {
 };
 using CatalogChange = std::variant<SetLimits, DeleteLimits, PutEntity, DeleteEntity>;
 
+/// What can be said with changes.
+struct ChangeOptions {
+  /// Called now and then with how many changes were checked or written so far, out of twice their number.
+  std::function<void(std::size_t done, std::size_t of)> progress = {};
+};
+
 /// Which limits are listed.
 struct LimitsFilter {
   std::optional<Source> level = {};
@@ -78,6 +100,25 @@ template <class T>
 struct Page {
   std::vector<T> items;
   std::string next = {};
+};
+
+/// One limit of a bucket, as it is stored.
+struct BucketLimit {
+  std::string name;
+  Limit limit;           ///< the parameters that the bucket was last written under
+  Amount tokens;         ///< what it held when it was last written; may be negative
+  Amount consumed;       ///< charged since the bucket was created
+  bool in_force = true;  ///< false: left the set of limits before it was full again, and refills meanwhile
+};
+
+/// A bucket as it is stored: the state of all limits of one entity on one resource.
+struct Bucket {
+  std::string entity;
+  std::string resource;
+  Time refilled_at = 0;  ///< when it was last written
+  std::optional<Time> expires_at = {};
+  std::int64_t version = 0;  ///< of its parameters
+  std::vector<BucketLimit> limits = {};
 };
 
 /// One change of limits or of an entity.

@@ -18,6 +18,8 @@ struct Entity {
   std::string name = {};  ///< for people
   std::map<std::string, std::string> metadata = {};
   Time created_at = 0;  ///< set by the store
+  /// Put by applying a limits file, which may delete it again when it no longer names it.
+  bool from_file = false;
   friend bool operator==(const Entity&, const Entity&) = default;
 };
 

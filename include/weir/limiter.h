@@ -37,6 +37,10 @@ struct Options {
   std::string principal = "library";
   /// How long a lease can be changed after its acquire.
   std::chrono::milliseconds lease_deadline = std::chrono::minutes(10);
+  /// How long the audit is kept, from now on, by the store; nothing: as it was, a year at first.
+  std::optional<std::chrono::milliseconds> keep_audit_for = {};
+  /// Embedded files only: how long to wait for another process to let go of the file.
+  std::chrono::milliseconds wait_for_file{0};
 };
 
 /// Limits that are sent with requests, the lowest level: they hold where no stored level has any. Made
@@ -73,7 +77,8 @@ struct AcquireOptions {
 /// culprit and leaves everything as it was, unless its code is outcome_unknown.
 class WEIR_API Limiter {
  public:
-  /// Opens a store by its URL: `memory:` (also `memory`).
+  /// Opens a store by its URL: `memory:` (also `memory`) or `sqlite:PATH`. A file is made where there is
+  /// none. Limiters on the same file in one process share it; another process is refused.
   static Result<Limiter> open(std::string_view url, const Options& options = {});
 
   Limiter(Limiter&&) noexcept;
@@ -133,12 +138,16 @@ class WEIR_API Limiter {
   /// Takes the entity's limits and buckets along. Refused while it has children.
   Result<void> delete_entity(std::string_view id);
   Result<Page<std::string>> children(std::string_view id, const Paging& paging = {});
+  /// Every entity that is stored, by id.
+  Result<Page<Entity>> entities(const Paging& paging = {});
+  /// The buckets of an entity, by resource, whether it is stored itself or not.
+  Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging = {});
 
   /// Makes all changes, or none of them. An error names the one that cannot be made, counted from 1.
-  Result<void> change(std::initializer_list<CatalogChange> changes) {
-    return change(std::span(changes.begin(), changes.size()));
+  Result<void> change(std::initializer_list<CatalogChange> changes, const ChangeOptions& options = {}) {
+    return change(std::span(changes.begin(), changes.size()), options);
   }
-  Result<void> change(std::span<const CatalogChange> changes);
+  Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options = {});
 
   /// Who changed what, newest first. `subject`: an entity, "$RESOURCE:{resource}" or "$SYSTEM"; empty: all.
   Result<Page<AuditEvent>> audit(std::string_view subject = {}, const Paging& paging = {});

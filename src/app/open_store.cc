@@ -8,8 +8,8 @@
 
 namespace weir::app {
 
-Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Clock& clock,
-                                                 base::Entropy& entropy) {
+Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& /*options*/,
+                                                 const Clock& clock, base::Entropy& entropy) {
   // Both spellings: a trailing colon must be quoted in YAML.
   if (url == "memory:" || url == "memory")
     return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(clock, entropy));
@@ -26,6 +26,8 @@ Result<Limiter> Limiter::open(std::string_view url, const Options& options) {
     return base::invalid("principal must be 1 to 128 bytes of UTF-8");
   }
   if (options.lease_deadline.count() < 1) return base::invalid("lease_deadline must be at least 1 ms");
+  if (options.keep_audit_for && options.keep_audit_for->count() < 1)
+    return base::invalid("keep_audit_for must be at least 1 ms");
   limiter::Foundation foundation;
   if (options.clock != nullptr) {
     foundation.clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), options.clock);
@@ -33,8 +35,11 @@ Result<Limiter> Limiter::open(std::string_view url, const Options& options) {
     foundation.clock = std::make_shared<SystemClock>();
   }
   foundation.entropy = std::make_shared<base::SystemEntropy>();
-  auto store = app::open_store(url, *foundation.clock, *foundation.entropy);
+  auto store = app::open_store(url, options, *foundation.clock, *foundation.entropy);
   if (!store) return store.error();
+  if (options.keep_audit_for) {
+    if (auto kept = (*store)->keep_audit_for(options.keep_audit_for->count()); !kept) return kept.error();
+  }
   foundation.store = *std::move(store);
   return Limiter(std::make_unique<limiter::Core>(std::move(foundation), options));
 }

@@ -2,17 +2,19 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "base/entropy.h"
 #include "store/store.h"
 #include "weir/clock.h"
+#include "weir/limiter.h"
 #include "weir/result.h"
 
 namespace weir::app {
 
-/// The clock and the entropy must outlive the store.
-Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Clock& clock,
-                                                 base::Entropy& entropy);
+/// The clock and the entropy must outlive the store. Of the options, those that concern the store matter.
+Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& options,
+                                                 const Clock& clock, base::Entropy& entropy);
 
 }  // namespace weir::app

@@ -18,6 +18,8 @@ StoredLimits stored(const Level& level, const limits::LimitsRecord& record) {
   StoredLimits out{.level = level, .limits = record.current.limits->limits(), .owner = record.owner};
   if (record.expires_at != limits::never) out.expires_at = record.expires_at;
   out.bucket_ttl_refill_multiplier = record.bucket_ttl_refill_multiplier;
+  out.on_unavailable = record.on_unavailable;
+  out.from_file = record.from_file;
   return out;
 }
 
@@ -32,6 +34,8 @@ Result<void> check_options(const Level& level, const SetLimitsOptions& options) 
   }
   if (options.expires_in && options.expires_in->count() < 1)
     return invalid("the expiry must be in the future");
+  if (options.on_unavailable && level.kind() != Source::system)
+    return invalid("on_unavailable belongs to the system's limits");
   if (!options.bucket_ttl_refill_multiplier) return {};
   if (level.kind() != Source::system)
     return invalid("bucket_ttl_refill_multiplier belongs to the system's limits");
@@ -48,6 +52,8 @@ Result<store::Change> checked(const SetLimits& set) {
   store::LimitsWrite write{.level = set.level, .limits = *limits, .owner = set.options.owner};
   if (set.options.expires_in) write.expires_in = set.options.expires_in->count();
   write.bucket_ttl_refill_multiplier = set.options.bucket_ttl_refill_multiplier;
+  write.on_unavailable = set.options.on_unavailable;
+  write.from_file = set.options.from_file;
   return store::Change(std::move(write));
 }
 
@@ -97,12 +103,13 @@ Result<void> check_paging(const Paging& paging) {
 
 }  // namespace
 
-Result<std::vector<store::Changed>> Core::write(std::span<const store::Change> changes) {
+Result<std::vector<store::Changed>> Core::write(std::span<const store::Change> changes,
+                                                const ChangeOptions& options) {
   return wait_for<std::vector<store::Changed>>(
-      [&](auto done) { store_.catalog().change({name_space_, principal_, changes}, done); });
+      [&](auto done) { store_.catalog().change({name_space_, principal_, changes, options}, done); });
 }
 
-Result<void> Core::change(std::span<const CatalogChange> changes) {
+Result<void> Core::change(std::span<const CatalogChange> changes, const ChangeOptions& options) {
   std::vector<store::Change> writes;
   writes.reserve(changes.size());
   for (const CatalogChange& change : changes) {
@@ -110,7 +117,7 @@ Result<void> Core::change(std::span<const CatalogChange> changes) {
     if (!one) return Error{one.error().code, numbered(writes.size(), changes.size()) + one.error().message};
     writes.push_back(*std::move(one));
   }
-  auto changed = write(writes);
+  auto changed = write(writes, options);
   if (!changed) return changed.error();
   return {};
 }
@@ -186,6 +193,27 @@ Result<Page<std::string>> Core::children(std::string_view id, const Paging& pagi
   if (auto checked = check_paging(paging); !checked) return checked.error();
   return wait_for<Page<std::string>>(
       [&](auto done) { store_.catalog().children(name_space_, id, paging, done); });
+}
+
+Result<Page<Entity>> Core::entities(const Paging& paging) {
+  if (auto checked = check_paging(paging); !checked) return checked.error();
+  return wait_for<Page<Entity>>([&](auto done) { store_.catalog().entities(name_space_, paging, done); });
+}
+
+Result<Page<Bucket>> Core::buckets(std::string_view entity, const Paging& paging) {
+  if (auto checked = limits::check_entity(entity); !checked) return checked.error();
+  if (auto checked = check_paging(paging); !checked) return checked.error();
+  auto page =
+      wait_for<Page<Bucket>>([&](auto done) { store_.buckets().list(name_space_, entity, paging, done); });
+  if (!page) return page;
+  for (Bucket& bucket : page->items) {
+    auto resolution = resolve(entity, bucket.resource, {});
+    if (!resolution) return resolution.error();
+    const limits::LimitSet* const set = (*resolution)->limits.get();
+    // Without stored limits the request's are in force, which only the next request will say.
+    for (BucketLimit& limit : bucket.limits) limit.in_force = set == nullptr || set->find(limit.name) >= 0;
+  }
+  return page;
 }
 
 Result<Page<AuditEvent>> Core::audit(std::string_view subject, const Paging& paging) {

@@ -45,7 +45,9 @@ class Core final : public detail::LeaseKeeper {
   Result<Entity> entity(std::string_view id);
   Result<void> delete_entity(std::string_view id);
   Result<Page<std::string>> children(std::string_view id, const Paging& paging);
-  Result<void> change(std::span<const CatalogChange> changes);
+  Result<Page<Entity>> entities(const Paging& paging);
+  Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging);
+  Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options = {});
   Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging);
 
  private:
@@ -55,7 +57,8 @@ class Core final : public detail::LeaseKeeper {
   Result<limits::ResolutionRef> resolve(std::string_view entity, std::string_view resource,
                                         const limits::LimitSetRef& request_limits);
   Result<LimitReport> change_keyed(detail::LeaseData& lease, const bucket::LeaseChange& change);
-  Result<std::vector<store::Changed>> write(std::span<const store::Change> changes);
+  Result<std::vector<store::Changed>> write(std::span<const store::Change> changes,
+                                            const ChangeOptions& options = {});
 
   Foundation foundation_;
   store::Store& store_;

@@ -36,12 +36,12 @@ void Deciding::resolve() {
 }
 
 void Deciding::resolved(Result<limits::ResolutionRef>&& resolution) {
-  if (!resolution) return (*done_)(resolution.error());
+  if (!resolution) return finish(resolution.error());
   const store::Request& request = plan_.request;
   if (!has_limits(resolution->get())) {
-    return (*done_)(base::error(ErrorCode::no_limits, "no limits are set for entity ",
-                                base::quoted(request.entity), " on resource ", base::quoted(request.resource),
-                                "; set some for the entity, the resource or the system"));
+    return finish(base::error(ErrorCode::no_limits, "no limits are set for entity ",
+                              base::quoted(request.entity), " on resource ", base::quoted(request.resource),
+                              "; set some for the entity, the resource or the system"));
   }
   plan_.resolution = *std::move(resolution);
   const store::Completion<Progress> done(
@@ -56,11 +56,18 @@ void Deciding::resolved(Result<limits::ResolutionRef>&& resolution) {
   }
 }
 
+void Deciding::finish(Result<void> result) {
+  // Whoever is told may want to change limits next.
+  held_.release();
+  (*done_)(std::move(result));
+}
+
 void Deciding::progressed(Result<Progress>&& progress) {
-  if (!progress) return (*done_)(progress.error());
-  if (*progress == Progress::decided) return (*done_)({});
-  if (++attempts_ == most_attempts) {
-    return (*done_)(base::error(ErrorCode::contention, "limits changed too often while deciding; try again"));
+  if (!progress) return finish(progress.error());
+  if (*progress == Progress::decided) return finish({});
+  if (++attempts_ >= patient_attempts) held_.hold();
+  if (attempts_ == most_attempts) {
+    return finish(base::error(ErrorCode::contention, "limits changed too often while deciding; try again"));
   }
   resolve();
 }

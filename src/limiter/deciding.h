@@ -8,10 +8,6 @@
 
 namespace weir::limiter {
 
-/// A plan goes out of date when limits change between resolving and deciding; this often in a row means that
-/// somebody changes them without pause.
-inline constexpr int most_attempts = 100;
-
 /// Written once for callers that block and callers that do not. Lives until its completion was called;
 /// the request's texts must stay valid as long.
 class Deciding {
@@ -19,15 +15,17 @@ class Deciding {
   enum class Mode { acquire, peek };
 
   Deciding(store::Buckets& buckets, store::Catalog& catalog, SharedResolutions& shared)
-      : buckets_(buckets), walk_(catalog, shared) {}
+      : buckets_(buckets), held_(catalog), walk_(catalog, shared) {}
   void start(const store::Request& request, Mode mode, Decision& decision, store::Completion<void> done);
 
  private:
   void resolve();
   void resolved(Result<limits::ResolutionRef>&& resolution);
   void progressed(Result<store::Progress>&& progress);
+  void finish(Result<void> result);
 
   store::Buckets& buckets_;
+  store::ChangesHeld held_;
   Walk walk_;
   store::Plan plan_;
   Mode mode_ = Mode::acquire;

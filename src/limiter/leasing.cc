@@ -57,7 +57,9 @@ Result<LimitReport> Core::change_keyed(LeaseData& lease, const bucket::LeaseChan
   }
   std::vector<limits::ResolutionRef> resolutions(lease.buckets.size());
   store::LeaseOutcome outcome;
+  store::ChangesHeld held(store_.catalog());
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    if (attempt >= patient_attempts) held.hold();
     for (std::size_t i = 0; i < resolutions.size(); ++i) {
       auto resolution = resolve(lease.buckets[i].entity, lease.resource, {});
       if (!resolution) return resolution.error();

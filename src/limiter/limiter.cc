@@ -78,7 +78,13 @@ Result<Page<std::string>> Limiter::children(std::string_view id, const Paging& p
   return core_->children(id, paging);
 }
 
-Result<void> Limiter::change(std::span<const CatalogChange> changes) { return core_->change(changes); }
+Result<void> Limiter::change(std::span<const CatalogChange> changes, const ChangeOptions& options) {
+  return core_->change(changes, options);
+}
+Result<Page<Entity>> Limiter::entities(const Paging& paging) { return core_->entities(paging); }
+Result<Page<Bucket>> Limiter::buckets(std::string_view entity, const Paging& paging) {
+  return core_->buckets(entity, paging);
+}
 Result<Page<AuditEvent>> Limiter::audit(std::string_view subject, const Paging& paging) {
   return core_->audit(subject, paging);
 }

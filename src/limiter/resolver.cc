@@ -56,15 +56,21 @@ void Walk::ask(std::string_view entity) {
 }
 
 void Walk::found(Result<store::Found>&& found) {
-  if (!found) return (*done_)(found.error());
+  if (!found) return finish(found.error());
   if (!links_.empty() && found->generation != links_.front().generation) {
     // The catalog changed on the way: the links do not belong together.
     links_.clear();
+    if (++restarts_ >= patient_attempts) held_.hold();
     return ask(subject_.entity);
   }
   links_.push_back(*std::move(found));
   if (!links_.back().parent.empty() && links_.size() < limits::max_chain) return ask(links_.back().parent);
-  (*done_)(assemble());
+  finish(assemble());
+}
+
+void Walk::finish(Result<ResolutionRef> resolution) {
+  held_.release();
+  (*done_)(std::move(resolution));
 }
 
 /// From the end of the chain to its beginning, each link behind the next.

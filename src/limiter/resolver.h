@@ -13,6 +13,12 @@
 
 namespace weir::limiter {
 
+/// A plan goes out of date when limits change between resolving and deciding; this often in a row means that
+/// somebody changes them without pause.
+inline constexpr int patient_attempts = 8;
+/// After the patient ones changes are held back, so that only those under way can still come in between.
+inline constexpr int most_attempts = 100;
+
 /// Makes one resolution serve every bucket that has no limits of its own, so that a million buckets
 /// under the system's limits share one. Safe to use from any thread.
 class SharedResolutions {
@@ -40,16 +46,20 @@ struct Subject {
 /// One walk up a chain. Lives until its completion was called; the subject's texts must stay valid as long.
 class Walk {
  public:
-  Walk(store::Catalog& catalog, SharedResolutions& shared) : catalog_(catalog), shared_(shared) {}
+  Walk(store::Catalog& catalog, SharedResolutions& shared)
+      : catalog_(catalog), shared_(shared), held_(catalog) {}
   void start(const Subject& subject, store::Completion<limits::ResolutionRef> done);
 
  private:
   void ask(std::string_view entity);
   void found(Result<store::Found>&& found);
+  void finish(Result<limits::ResolutionRef> resolution);
   limits::ResolutionRef assemble();
 
   store::Catalog& catalog_;
   SharedResolutions& shared_;
+  store::ChangesHeld held_;
+  int restarts_ = 0;
   Subject subject_;
   std::vector<store::Found> links_;
   std::optional<store::Completion<limits::ResolutionRef>> done_;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "weir/catalog.h"
 
 namespace weir::limits {
 namespace {
@@ -95,6 +96,8 @@ const char* name_of(Source source) {
   }
   return "unknown";
 }
+
+const char* name_of(OnUnavailable policy) { return policy == OnUnavailable::allow ? "allow" : "deny"; }
 
 const char* name_of(Owner owner) { return owner == Owner::sync ? "sync" : "operator"; }
 

@@ -33,7 +33,10 @@ base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limi
       record->earlier.pop_back();
       merge(record->earlier.back(), oldest);
     }
-    if (last.limits && limits) record->bucket_ttl_refill_multiplier = old->bucket_ttl_refill_multiplier;
+    if (last.limits && limits) {
+      record->bucket_ttl_refill_multiplier = old->bucket_ttl_refill_multiplier;
+      record->on_unavailable = old->on_unavailable;
+    }
   }
   record->current = {stamp, std::move(limits)};
   return record;

@@ -10,6 +10,7 @@
 
 #include "base/ref.h"
 #include "limits/limit_set.h"
+#include "weir/catalog.h"
 #include "weir/clock.h"
 #include "weir/level.h"
 
@@ -34,6 +35,9 @@ struct LimitsRecord : base::RefCounted<LimitsRecord> {
   Time expires_at = never;
   /// System level only: the factor in the expiry of buckets.
   std::optional<int> bucket_ttl_refill_multiplier;
+  /// System level only.
+  std::optional<OnUnavailable> on_unavailable;
+  bool from_file = false;  ///< written by applying a limits file
 
   /// What the record says at a moment: an expired record is a deleted one, deleted when it expired.
   Version at(Time now) const {

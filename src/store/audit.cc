@@ -26,6 +26,7 @@ std::string to_json(const limits::LimitsRecordRef& record) {
   if (record->bucket_ttl_refill_multiplier) {
     json.number("bucket_ttl_refill_multiplier", *record->bucket_ttl_refill_multiplier);
   }
+  if (record->on_unavailable) json.text("on_unavailable", name_of(*record->on_unavailable));
   return json.str();
 }
 

@@ -22,6 +22,8 @@ AuditEvent limits_event(const Level& level, const limits::LimitsRecordRef& befor
 /// Either may be null, not both.
 AuditEvent entity_event(const Entity* before, const Entity* after);
 
+inline constexpr Time keep_audit_for_by_default = Time{365} * 24 * 60 * 60 * 1000;
+
 /// An id that sorts by time; `sequence` tells apart what happened in the same millisecond.
 std::string audit_id(Time at, std::uint64_t sequence);
 

@@ -10,9 +10,13 @@
 #include "limits/resolution.h"
 #include "store/completion.h"
 #include "weir/amount.h"
+#include "weir/catalog.h"
 #include "weir/decision.h"
 
 namespace weir::store {
+
+using weir::Page;
+using weir::Paging;
 
 /// Who asks for what. The texts and spans must stay valid until the operation completes.
 struct Request {
@@ -71,6 +75,10 @@ class Buckets {
   virtual void peek(const Plan& plan, Decision& decision, Completion<Progress> done) = 0;
   /// Adjusts, settles or rolls back a lease, once.
   virtual void change(const LeasePlan& plan, LeaseOutcome& outcome, Completion<Progress> done) = 0;
+
+  /// The buckets of an entity, by resource. `in_force` of their limits is the caller's to say.
+  virtual void list(std::string_view name_space, std::string_view entity, const Paging& paging,
+                    Completion<Page<Bucket>> done) = 0;
 };
 
 }  // namespace weir::store

@@ -32,6 +32,8 @@ struct LimitsWrite {
   Owner owner = Owner::operator_;
   std::optional<Time> expires_in = {};
   std::optional<int> bucket_ttl_refill_multiplier = {};
+  std::optional<OnUnavailable> on_unavailable = {};
+  bool from_file = false;
 };
 
 /// An entity to be put.
@@ -51,6 +53,7 @@ struct Changes {
   std::string_view name_space;
   std::string_view principal;
   std::span<const Change> changes;
+  const ChangeOptions& options;
 };
 
 /// What changes left behind, one for each, in order: limits for LimitsWrite, the entity for EntityPut.
@@ -70,6 +73,23 @@ struct StoredLimitsItem {
   limits::LimitsRecordRef record;
 };
 
+class Catalog;
+
+/// Holds changes back, once asked to, for as long as it lives.
+class ChangesHeld {
+ public:
+  explicit ChangesHeld(Catalog& catalog) : catalog_(catalog) {}
+  ~ChangesHeld() { release(); }
+  ChangesHeld(const ChangesHeld&) = delete;
+  ChangesHeld& operator=(const ChangesHeld&) = delete;
+  void hold();
+  void release();
+
+ private:
+  Catalog& catalog_;
+  bool held_ = false;
+};
+
 /// The catalog of a store. Safe to call from any thread.
 class Catalog {
  public:
@@ -85,6 +105,11 @@ class Catalog {
   virtual void find(std::string_view name_space, std::string_view entity, std::string_view resource,
                     Completion<Found> done) = 0;
 
+  /// New changes wait until every hold is released; those under way go on. For a decision that lost to
+  /// changes too often. In stores that are shared between processes, changes are too rare to ask for it.
+  virtual void hold_changes() {}
+  virtual void release_changes() {}
+
   virtual void limits(std::string_view name_space, const Level& level,
                       Completion<limits::LimitsRecordRef> done) = 0;
   virtual void list_limits(std::string_view name_space, const LimitsFilter& filter, const Paging& paging,
@@ -92,9 +117,20 @@ class Catalog {
   virtual void entity(std::string_view name_space, std::string_view id, Completion<Entity> done) = 0;
   virtual void children(std::string_view name_space, std::string_view id, const Paging& paging,
                         Completion<Page<std::string>> done) = 0;
+  virtual void entities(std::string_view name_space, const Paging& paging, Completion<Page<Entity>> done) = 0;
   /// Newest first. An empty subject: every one.
   virtual void audit(std::string_view name_space, std::string_view subject, const Paging& paging,
                      Completion<Page<AuditEvent>> done) = 0;
 };
+
+inline void ChangesHeld::release() {
+  if (held_) catalog_.release_changes();
+  held_ = false;
+}
+
+inline void ChangesHeld::hold() {
+  if (!held_) catalog_.hold_changes();
+  held_ = true;
+}
 
 }  // namespace weir::store

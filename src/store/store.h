@@ -21,6 +21,8 @@ class Store {
   virtual const LeaseKey& lease_key() const = 0;
   /// The clock that deadlines of leases are measured by.
   virtual Time now() const = 0;
+  /// How long events of the audit are kept, for every namespace; remembered by the store.
+  virtual Result<void> keep_audit_for(Time duration) = 0;
 };
 
 }  // namespace weir::store

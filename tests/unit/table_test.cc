@@ -87,7 +87,8 @@ TEST(Threads, ManyCallersAndChangesOfLimitsAtOnceStayExact) {
         ASSERT_TRUE(decision) << decision.error().message;
         if (!decision->admitted()) continue;
         if (i % 3 == 0) {
-          ASSERT_TRUE(decision->lease().rollback());
+          auto given_back = decision->lease().rollback();
+          ASSERT_TRUE(given_back) << given_back.error().message;
         } else {
           ++kept;
         }

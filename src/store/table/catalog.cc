@@ -16,6 +16,12 @@ using limits::LimitsRecordRef;
 // How much of the audit is kept in memory; a store behind the table keeps the rest.
 constexpr std::size_t audit_in_memory = 100'000;
 
+/// Tells how far a change is, now and then.
+void tell(const ChangeOptions& options, std::size_t done, std::size_t of) {
+  constexpr std::size_t now_and_then = 1000;
+  if (options.progress && (done == of || done % now_and_then == 0)) options.progress(done, of);
+}
+
 /// Fills a page with `accept(item)`s from an ordered range behind the cursor. The cursor is the key of the
 /// last item that was shown.
 template <class Map, class Accept>
@@ -47,6 +53,7 @@ Tenant& TableCatalog::tenant(std::string_view name_space) {
 
 void TableCatalog::change(const store::Changes& changes,
                           store::Completion<std::vector<store::Changed>> done) {
+  while (const int holds = holds_.load(std::memory_order_relaxed)) holds_.wait(holds);
   done(change_all(changes));
 }
 
@@ -59,6 +66,7 @@ Result<std::vector<store::Changed>> TableCatalog::change_all(const store::Change
   changed.reserve(changes.changes.size());
   for (const store::Change& change : changes.changes) {
     auto one = draft.add(change);
+    tell(changes.options, changed.size(), 2 * changes.changes.size());
     if (!one) {
       const bool several = changes.changes.size() > 1;
       const std::string which =
@@ -78,10 +86,13 @@ Result<std::vector<store::Changed>> TableCatalog::change_all(const store::Change
   for (const auto& [key, record] : draft.limits()) keys.push_back(key);
   std::move(draft).merge_into(in);
   for (auto& event : events) in.audit.push_back(std::move(event));
-  while (in.audit.size() > audit_in_memory) in.audit.pop_front();
+  const Time oldest = now - keep_audit_for_;
+  while (!in.audit.empty() && (in.audit.size() > audit_in_memory || in.audit.front().at <= oldest))
+    in.audit.pop_front();
   generation_.fetch_add(1, std::memory_order_acq_rel);
   for (const std::string& id : erased) table_.forget(changes.name_space, id);
   prolong(changes.name_space, in, keys, now);
+  tell(changes.options, 2 * changes.changes.size(), 2 * changes.changes.size());
   return changed;
 }
 
@@ -210,14 +221,28 @@ void TableCatalog::children(std::string_view name_space, std::string_view id, co
   done(std::move(page));
 }
 
+void TableCatalog::entities(std::string_view name_space, const store::Paging& paging,
+                            store::Completion<store::Page<Entity>> done) {
+  store::Page<Entity> page;
+  {
+    const store::Guard guard(mutex_);
+    fill(tenant(name_space).entities, paging, page.next, [&](const auto& item) {
+      page.items.push_back(item.second);
+      return true;
+    });
+  }
+  done(std::move(page));
+}
+
 void TableCatalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
                          store::Completion<store::Page<store::AuditEvent>> done) {
   store::Page<store::AuditEvent> page;
+  const Time oldest = clock_.now() - keep_audit_for_;
   {
     const store::Guard guard(mutex_);
     const auto& events = tenant(name_space).audit;
     for (const store::AuditEvent& event : std::views::reverse(events)) {
-      if ((!subject.empty() && event.subject != subject) ||
+      if (event.at <= oldest || (!subject.empty() && event.subject != subject) ||
           (!paging.cursor.empty() && event.id >= paging.cursor))
         continue;
       if (page.items.size() == paging.limit) {

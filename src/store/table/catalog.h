@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "store/audit.h"
 #include "store/catalog.h"
 #include "store/lock.h"
 #include "store/table/draft.h"
@@ -26,6 +27,12 @@ class TableCatalog final : public store::Catalog {
   void change(const store::Changes& changes, store::Completion<std::vector<store::Changed>> done) override;
   void find(std::string_view name_space, std::string_view entity, std::string_view resource,
             store::Completion<store::Found> done) override;
+  void keep_audit_for(Time duration) { keep_audit_for_ = duration; }
+  void hold_changes() override { holds_.fetch_add(1, std::memory_order_relaxed); }
+  void release_changes() override {
+    holds_.fetch_sub(1, std::memory_order_relaxed);
+    holds_.notify_all();
+  }
   void limits(std::string_view name_space, const Level& level,
               store::Completion<limits::LimitsRecordRef> done) override;
   void list_limits(std::string_view name_space, const store::LimitsFilter& filter,
@@ -34,6 +41,8 @@ class TableCatalog final : public store::Catalog {
   void entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) override;
   void children(std::string_view name_space, std::string_view id, const store::Paging& paging,
                 store::Completion<store::Page<std::string>> done) override;
+  void entities(std::string_view name_space, const store::Paging& paging,
+                store::Completion<store::Page<Entity>> done) override;
   void audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
              store::Completion<store::Page<store::AuditEvent>> done) override;
 
@@ -50,6 +59,8 @@ class TableCatalog final : public store::Catalog {
   std::atomic<std::uint64_t>& generation_;
   Table& table_;
   CatalogJournal* const journal_;
+  std::atomic<Time> keep_audit_for_{store::keep_audit_for_by_default};
+  std::atomic<int> holds_{0};  // decisions that wait for changes to pause
   store::Mutex mutex_;
   std::map<std::string, Tenant, std::less<>> tenants_ WEIR_GUARDED_BY(mutex_);
   Time last_stamp_ WEIR_GUARDED_BY(mutex_) = 0;

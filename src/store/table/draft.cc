@@ -140,6 +140,8 @@ LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
   if (limits_write.bucket_ttl_refill_multiplier) {
     next->bucket_ttl_refill_multiplier = limits_write.bucket_ttl_refill_multiplier;
   }
+  if (limits_write.on_unavailable) next->on_unavailable = limits_write.on_unavailable;
+  next->from_file = limits_write.from_file;
   const LimitsRecordRef written(next.get());
   const bool was_absent = !old || old->absent(now_);
   events_.push_back(store::limits_event(limits_write.level, was_absent ? LimitsRecordRef() : old, written));

@@ -60,6 +60,8 @@ class Table final : public store::Buckets {
   void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
   void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
               store::Completion<store::Progress> done) override;
+  void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
+            store::Completion<store::Page<Bucket>> done) override;
 
   /// Whether the entity has a bucket, on whatever resource, that has not expired.
   bool has_bucket(std::string_view name_space, std::string_view entity);

@@ -25,6 +25,10 @@ class TableStore : public store::Store {
   store::Catalog& catalog() override { return catalog_; }
   const store::LeaseKey& lease_key() const override { return lease_key_; }
   Time now() const override { return clock_.now(); }
+  Result<void> keep_audit_for(Time duration) override {
+    catalog_.keep_audit_for(duration);
+    return {};
+  }
   /// How many buckets there are, expired ones that are not cleaned up yet included.
   std::size_t bucket_count() { return table_.size(); }
 
