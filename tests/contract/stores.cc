@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <filesystem>
+
 #include "contract/contract.h"
 
 namespace weir::contract {
@@ -20,10 +23,39 @@ class InProcess final : public StoreUnderTest {
   FakeClock clock_;
 };
 
+/// A folder that goes with its owner.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "weir-contract-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// A file. Limiters on it share it.
+class InFile final : public StoreUnderTest {
+ public:
+  Result<Limiter> open(const Options& options) override { return store_.open(options); }
+  void advance(std::chrono::milliseconds by) override { store_.advance(by); }
+  Time now() override { return store_.now(); }
+
+ private:
+  Folder folder_;
+  InProcess store_{"sqlite:" + folder_.path() + "/weir.db"};
+};
+
 }  // namespace
 
 std::vector<StoreKind> stores() {
-  return {{"memory", [] { return std::make_unique<InProcess>("memory:"); }}};
+  return {{"memory", [] { return std::make_unique<InProcess>("memory:"); }},
+          {"sqlite", [] { return std::make_unique<InFile>(); }}};
 }
 
 }  // namespace weir::contract
