@@ -47,9 +47,20 @@ Result<void> Journal::commit(const std::function<Result<void>()>& more) {
 
 Result<void> Journal::flush(table::Table& table) {
   const store::Guard guard(mutex_);
+  return flush_locked(table);
+}
+
+Result<void> Journal::flush_locked(table::Table& table) {
   table.capture(batch_);
   if (batch_.empty()) return {};
   return commit({});
+}
+
+Result<void> Journal::flush_and_let_go(table::Table& table) {
+  const store::Guard guard(mutex_);
+  auto flushed = flush_locked(table);
+  if (flushed) table.let_go();
+  return flushed;
 }
 
 Result<void> Journal::keep(table::Table& table, std::string_view name_space, const table::Draft& draft,

@@ -22,6 +22,8 @@ class Journal {
   /// Writes what changed in the table since the last time, and commits. On failure it is tried again with the
   /// next call.
   Result<void> flush(table::Table& table);
+  /// The same; the table then lets go of everything that is in the file.
+  Result<void> flush_and_let_go(table::Table& table);
   /// Writes a change of the catalog and what changed in the table. See table::Backing.
   Result<void> keep(table::Table& table, std::string_view name_space, const table::Draft& draft,
                     const std::vector<store::AuditEvent>& events, const std::function<void()>& kept);
@@ -41,6 +43,7 @@ class Journal {
   Counts counts();
 
  private:
+  Result<void> flush_locked(table::Table& table) WEIR_REQUIRES(mutex_);
   Result<void> write(const table::Draft& draft, std::string_view name_space,
                      const std::vector<store::AuditEvent>& events) WEIR_REQUIRES(mutex_);
   Result<void> write_limits(std::string_view name_space, const Level& level,

@@ -65,6 +65,8 @@ class SqliteStore final : public store::Store, private table::Backing {
   const Clock& clock() const { return *clock_; }
   /// What others who want the file are told: how to reach its owner.
   void announce(const std::string& how) { lock_.announce(how); }
+  /// Writes everything and keeps no bucket in memory: each is read again when it is needed.
+  Result<void> let_go_of_buckets() { return journal_.flush_and_let_go(table_); }
   Journal::Counts counts() { return journal_.counts(); }
 
  private:

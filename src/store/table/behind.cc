@@ -78,6 +78,20 @@ void Table::start_purged(Time to) {
   markers_.start_purged(to);
 }
 
+void Markers::clear() {
+  markers_.clear();
+  expiries_.clear();
+}
+
+void Table::let_go() {
+  for (std::size_t i = 0; i < shard_count; ++i) {
+    const store::Guard guard(shards_[i].lock);
+    shards_[i].map.erase_if([](const Record& record) { return !record.dirty; });
+  }
+  const store::Guard guard(markers_.mutex);
+  if (markers_.dirty.empty()) markers_.clear();
+}
+
 // The order of the locks is that of every operation: the markers', then shards by their addresses.
 void Table::capture(Sink& sink) WEIR_NOT_ANALYSED {
   const store::Guard guard(markers_.mutex);

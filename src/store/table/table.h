@@ -42,6 +42,7 @@ class Markers {
   /// What was forgotten before this table was there.
   void start_purged(Time to) WEIR_REQUIRES(mutex) { purged_to_ = to; }
   const Marker& put(const Nonce& nonce, Marker marker, Time now) WEIR_REQUIRES(mutex);
+  void clear() WEIR_REQUIRES(mutex);
 
  private:
   Time purged_to_ WEIR_GUARDED_BY(mutex) = 0;
@@ -84,6 +85,8 @@ class Table final : public store::Buckets {
   /// Gives everything that changed since the last call to the sink, as of one moment: no operation is half
   /// in it.
   void capture(Sink& sink);
+  /// Forgets everything that what lies behind knows too. Nothing that was captured may still be unwritten.
+  void let_go();
   /// Leases with a deadline up to here were forgotten by an earlier table on the same backing.
   void start_purged(Time to);
 
