@@ -46,12 +46,14 @@ class MappingReader {
                                       const std::array<std::string_view, N>& names, const char* example) {
     std::array<std::uint32_t, N> found{};
     for (const MappingEntry& entry : entries(id, subject, example)) {
-      const auto* const field = std::find(names.begin(), names.end(), entry.name);
+      const auto* field = std::find(names.begin(), names.end(), entry.name);
       if (field == names.end()) {
         unknown_field(entry, subject, names);
-      } else {
-        found[static_cast<std::size_t>(field - names.begin())] = entry.value;
+        // Go on with what was probably meant: its absence is no second mistake, and what is inside is
+        // checked.
+        field = std::find(names.begin(), names.end(), base::closest(entry.name, names));
       }
+      if (field != names.end()) found[static_cast<std::size_t>(field - names.begin())] = entry.value;
     }
     return found;
   }

@@ -95,7 +95,11 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    close(add(NodeKind::nothing, mark, anchor));
+    const std::uint32_t id = add(NodeKind::nothing, mark, anchor);
+    // The mark of a value that is not there is that of the next thing; the name before it tells more.
+    if (id > 0 && tree_.nodes_[id - 1].place.line < tree_.nodes_[id].place.line)
+      tree_.nodes_[id].place = tree_.nodes_[id - 1].place;
+    close(id);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
