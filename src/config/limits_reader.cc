@@ -50,10 +50,10 @@ std::optional<Limit> read_long_form(MappingReader& in, const MappingEntry& entry
       in.fields(entry.value, limit, names, "{capacity: 100, burst: 150}");
   LimitSpec spec;
   std::optional<Amount> held;
-  const bool readable = read_amount(in, capacity, limit, names[0], held) &
-                        read_amount(in, burst, limit, names[1], spec.burst) &
-                        read_amount(in, refill_amount, limit, names[2], spec.refill_amount) &
-                        read_period(in, period, limit, spec);
+  bool readable = read_amount(in, capacity, limit, names[0], held);
+  readable = read_amount(in, burst, limit, names[1], spec.burst) && readable;
+  readable = read_amount(in, refill_amount, limit, names[2], spec.refill_amount) && readable;
+  readable = read_period(in, period, limit, spec) && readable;
   if (capacity == 0)
     in.problem(in.place(entry.value), limit.text(), " has no capacity; add one, such as 100");
   if (!readable || capacity == 0) return std::nullopt;
