@@ -157,8 +157,7 @@ void Family::keep(std::size_t index, const std::string& reason) {
 }
 
 Result<void> Family::check_depths() const {
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const Member& member = members_[i];
+  for (const Member& member : members_) {
     const bool exists = member.stored != nullptr || member.put;
     if (!exists || member.removed || member.depth <= limits::max_chain) continue;
     const Entity& entity = member.put ? *member.put : *member.stored;
