@@ -9,37 +9,57 @@ bool Table::all_current(Stops& stops, Time now) const {
                      [&](const Stop& stop) { return current(*stop.resolution, now); });
 }
 
+namespace {
+
+/// What was read from behind the table for one stop while nothing was locked.
+struct Sought {
+  bool looked = false;
+  std::uint64_t erasures = 0;  ///< of the shard's map, before
+  RecordPtr record;            ///< null: there is none
+};
+
+}  // namespace
+
 /// Locks the shards of the stops, with everything in memory that lies behind the table. False, if the plan is
-/// out of date. What was read from behind without the locks counts only while the plan is current: deleting
-/// an entity makes it out of date first.
+/// out of date. What was read without the locks counts only while the plan is current, since deleting an
+/// entity makes it out of date first, and while the map has forgotten nothing, since that may have been a
+/// newer state of the same bucket.
 Result<bool> Table::lock(const store::Request& request, Stops& stops, Locks& locks, Time now) {
-  const auto missing = [&](const Stop& stop) {
-    const Key key{request.name_space, stop.entity, request.resource};
-    return Locks::map_of(*stop.shard).find(stop.hash, key) == nullptr;
-  };
-  locks.lock_all(stops);
-  if (!all_current(stops, now)) return false;
-  if (backing_ == nullptr || std::none_of(stops.begin(), stops.end(), missing)) [[likely]]
-    return true;
-  std::array<bool, limits::max_chain> wanted{};
-  for (std::size_t i = 0; i < stops.size(); ++i) wanted[i] = missing(stops[i]);
-  locks.release();
-  std::array<RecordPtr, limits::max_chain> found;
-  for (std::size_t i = 0; i < stops.size(); ++i) {
-    if (!wanted[i]) continue;
-    auto loaded = backing_->load({request.name_space, stops[i].entity, request.resource});
-    if (!loaded) return loaded.error();
-    found[i] = *std::move(loaded);
+  std::array<Sought, limits::max_chain> sought;
+  for (;;) {
+    locks.lock_all(stops);
+    if (!all_current(stops, now)) return false;
+    if (backing_ == nullptr) [[likely]]
+      return true;
+    bool complete = true;
+    for (std::size_t i = 0; i < stops.size(); ++i) {
+      BucketMap& map = Locks::map_of(*stops[i].shard);
+      if (map.find(stops[i].hash, {request.name_space, stops[i].entity, request.resource}) != nullptr)
+        continue;
+      if (sought[i].looked && sought[i].erasures == map.erasures()) {
+        bring_in(stops[i], std::move(sought[i].record), now);
+      } else {
+        sought[i] = {true, map.erasures(), nullptr};
+        complete = false;
+      }
+    }
+    if (complete) return true;
+    locks.release();
+    for (std::size_t i = 0; i < stops.size(); ++i) {
+      if (!sought[i].looked) continue;
+      auto loaded = backing_->load({request.name_space, stops[i].entity, request.resource});
+      if (!loaded) return loaded.error();
+      sought[i].record = *std::move(loaded);
+    }
   }
-  locks.lock_all(stops);
-  if (!all_current(stops, now)) return false;
-  for (std::size_t i = 0; i < stops.size(); ++i) {
-    if (!found[i] || found[i]->expires_at <= now || !missing(stops[i])) continue;
-    const limits::LimitSetRef& resolved = stops[i].resolution->limits;
-    if (resolved && *found[i]->limits == *resolved) found[i]->limits = resolved;
-    Locks::map_of(*stops[i].shard).put(stops[i].hash, found[i].release(), now);
-  }
-  return true;
+}
+
+/// Requires the shard's lock, and that the bucket is not in memory.
+void Table::bring_in(const Stop& stop, RecordPtr record, Time now) {
+  if (!record || record->expires_at <= now) return;
+  const limits::LimitSetRef& resolved = stop.resolution->limits;
+  if (resolved && *record->limits == *resolved) record->limits = resolved;
+  Locks::map_of(*stop.shard).put(stop.hash, record.release(), now);
 }
 
 Result<void> Table::bring_in(std::string_view name_space, std::string_view entity) {
@@ -48,12 +68,18 @@ Result<void> Table::bring_in(std::string_view name_space, std::string_view entit
   Shard& shard = shard_of(owner);
   for (;;) {
     const std::uint64_t generation = catalog_generation_.load(std::memory_order_acquire);
+    std::uint64_t erasures = 0;
+    {
+      const store::Guard guard(shard.lock);
+      erasures = shard.map.erasures();
+    }
     auto loaded = backing_->load_all(name_space, entity);
     if (!loaded) return loaded.error();
     const Time now = clock_.now();
     const store::Guard guard(shard.lock);
-    // As in lock(): the entity may have been deleted meanwhile.
+    // As in lock().
     if (generation != catalog_generation_.load(std::memory_order_acquire)) continue;
+    if (erasures != shard.map.erasures()) continue;
     for (RecordPtr& record : *loaded) {
       const std::uint64_t hash = base::hash(record->resource(), seed_, owner);
       const Key key{name_space, entity, record->resource()};

@@ -51,6 +51,7 @@ void BucketMap::insert(std::uint64_t hash, Record* record) {
 void BucketMap::erase_at(std::size_t hole) {
   Record::destroy(slots_[hole].record);
   --size_;
+  ++erasures_;
   // Close the gap: a record behind it moves up unless that would put it before its own place.
   for (std::size_t at = (hole + 1) & mask(); slots_[at].record != nullptr; at = (at + 1) & mask()) {
     const std::size_t home = slots_[at].hash & mask();

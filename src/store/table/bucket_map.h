@@ -60,6 +60,8 @@ class BucketMap {
     }
   }
   std::size_t size() const { return size_; }
+  /// How many records it has forgotten so far.
+  std::uint64_t erasures() const { return erasures_; }
 
  private:
   struct Slot {
@@ -80,6 +82,7 @@ class BucketMap {
   std::vector<Slot> slots_;
   std::size_t size_ = 0;
   std::size_t cleaned_to_ = 0;
+  std::uint64_t erasures_ = 0;
 };
 
 }  // namespace weir::table

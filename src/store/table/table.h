@@ -109,6 +109,7 @@ class Table final : public store::Buckets {
   void add_chain(const store::Request& request, Stops& stops, const limits::Resolution& resolution);
   bool current(const limits::Resolution& resolution, Time now) const;
   bool all_current(Stops& stops, Time now) const;
+  void bring_in(const Stop& stop, RecordPtr record, Time now);
   Result<bool> lock(const store::Request& request, Stops& stops, Locks& locks, Time now);
   Result<const Marker*> find_marker(const Nonce& nonce, Time now) WEIR_REQUIRES(markers_.mutex);
   /// Requires the shard's lock.
