@@ -1,8 +1,35 @@
 #include "base/text.h"
 
+#include <algorithm>
 #include <charconv>
+#include <vector>
 
 namespace weir::base {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// How many letters must be added, dropped, replaced or swapped with their neighbour to turn a into b.
+/// Capital letters are as good as small ones.
+std::size_t mistakes(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
+      const bool swapped =
+          i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+    before_last = last;
+    last = row;
+  }
+  return last[b.size()];
+}
+
+}  // namespace
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t shown = 80;
@@ -46,6 +73,27 @@ std::optional<std::int64_t> parse_digits(std::string_view text) {
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+std::string_view closest(std::string_view word, std::span<const std::string_view> candidates) {
+  constexpr std::size_t longest = 64;  // what is longer is not a mistyped word of ours
+  std::string_view best;
+  std::size_t fewest = std::min<std::size_t>(word.size() / 3, 3) + 1;
+  if (word.size() > longest) return best;
+  for (const std::string_view candidate : candidates) {
+    if (candidate.size() > longest) continue;
+    const std::size_t count = mistakes(word, candidate);
+    if (count < fewest) {
+      fewest = count;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
+  const std::string_view near = closest(word, candidates);
+  return near.empty() ? std::string() : join("; did you mean ", quoted(near), "?");
 }
 
 }  // namespace weir::base

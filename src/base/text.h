@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,11 @@ bool is_utf8(std::string_view text);
 
 /// A decimal integer without sign, leading "+" or spaces; nothing if it is anything else or too large.
 std::optional<std::int64_t> parse_digits(std::string_view text);
+
+/// The candidate that `word` was probably meant to be, a typing mistake or two away; empty: none is near.
+std::string_view closest(std::string_view word, std::span<const std::string_view> candidates);
+/// `; did you mean "limits"?`, to end a message with; empty where no candidate is near.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
 
 /// An error whose message is the joined parts.
 template <class... Parts>

@@ -1,0 +1,70 @@
+// The limits file: text in, the desired state of a namespace out. No I/O; the caller reads the file.
+//
+//   namespace: default
+//   system: {on_unavailable: deny, bucket_ttl_refill_multiplier: 7, limits: {rpm: 100/min}}
+//   resources: {gpt-4: {limits: {rpm: 10/min, tpm: {capacity: 40000, burst: 60000}}}}
+//   entities: {key-1: {parent: org, cascade: true, limits: {...}, resources: {gpt-4: {limits: {...}}}}}
+//
+// docs/limits-file.md describes it for people, docs/limits-file.schema.json for editors.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/catalog.h"
+#include "weir/level.h"
+#include "weir/limit.h"
+#include "weir/result.h"
+
+namespace weir::config {
+
+/// The largest file, and the most that aliases (`*name`) may make of it.
+inline constexpr std::size_t max_file_bytes = std::size_t{64} << 20;
+inline constexpr std::size_t max_nodes = 8'000'000;
+/// How many mistakes are listed before the rest is only counted.
+inline constexpr std::size_t max_reported = 20;
+
+/// Limits that the file wants at one level; sorted by name.
+struct DesiredLimits {
+  Level level;
+  std::vector<NamedLimit> limits;
+};
+
+/// What the file says about an entity itself.
+struct DesiredEntity {
+  std::string id;
+  std::string parent = {};  ///< empty: none
+  bool cascade = false;
+  /// Nothing: the file does not mention it, and what is stored stays.
+  std::optional<std::string> name = {};
+  std::optional<std::map<std::string, std::string>> metadata = {};
+  /// False: the file only has limits for it, so that it need not be stored.
+  bool declared = false;
+};
+
+/// Everything that a limits file says, checked.
+struct Desired {
+  std::optional<std::string> name_space = {};            ///< nothing: the file does not say
+  std::optional<OnUnavailable> on_unavailable = {};      ///< of the system's limits
+  std::optional<int> bucket_ttl_refill_multiplier = {};  ///< of the system's limits
+  std::vector<DesiredLimits> limits = {};                ///< in the order of the file, no level twice
+  std::vector<DesiredEntity> entities = {};              ///< in the order of the file, no id twice
+};
+
+struct ReadOptions {
+  /// How the file is called in messages.
+  std::string file = "limits.yaml";
+  /// Called now and then with how many bytes were read, out of all.
+  std::function<void(std::size_t done, std::size_t of)> progress = {};
+};
+
+/// Reads a limits file: YAML, and so JSON. The error has a line for each mistake, up to max_reported, in the
+/// order of the file: `limits.yaml:12:7: unknown field "limts" of resource "gpt-4"; did you mean "limits"?`.
+Result<Desired> read_limits_file(std::string_view text, const ReadOptions& options = {});
+
+}  // namespace weir::config

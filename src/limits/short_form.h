@@ -1,0 +1,18 @@
+// A limit as text, as short as says it exactly.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "weir/limit.h"
+
+namespace weir::limits {
+
+/// "100/min", "5/10s:8", "100/day"; the long form as JSON where the short form cannot say it. Reading the
+/// text with Limit::parse gives the same limit.
+std::string to_text(const Limit& limit);
+
+/// "rpm 100/min, tpm 50000/min:60000".
+std::string to_text(std::span<const NamedLimit> limits);
+
+}  // namespace weir::limits
