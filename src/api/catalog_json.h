@@ -1,4 +1,5 @@
-// Limits, entities, buckets and the audit as the JSON of the HTTP API, which the command line prints too. Pure.
+// Limits, entities, buckets and the audit as the JSON of the HTTP API, which the command line prints too.
+// Pure.
 #pragma once
 
 #include <span>

@@ -26,8 +26,8 @@ Result<std::string> read_choice(std::string_view option, const std::string& word
     if (word == choice) return word;
     all += join(all.empty() ? "" : (choice == choices.back() ? " or " : ", "), choice);
   }
-  const std::string_view near = base::closest(word, choices);
-  if (!near.empty()) return invalid(option, ": ", quoted(word), " is not known; did you mean ", near, "?");
+  if (const std::string guess = base::did_you_mean(word, choices); !guess.empty())
+    return invalid(option, ": ", quoted(word), " is not known", guess);
   return invalid(option, ": ", quoted(word), " is not known; use ", all);
 }
 
@@ -67,9 +67,9 @@ Result<milliseconds> read_duration(std::string_view option, std::string_view tex
     std::string_view name;
     std::int64_t length;
   };
-  constexpr Unit units[] = {{"ms", 1},          {"s", 1000},           {"sec", 1000},
-                            {"min", 60'000},    {"h", 3'600'000},      {"hour", 3'600'000},
-                            {"d", 86'400'000},  {"day", 86'400'000},   {"days", 86'400'000}};
+  constexpr Unit units[] = {{"ms", 1},         {"s", 1000},         {"sec", 1000},
+                            {"min", 60'000},   {"h", 3'600'000},    {"hour", 3'600'000},
+                            {"d", 86'400'000}, {"day", 86'400'000}, {"days", 86'400'000}};
   constexpr std::int64_t longest = std::int64_t{100} * 365 * 86'400'000;
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto count = base::parse_digits(text.substr(0, digits));
@@ -79,7 +79,8 @@ Result<milliseconds> read_duration(std::string_view option, std::string_view tex
       return invalid(option, ": ", quoted(text), " is out of range; use 1 ms to 100 years");
     return milliseconds(*count * unit.length);
   }
-  return invalid(option, ": ", quoted(text), " is not a length of time; write one such as 30s, 5min, 12h or 90d");
+  return invalid(option, ": ", quoted(text),
+                 " is not a length of time; write one such as 30s, 5min, 12h or 90d");
 }
 
 Result<int> read_number(std::string_view option, std::string_view text, int least, int most) {

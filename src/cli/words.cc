@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "limits/short_form.h"
 
 namespace weir::cli {
 namespace {
@@ -34,20 +35,19 @@ struct Unit {
 std::string in_two_units(std::int64_t length, Unit large, Unit small) {
   const std::int64_t smalls = divided_up(length, small.length);
   const std::int64_t per_large = large.length / small.length;
-  std::string text =
-      base::join(count_text(static_cast<std::size_t>(smalls / per_large)), " ", large.name);
+  std::string text = base::join(count_text(static_cast<std::size_t>(smalls / per_large)), " ", large.name);
   if (const std::int64_t rest = smalls % per_large; rest != 0)
     text += base::join(" ", std::to_string(rest), " ", small.name);
   return text;
 }
 
 /// A period such as "min", "10 s" or "1,500 ms", in the largest unit that says it exactly.
-std::string period_text(milliseconds period, const char* between) {
+std::string period_text(milliseconds period) {
   constexpr Unit units[] = {{day, "day"}, {hour, "h"}, {minute, "min"}, {second, "s"}, {1, "ms"}};
   for (const Unit& unit : units) {
     if (period.count() % unit.length != 0) continue;
     const std::int64_t count = period.count() / unit.length;
-    return count == 1 ? unit.name : base::join(std::to_string(count), between, unit.name);
+    return count == 1 ? unit.name : base::join(std::to_string(count), " ", unit.name);
   }
   return "ms";
 }
@@ -97,24 +97,13 @@ std::string moment_text(Time at) {
 }
 
 std::string refill_text(const Limit& limit) {
-  return base::join(amount_text(limit.refill_amount()), " / ", period_text(limit.refill_period(), " "));
-}
-
-std::string option_text(const NamedLimit& named) {
-  const Limit& limit = named.limit;
-  const bool whole_seconds = limit.refill_period().count() % second == 0;
-  const bool blocked = limit.capacity() == Amount() && limit.refill_amount() == Amount(1);
-  if (!whole_seconds || (limit.refill_amount() != limit.capacity() && !blocked))
-    return base::join(named.name, ":", limit.to_json());
-  std::string text = base::join(named.name, ":", limit.capacity().to_string(), "/",
-                                period_text(limit.refill_period(), ""));
-  if (limit.burst() != limit.capacity()) text += base::join(":", limit.burst().to_string());
-  return text;
+  return base::join(amount_text(limit.refill_amount()), " / ", period_text(limit.refill_period()));
 }
 
 std::string option_text(std::span<const NamedLimit> limits) {
   std::string text;
-  for (const NamedLimit& limit : limits) text += base::join(text.empty() ? "" : " ", option_text(limit));
+  for (const NamedLimit& named : limits)
+    text += base::join(text.empty() ? "" : " ", named.name, ":", limits::to_text(named.limit));
   return text;
 }
 

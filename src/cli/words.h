@@ -28,8 +28,7 @@ std::string moment_text(Time at);
 
 /// How fast it refills: "100 / min", "5 / 10 s".
 std::string refill_text(const Limit& limit);
-/// As `-l` reads it: "rpm:100/min:150"; in the long form where the short one cannot say it.
-std::string option_text(const NamedLimit& limit);
+/// As `-l` reads them: "rpm:100/min:150 tpm:50000/min".
 std::string option_text(std::span<const NamedLimit> limits);
 
 /// "key-1 on gpt-4", "key-1 on every resource", "resource gpt-4", "the system".

@@ -17,6 +17,7 @@
 namespace weir::cli {
 
 struct World {
+  std::istream& in;
   std::ostream& out;
   std::ostream& err;
   bool out_is_terminal = false;
