@@ -1,5 +1,7 @@
 #include "cli/command_line.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/tree.h"
 
@@ -18,6 +20,11 @@ const CLI::App* named_command(const CLI::App& root) {
 std::string path_of(const CLI::App* app) {
   return app->get_parent() == nullptr ? app->get_name()
                                       : join(path_of(app->get_parent()), " ", app->get_name());
+}
+
+/// How a command is called in messages, which begin with "weir:" already.
+std::string called(const CommandShape& shape) {
+  return shape.path == shape.name ? shape.path : shape.path.substr(shape.path.find(' ') + 1);
 }
 
 /// The first word that nothing could be made of, and the command that it was said to.
@@ -53,27 +60,43 @@ std::string describe_stray(const Stray& stray, const CommandShape& shape) {
       names.insert(names.end(), option.names.begin(), option.names.end());
     }
     const std::string word = stray.word.substr(0, stray.word.find('='));
-    return join(shape.path, " does not know ", word, guess(word, names));
+    if (std::find(names.begin(), names.end(), word) != names.end())
+      return join("everything after -- is an argument; put ", word, " before it");
+    return join(called(shape), " does not know ", word, guess(word, names));
   }
-  if (!shape.commands.empty())
-    return join("there is no command ", base::quoted(join(shape.path, " ", stray.word).substr(5)),
-                guess(stray.word, names_of_commands(shape)));
-  return join(shape.path, " does not expect ", base::quoted(stray.word), "; quote what has spaces in it");
+  if (!shape.commands.empty()) {
+    const std::string path = shape.path == shape.name ? stray.word : join(called(shape), " ", stray.word);
+    return join("there is no command ", base::quoted(path), guess(stray.word, names_of_commands(shape)));
+  }
+  return join(called(shape), " does not expect ", base::quoted(stray.word), "; quote what has spaces in it");
 }
 
 /// What is missing: of a group a command, of a command an argument or an option.
-std::string describe_missing(const CLI::App& app, const CommandShape& shape, const std::string& fallback) {
+std::string describe_missing(const CLI::App& app, const CommandShape& shape, const std::string& complaint) {
   if (!shape.commands.empty()) {
     std::string all;
     for (const std::string& name : names_of_commands(shape)) all += join(all.empty() ? "" : ", ", name);
-    return join(shape.path, " needs a command: ", all);
+    return join(called(shape), " needs a command: ", all);
   }
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_required() || option->count() > 0) continue;
-    if (option->get_positional()) return join(shape.path, " needs ", option->get_name(true));
-    return join(shape.path, " needs ", option->get_name(false, true), " ", option->get_type_name());
+    if (option->get_positional()) return join(called(shape), " needs ", option->get_name(true));
+    const std::string name = option->get_snames().empty() ? "--" + option->get_lnames().front()
+                                                          : "-" + option->get_snames().front();
+    return join(called(shape), " needs ", name, " ", option->get_type_name());
   }
-  return fallback;
+  return complaint;
+}
+
+/// An option without its value, or more often than it can be given.
+std::string describe_mismatch(const CLI::App& app, const std::string& complaint) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (name.empty() || complaint.find(name) == std::string::npos) continue;
+    if (option->count() > 1) return join(name, " is given more than once");
+    return join(name, " needs a value: ", option->get_type_name());
+  }
+  return complaint;
 }
 
 /// CLI11 takes the next word for the value of "--name="; an empty word by itself is an empty value.
@@ -115,6 +138,7 @@ Wish CommandLine::read(const std::vector<std::string>& words) {
   std::reverse(reversed.begin(), reversed.end());  // as CLI11 wants them
   CLI::App& root = tree_->root;
   std::string complaint;
+  bool mismatch = false;
   try {
     root.parse(std::move(reversed));
     wish.kind = Wish::Kind::run;
@@ -122,6 +146,9 @@ Wish CommandLine::read(const std::vector<std::string>& words) {
     wish.kind = Wish::Kind::help;
   } catch (const CLI::CallForVersion&) {
     wish.kind = Wish::Kind::version;
+  } catch (const CLI::ArgumentMismatch& error) {
+    complaint = error.what();
+    mismatch = true;
   } catch (const CLI::ParseError& error) {
     complaint = error.what();
   }
@@ -129,7 +156,9 @@ Wish CommandLine::read(const std::vector<std::string>& words) {
   wish.topic = path_of(app);
   if (wish.kind == Wish::Kind::misuse) {
     // A mistyped word is the likely reason for whatever else is missing.
-    if (const Stray stray = find_stray(root); stray.app != nullptr) {
+    if (mismatch) {
+      wish.problem = describe_mismatch(*app, complaint);
+    } else if (const Stray stray = find_stray(root); stray.app != nullptr) {
       wish.problem = describe_stray(stray, *find_command(shape_, path_of(stray.app)));
     } else {
       wish.problem = describe_missing(*app, *find_command(shape_, wish.topic), complaint);

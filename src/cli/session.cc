@@ -67,7 +67,9 @@ Result<Limiter*> Session::limiter() {
 
 void Session::print_fields(const std::vector<std::pair<std::string, std::string>>& fields) const {
   std::size_t width = 0;
-  for (const auto& [name, value] : fields) width = std::max(width, name.size());
+  for (const auto& [name, value] : fields) {
+    if (!value.empty()) width = std::max(width, name.size());
+  }
   for (const auto& [name, value] : fields) {
     if (value.empty()) continue;
     out() << style_(Tone::heading, name) << std::string(width - name.size() + 2, ' ') << printable(value)

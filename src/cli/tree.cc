@@ -20,9 +20,12 @@ std::string version_text() {
 
 OptionShape shape_of(const CLI::Option& option) {
   OptionShape shape;
-  for (const std::string& name : option.get_snames()) shape.names.push_back(join("-", name));
-  for (const std::string& name : option.get_lnames()) shape.names.push_back(join("--", name));
-  if (option.get_positional()) shape.names.push_back(option.get_name(true));
+  if (option.get_positional()) {
+    shape.names.push_back(option.get_name(true));
+  } else {
+    for (const std::string& name : option.get_snames()) shape.names.push_back(join("-", name));
+    for (const std::string& name : option.get_lnames()) shape.names.push_back(join("--", name));
+  }
   shape.about = option.get_description();
   if (option.get_items_expected_max() > 0) shape.value = option.get_type_name();
   shape.required = option.get_required();
@@ -80,7 +83,7 @@ CLI::Option* add_values(CLI::App& app, const std::string& names, std::vector<std
 
 CLI::Option* add_argument(CLI::App& app, const std::string& name, std::optional<std::string>& target,
                           const std::string& about, const std::string& value) {
-  return add_value(app, name, target, value.empty() ? name : value, about);
+  return add_value(app, name, target, value.empty() ? name.substr(0, name.find(',')) : value, about);
 }
 
 void add_common(CLI::App& app, Common& target) {
@@ -91,9 +94,9 @@ void add_common(CLI::App& app, Common& target) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   };
   add("--store", target.store, "URL",
-      "Where everything is kept: sqlite:PATH or memory: (default sqlite:weir.db; environment WEIR_STORE)");
+      "Where everything is kept: sqlite:PATH or memory: (default: sqlite:weir.db; environment WEIR_STORE)");
   add("--namespace", target.name_space, "NAME",
-      "An isolated tenant inside the store (default default; environment WEIR_NAMESPACE)");
+      "An isolated tenant inside the store (default: default; environment WEIR_NAMESPACE)");
   add("-o,--output", target.output, "table|json", "How to print (default table)");
   add("--color", target.color, "auto|always|never", "When to use colours (default auto: on a terminal)");
   add("--as", target.principal, "NAME", "Who makes the change, for the audit (default: your login name)");

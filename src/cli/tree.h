@@ -43,7 +43,8 @@ CLI::Option* add_value(CLI::App& app, const std::string& names, std::optional<st
 /// An option that can be given several times, with one value each.
 CLI::Option* add_values(CLI::App& app, const std::string& names, std::vector<std::string>& target,
                         const std::string& value, const std::string& about);
-/// An argument, by its position. `value` as in OptionShape, where it is more than a name.
+/// An argument, by its position, or by an option that means the same ("ENTITY,--entity"). `value` as in
+/// OptionShape, where it is more than a name.
 CLI::Option* add_argument(CLI::App& app, const std::string& name, std::optional<std::string>& target,
                           const std::string& about, const std::string& value = {});
 void add_common(CLI::App& app, Common& target);

@@ -134,8 +134,8 @@ void add_limits_commands(Tree& tree) {
       limits, "effective", "Show the limits that hold for an entity on a resource, and which level set them.",
       limits_effective,
       {.usage = "ENTITY RESOURCE [OPTION...]", .examples = "weir limits effective key-1 gpt-4"});
-  add_argument(effective, "ENTITY", arguments.entity, "Who is charged");
-  add_argument(effective, "RESOURCE", arguments.resource, "What is used");
+  add_argument(effective, "ENTITY,--entity", arguments.entity, "Who is charged");
+  add_argument(effective, "RESOURCE,--resource", arguments.resource, "What is used");
   CLI::App& list =
       tree.command(limits, "list", "List all limits that are set.", limits_list,
                    {.examples = "weir limits list\n"
@@ -198,7 +198,7 @@ void add_other_commands(Tree& tree) {
       tree.command(tree.root, "audit", "Show who changed which limits and entities, newest first.", audit,
                    {.usage = "[ENTITY | --resource R | --system] [OPTION...]",
                     .examples = "weir audit\nweir audit key-1\nweir audit --resource gpt-4 --limit 10"});
-  add_argument(audit_app, "ENTITY", arguments.entity, "Only changes of this entity and its limits");
+  add_argument(audit_app, "ENTITY,--entity", arguments.entity, "Only changes of this entity and its limits");
   add_value(audit_app, "--resource", arguments.resource, "RESOURCE",
             "Only changes of this resource's limits");
   audit_app.add_flag("--system", arguments.system, "Only changes of the system's limits");
