@@ -1,19 +1,72 @@
 #include "app/open_store.h"
 
+#include <filesystem>
+#include <map>
+
 #include "base/text.h"
 #include "limiter/core.h"
 #include "limits/names.h"
+#include "store/lock.h"
 #include "store/memory/memory_store.h"
+#include "store/sqlite/sqlite_store.h"
 #include "weir/limiter.h"
 
 namespace weir::app {
 
-Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& /*options*/,
-                                                 const Clock& clock, base::Entropy& entropy) {
+namespace {
+
+/// Files that are open in this process, by their real path: limiters on the same file share it.
+class OpenFiles {
+ public:
+  Result<std::shared_ptr<store::Store>> open(const std::string& path, const sqlite::OpenOptions& options,
+                                             base::Entropy& entropy) {
+    const store::Guard guard(mutex_);
+    std::weak_ptr<sqlite::SqliteStore>& known = files_[real_path(path)];
+    if (auto store = known.lock()) {
+      if (&store->clock() == options.clock.get() || both_system(store->clock(), *options.clock))
+        return std::shared_ptr<store::Store>(std::move(store));
+      return base::invalid("file ", base::quoted(path), " is open in this program with another clock");
+    }
+    auto store = sqlite::SqliteStore::open(path, options, entropy);
+    if (!store) return store.error();
+    known = *store;
+    return std::shared_ptr<store::Store>(*std::move(store));
+  }
+
+ private:
+  static std::string real_path(const std::string& path) {
+    std::error_code failure;
+    const auto real = std::filesystem::weakly_canonical(path, failure);
+    return failure ? path : real.string();
+  }
+  static bool both_system(const Clock& a, const Clock& b) {
+    return dynamic_cast<const SystemClock*>(&a) != nullptr && dynamic_cast<const SystemClock*>(&b) != nullptr;
+  }
+
+  store::Mutex mutex_;
+  std::map<std::string, std::weak_ptr<sqlite::SqliteStore>> files_ WEIR_GUARDED_BY(mutex_);
+};
+
+OpenFiles& open_files() {
+  static OpenFiles files;
+  return files;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& options,
+                                                 const std::shared_ptr<const Clock>& clock,
+                                                 base::Entropy& entropy) {
+  constexpr std::string_view sqlite_scheme = "sqlite:";
+  if (url.starts_with(sqlite_scheme)) {
+    const std::string path(url.substr(sqlite_scheme.size()));
+    if (path.empty()) return base::invalid("store ", base::quoted(url), " names no file; use sqlite:weir.db");
+    return open_files().open(path, {clock, options.wait_for_file}, entropy);
+  }
   // Both spellings: a trailing colon must be quoted in YAML.
   if (url == "memory:" || url == "memory")
-    return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(clock, entropy));
-  return base::invalid("store ", base::quoted(url), " is not known; use memory:");
+    return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(*clock, entropy));
+  return base::invalid("store ", base::quoted(url), " is not known; use sqlite:PATH or memory:");
 }
 
 }  // namespace weir::app
@@ -35,7 +88,7 @@ Result<Limiter> Limiter::open(std::string_view url, const Options& options) {
     foundation.clock = std::make_shared<SystemClock>();
   }
   foundation.entropy = std::make_shared<base::SystemEntropy>();
-  auto store = app::open_store(url, options, *foundation.clock, *foundation.entropy);
+  auto store = app::open_store(url, options, foundation.clock, *foundation.entropy);
   if (!store) return store.error();
   if (options.keep_audit_for) {
     if (auto kept = (*store)->keep_audit_for(options.keep_audit_for->count()); !kept) return kept.error();

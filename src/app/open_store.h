@@ -13,8 +13,10 @@
 
 namespace weir::app {
 
-/// The clock and the entropy must outlive the store. Of the options, those that concern the store matter.
+/// The clock must outlive the store; of a memory store also the entropy. Of the options, those that concern
+/// the store matter.
 Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& options,
-                                                 const Clock& clock, base::Entropy& entropy);
+                                                 const std::shared_ptr<const Clock>& clock,
+                                                 base::Entropy& entropy);
 
 }  // namespace weir::app

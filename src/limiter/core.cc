@@ -99,10 +99,20 @@ Result<Decision> Core::available(std::string_view entity, std::string_view resou
     result = checked.error();
     return;
   }
+  if (mode == Mode::acquire && decide_carried(request, result)) return;
   Deciding deciding(buckets_, store_.catalog(), shared_);
   auto decided =
       wait_for<void>([&](store::Completion<void> done) { deciding.start(request, mode, *result, done); });
   if (!decided) result = decided.error();
+}
+
+/// With what the bucket carries from an earlier call, in a store that answers later. False: nothing was done.
+bool Core::decide_carried(const store::Request& request, Result<Decision>& result) {
+  store::Blocking<store::Progress> blocking;
+  if (!buckets_.start_carried(request, *result, blocking.completion())) return false;
+  auto decided = blocking.wait();
+  if (!decided) result = decided.error();
+  return true;
 }
 
 Result<limits::ResolutionRef> Core::resolve(std::string_view entity, std::string_view resource,

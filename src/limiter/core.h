@@ -54,6 +54,7 @@ class Core final : public detail::LeaseKeeper {
   static const limits::LimitSet* set_of(const RequestLimits* limits);
   using Mode = Deciding::Mode;
   void decide_slowly(const store::Request& request, Mode mode, Result<Decision>& result);
+  bool decide_carried(const store::Request& request, Result<Decision>& result);
   Result<limits::ResolutionRef> resolve(std::string_view entity, std::string_view resource,
                                         const limits::LimitSetRef& request_limits);
   Result<LimitReport> change_keyed(detail::LeaseData& lease, const bucket::LeaseChange& change);

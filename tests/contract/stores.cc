@@ -1,4 +1,9 @@
+#include <cstdlib>
+#include <filesystem>
+
+#include "app/open_store.h"
 #include "contract/contract.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace weir::contract {
 namespace {
@@ -14,16 +19,62 @@ class InProcess final : public StoreUnderTest {
   }
   void advance(std::chrono::milliseconds by) override { clock_.advance(by); }
   Time now() override { return clock_.now(); }
+  const Clock& clock() const { return clock_; }
 
  private:
   std::string url_;
   FakeClock clock_;
 };
 
+/// A folder that goes with its owner.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "weir-contract-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// A file. Limiters on it share it.
+class InFile : public StoreUnderTest {
+ public:
+  Result<Limiter> open(const Options& options) override { return store_.open(options); }
+  void advance(std::chrono::milliseconds by) override { store_.advance(by); }
+  Time now() override { return store_.now(); }
+
+ protected:
+  Folder folder_;
+  const std::string url_ = "sqlite:" + folder_.path() + "/weir.db";
+  InProcess store_{url_};
+};
+
+/// A file whose buckets are never in memory for long: each operation has to find them in the file.
+class OnlyInFile final : public InFile {
+ public:
+  void between() override {
+    base::SystemEntropy entropy;
+    const std::shared_ptr<const Clock> clock(std::shared_ptr<const Clock>(), &store_.clock());
+    auto store = app::open_store(url_, {}, clock, entropy);
+    ASSERT_TRUE(store) << store.error().message;
+    auto* const file = dynamic_cast<sqlite::SqliteStore*>(store->get());
+    ASSERT_NE(file, nullptr);
+    ASSERT_TRUE(file->let_go_of_buckets());
+  }
+};
+
 }  // namespace
 
 std::vector<StoreKind> stores() {
-  return {{"memory", [] { return std::make_unique<InProcess>("memory:"); }}};
+  return {{"memory", [] { return std::make_unique<InProcess>("memory:"); }},
+          {"sqlite", [] { return std::make_unique<InFile>(); }},
+          {"sqlite_only_in_file", [] { return std::make_unique<OnlyInFile>(); }}};
 }
 
 }  // namespace weir::contract

@@ -65,7 +65,7 @@ void BucketMap::clean_some(Time now) {
   for (std::size_t i = 0; i < cleaned_per_put; ++i) {
     cleaned_to_ = (cleaned_to_ + 1) & mask();
     const Record* const record = slots_[cleaned_to_].record;
-    if (record != nullptr && record->expires_at <= now) erase_at(cleaned_to_);
+    if (record != nullptr && record->expires_at <= now && !record->dirty) erase_at(cleaned_to_);
   }
 }
 

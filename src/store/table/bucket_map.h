@@ -28,8 +28,15 @@ class BucketMap {
       if (slot.hash == hash && slot.record->is(key)) return slot.record;
     }
   }
+  /// Calls `visit(record)` for each record with this hash.
+  template <class Visit>
+  void for_hash(std::uint64_t hash, Visit&& visit) const {
+    for (std::size_t at = hash & mask_; first_slot_[at].record != nullptr; at = (at + 1) & mask_) {
+      if (first_slot_[at].hash == hash) visit(*first_slot_[at].record);
+    }
+  }
   /// Puts a record in; destroys the one with the same key, if any. Also looks at a few other records and
-  /// destroys those that have expired, so that the map stays as large as what is alive.
+  /// destroys those that have expired and are not dirty, so that the map stays as large as what is alive.
   void put(std::uint64_t hash, Record* record, Time now);
 
   /// Destroys every record for which `doomed(record)`; returns how many.

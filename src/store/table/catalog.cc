@@ -76,33 +76,42 @@ Result<std::vector<store::Changed>> TableCatalog::change_all(const store::Change
     changed.push_back(*std::move(one));
   }
   if (auto still = hold_still(changes.name_space, draft); !still) return still.error();
+  if (auto prolonged = prolong(changes.name_space, draft, now); !prolonged) return prolonged.error();
   std::vector<store::AuditEvent> events = sign(draft, changes.principal, now);
-  if (journal_ != nullptr) {
-    if (auto kept = journal_->keep(changes.name_space, draft, events); !kept) return kept.error();
+  const auto kept = [&]() WEIR_NOT_ANALYSED { put_in_place(changes, draft, events, now); };
+  if (backing_ == nullptr) {
+    kept();
+  } else if (auto written = backing_->keep(changes.name_space, draft, events, kept); !written) {
+    return written.error();
   }
-  last_stamp_ = draft.last_stamp();
-  const std::set<std::string> erased = draft.erased();
-  std::vector<std::string> keys;
-  for (const auto& [key, record] : draft.limits()) keys.push_back(key);
-  std::move(draft).merge_into(in);
-  for (auto& event : events) in.audit.push_back(std::move(event));
-  const Time oldest = now - keep_audit_for_;
-  while (!in.audit.empty() && (in.audit.size() > audit_in_memory || in.audit.front().at <= oldest))
-    in.audit.pop_front();
-  generation_.fetch_add(1, std::memory_order_acq_rel);
-  for (const std::string& id : erased) table_.forget(changes.name_space, id);
-  prolong(changes.name_space, in, keys, now);
   tell(changes.options, 2 * changes.changes.size(), 2 * changes.changes.size());
   return changed;
 }
 
-/// From here on and until the lock is released no bucket is made for an entity that moves or goes: plans from
-/// before are out of date, and new ones wait for the lock.
+void TableCatalog::put_in_place(const store::Changes& changes, Draft& draft,
+                                std::vector<store::AuditEvent>& events, Time now) {
+  Tenant& in = tenant(changes.name_space);
+  last_stamp_ = draft.last_stamp();
+  const std::set<std::string> erased = draft.erased();
+  std::move(draft).merge_into(in);
+  if (backing_ == nullptr) {
+    for (auto& event : events) in.audit.push_back(std::move(event));
+    const Time oldest = now - keep_audit_for_;
+    while (!in.audit.empty() && (in.audit.size() > audit_in_memory || in.audit.front().at <= oldest))
+      in.audit.pop_front();
+  }
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+  for (const std::string& id : erased) table_.forget(changes.name_space, id);
+}
+
+/// From here on and until the lock is released no bucket is made for an entity that moves or goes, or charged
+/// for one whose limits change: plans from before are out of date, and new ones wait for the lock.
 Result<void> TableCatalog::hold_still(std::string_view name_space, const Draft& draft) {
   const std::vector<std::string> moved = draft.moved();
-  if (moved.empty() && draft.erased().empty()) return {};
+  if (moved.empty() && draft.erased().empty() && draft.limits().empty()) return {};
   generation_.fetch_add(1, std::memory_order_acq_rel);
   for (const std::string& id : moved) {
+    if (auto brought = table_.bring_in(name_space, id); !brought) return brought.error();
     if (!table_.has_bucket(name_space, id)) continue;
     return error(ErrorCode::conflict, "entity ", quoted(id),
                  " has buckets, so its parent and cascade cannot change; delete it first, or wait until they "
@@ -111,21 +120,34 @@ Result<void> TableCatalog::hold_still(std::string_view name_space, const Draft& 
   return {};
 }
 
-/// A bucket must not vanish before it is full under the limits that its entity has from now on.
-void TableCatalog::prolong(std::string_view name_space, const Tenant& in,
-                           const std::vector<std::string>& keys, Time now) {
-  for (const std::string& key : keys) {
+/// A bucket must not vanish before it is full under the limits that its entity has from now on. To be put off
+/// in vain, where the change then fails, does no harm.
+Result<void> TableCatalog::prolong(std::string_view name_space, const Draft& draft, Time now) {
+  for (const auto& [key, record] : draft.limits()) {
     const Level changed = level_of(key);
     if (changed.entity().empty()) continue;
+    if (auto brought = table_.bring_in(name_space, changed.entity()); !brought) return brought.error();
     table_.prolong(name_space, changed.entity(), [&](std::string_view resource) {
       limits::Levels levels;
-      for (std::size_t i = 0; i < levels.size(); ++i) {
-        const auto at = in.limits.find(level_key(static_cast<Source>(i), changed.entity(), resource));
-        if (at != in.limits.end()) levels[i] = at->second;
-      }
+      for (std::size_t i = 0; i < levels.size(); ++i)
+        levels[i] = draft.record(level_key(static_cast<Source>(i), changed.entity(), resource));
       return limits::resolve(levels, {}, now);
     });
   }
+  return {};
+}
+
+void TableCatalog::resume(Past past) {
+  const store::Guard guard(mutex_);
+  tenants_ = std::move(past.tenants);
+  for (auto& [name, tenant] : tenants_) {
+    for (const auto& [id, entity] : tenant.entities) {
+      if (!entity.parent.empty()) tenant.children[entity.parent].insert(id);
+    }
+  }
+  last_stamp_ = past.last_stamp;
+  audit_sequence_ = past.audit_sequence;
+  audited_to_ = past.audited_to;
 }
 
 std::vector<store::AuditEvent> TableCatalog::sign(const Draft& draft, std::string_view principal, Time now) {
@@ -236,8 +258,9 @@ void TableCatalog::entities(std::string_view name_space, const store::Paging& pa
 
 void TableCatalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
                          store::Completion<store::Page<store::AuditEvent>> done) {
-  store::Page<store::AuditEvent> page;
   const Time oldest = clock_.now() - keep_audit_for_;
+  if (backing_ != nullptr) return done(backing_->audit(name_space, subject, paging, oldest));
+  store::Page<store::AuditEvent> page;
   {
     const store::Guard guard(mutex_);
     const auto& events = tenant(name_space).audit;

@@ -8,8 +8,8 @@
 #include "store/audit.h"
 #include "store/catalog.h"
 #include "store/lock.h"
+#include "store/table/backing.h"
 #include "store/table/draft.h"
-#include "store/table/journal.h"
 #include "store/table/table.h"
 
 namespace weir::table {
@@ -18,11 +18,20 @@ namespace weir::table {
 /// resolved until the generation moves.
 class TableCatalog final : public store::Catalog {
  public:
-  /// The clock, the table and the journal (may be null) must outlive the catalog. `generation` is moved by
-  /// every change.
-  TableCatalog(const Clock& clock, std::atomic<std::uint64_t>& generation, Table& table,
-               CatalogJournal* journal)
-      : clock_(clock), generation_(generation), table_(table), journal_(journal) {}
+  /// The clock, the table and what lies behind (may be null) must outlive the catalog. `generation` is moved
+  /// by every change.
+  TableCatalog(const Clock& clock, std::atomic<std::uint64_t>& generation, Table& table, Backing* backing)
+      : clock_(clock), generation_(generation), table_(table), backing_(backing) {}
+
+  /// What an earlier catalog on the same backing left behind.
+  struct Past {
+    std::map<std::string, Tenant, std::less<>> tenants;  ///< without children and audit
+    Time last_stamp = 0;
+    std::uint64_t audit_sequence = 0;
+    Time audited_to = 0;
+  };
+  /// Goes on where that one stopped. Before anything else.
+  void resume(Past past);
 
   void change(const store::Changes& changes, store::Completion<std::vector<store::Changed>> done) override;
   void find(std::string_view name_space, std::string_view entity, std::string_view resource,
@@ -50,15 +59,16 @@ class TableCatalog final : public store::Catalog {
   Tenant& tenant(std::string_view name_space) WEIR_REQUIRES(mutex_);
   Result<std::vector<store::Changed>> change_all(const store::Changes& changes) WEIR_EXCLUDES(mutex_);
   Result<void> hold_still(std::string_view name_space, const Draft& draft) WEIR_REQUIRES(mutex_);
-  void prolong(std::string_view name_space, const Tenant& in, const std::vector<std::string>& keys, Time now)
-      WEIR_REQUIRES(mutex_);
+  Result<void> prolong(std::string_view name_space, const Draft& draft, Time now) WEIR_REQUIRES(mutex_);
+  void put_in_place(const store::Changes& changes, Draft& draft, std::vector<store::AuditEvent>& events,
+                    Time now) WEIR_REQUIRES(mutex_);
   std::vector<store::AuditEvent> sign(const Draft& draft, std::string_view principal, Time now)
       WEIR_REQUIRES(mutex_);
 
   const Clock& clock_;
   std::atomic<std::uint64_t>& generation_;
   Table& table_;
-  CatalogJournal* const journal_;
+  Backing* const backing_;
   std::atomic<Time> keep_audit_for_{store::keep_audit_for_by_default};
   std::atomic<int> holds_{0};  // decisions that wait for changes to pause
   store::Mutex mutex_;

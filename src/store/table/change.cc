@@ -90,20 +90,22 @@ limits::ResolutionRef resolve_as_is(const limits::Resolution& plan, const Record
 
 }  // namespace
 
-const bucket::LeaseRecord* Markers::find(const Nonce& nonce) const {
-  const auto found = records_.find(nonce);
-  return found == records_.end() ? nullptr : &found->second;
+const Marker* Markers::find(const Nonce& nonce) const {
+  const auto found = markers_.find(nonce);
+  return found == markers_.end() ? nullptr : &found->second;
 }
 
-void Markers::put(const Nonce& nonce, bucket::LeaseRecord record, Time expires_at, Time now) {
+const Marker& Markers::put(const Nonce& nonce, Marker marker, Time now) {
   while (!expiries_.empty() && expiries_.front().first < now) {
     // The clock may go back, and what is forgotten must not be asked for again.
     purged_to_ = std::max(purged_to_, expiries_.front().first);
-    records_.erase(expiries_.front().second);
+    markers_.erase(expiries_.front().second);
     expiries_.pop_front();
   }
-  const auto [at, added] = records_.insert_or_assign(nonce, std::move(record));
-  if (added) expiries_.emplace_back(expires_at, nonce);
+  const Time deadline = marker.deadline;
+  const auto [at, added] = markers_.insert_or_assign(nonce, std::move(marker));
+  if (added) expiries_.emplace_back(deadline, nonce);
+  return at->second;
 }
 
 void Table::change(const LeasePlan& plan, store::LeaseOutcome& outcome, store::Completion<Progress> done) {
@@ -121,21 +123,23 @@ Result<Progress> Table::change_shared(const LeasePlan& plan, store::LeaseOutcome
   if (now >= plan.lease.deadline || markers_.purged(plan.lease.deadline)) {
     return base::error(ErrorCode::expired, "the lease is past its deadline; its charge stands");
   }
-  const bucket::LeaseRecord* const marker = markers_.find(plan.lease.nonce);
-  outcome.record = marker != nullptr ? *marker : first_record(plan.lease);
+  auto marker = find_marker(plan.lease.nonce, now);
+  if (!marker) return marker.error();
+  outcome.record = *marker != nullptr ? (*marker)->record : first_record(plan.lease);
   auto changed = change_lease(plan, outcome);
-  if (changed && *changed == Progress::decided)
-    markers_.put(plan.lease.nonce, outcome.record, plan.lease.deadline, now);
+  if (changed && *changed == Progress::decided) {
+    markers_.put(plan.lease.nonce, {outcome.record, plan.lease.deadline}, now);
+    if (backing_ != nullptr) markers_.dirty.push_back(plan.lease.nonce);
+  }
   return changed;
 }
 
-/// Finds the buckets of the lease and their limits. Requires the locks. Nothing if the plan is out of date.
-std::optional<Table::LeaseBuckets> Table::find_lease_buckets(const LeasePlan& plan, Stops& stops, Time now) {
+/// Finds the buckets of the lease and their limits. Requires the locks.
+Table::LeaseBuckets Table::find_lease_buckets(const LeasePlan& plan, Stops& stops, Time now) {
   const store::Request request{
       .name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource, .consume = {}};
   LeaseBuckets buckets;
   for (Stop& stop : stops) {
-    if (!current(*stop.resolution, now)) return std::nullopt;
     find(request, stop, now);
     if (!stop.resolution->limits && stop.record != nullptr && stop.record->resolution) {
       buckets.made.push_back(resolve_as_is(*stop.resolution, *stop.record, now));
@@ -156,10 +160,11 @@ Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome&
   for (std::size_t i = 0; i < plan.resolutions.size(); ++i) {
     place(request, stops.add(plan.lease.buckets[i].entity, plan.resolutions[i].get()));
   }
-  locks.lock_all(stops);
-  const auto buckets = find_lease_buckets(plan, stops, now);
-  if (!buckets) return Progress::resolve_again;
-  auto step = bucket::step(outcome.record, plan.change, buckets->sets);
+  auto locked = lock(request, stops, locks, now);
+  if (!locked) return locked.error();
+  if (!*locked) return Progress::resolve_again;
+  const LeaseBuckets buckets = find_lease_buckets(plan, stops, now);
+  auto step = bucket::step(outcome.record, plan.change, buckets.sets);
   if (!step) return step.error();
 
   std::vector<Pending> pending;

@@ -49,6 +49,8 @@ class Draft {
   /// Entities whose buckets go.
   const std::set<std::string>& erased() const { return erased_; }
   Time last_stamp() const { return last_stamp_; }
+  /// What a level says after the changes; may be empty.
+  limits::LimitsRecordRef record(const std::string& key) const;
 
   /// Puts everything in place.
   void merge_into(Tenant& tenant) &&;
@@ -58,7 +60,6 @@ class Draft {
   Result<store::Changed> apply(const store::EntityPut& put);
   Result<store::Changed> apply(const store::EntityErase& erase);
 
-  limits::LimitsRecordRef record(const std::string& key) const;
   const Entity* entity(std::string_view id) const;
   /// What changes among the children of one entity.
   struct Children {

@@ -26,6 +26,7 @@ Bucket bucket_of(const Record& record) {
 
 void Table::list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
                  store::Completion<store::Page<Bucket>> done) {
+  if (auto brought = bring_in(name_space, entity); !brought) return done(brought.error());
   Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
   const Time now = clock_.now();
   std::vector<Bucket> buckets;

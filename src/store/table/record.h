@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
 #include "base/hash.h"
@@ -45,6 +46,8 @@ struct Record {
   std::uint8_t resource_size = 0;
   std::uint8_t name_space_size = 0;
   std::uint8_t limit_count = 0;
+  bool dirty = false;   ///< changed since what lies behind the table was last told
+  bool stored = false;  ///< what lies behind knows the bucket
 
   static Record* make(const Key& key, limits::LimitSetRef limits);
   static void destroy(Record* record);
@@ -71,6 +74,11 @@ struct Record {
   ~Record() = default;
   const char* key_text() const { return reinterpret_cast<const char*>(balances() + limit_count); }
 };
+
+struct Destroy {
+  void operator()(Record* record) const { Record::destroy(record); }
+};
+using RecordPtr = std::unique_ptr<Record, Destroy>;
 
 /// The record in the form that the general arithmetic works on, and back.
 bucket::State state_of(const Record& record);

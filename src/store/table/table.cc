@@ -11,11 +11,12 @@ using store::Progress;
 using store::Request;
 
 Table::Table(const Clock& clock, base::HashSeed seed, std::uint64_t first_bucket_generation,
-             const std::atomic<std::uint64_t>& catalog_generation)
+             const std::atomic<std::uint64_t>& catalog_generation, Backing* backing)
     : clock_(clock),
       seed_(seed),
       next_generation_(first_bucket_generation),
       catalog_generation_(catalog_generation),
+      backing_(backing),
       shards_(std::make_unique<Shard[]>(shard_count)) {}
 
 std::uint64_t Table::token_of(std::string_view name_space) const { return base::hash(name_space, seed_); }
@@ -137,10 +138,14 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
       return false;
     const bool alone = !record->resolution->parent_resolution;
     if (alone && is_aligned(record, *record->resolution)) [[likely]] {
+      const Time expires_at = record->expires_at;
       // Requests and tokens: where the compiler knows the number, it unrolls every loop.
-      if (record->limit_count == 2)
-        return decide_aligned(request, *record, decision, now, std::integral_constant<std::size_t, 2>());
-      return decide_any_aligned(request, *record, decision, now);
+      const bool decided = record->limit_count == 2 ? decide_aligned(request, *record, decision, now,
+                                                                     std::integral_constant<std::size_t, 2>())
+                                                    : decide_any_aligned(request, *record, decision, now);
+      if (backing_ != nullptr && decided && (decision.admitted() || record->expires_at != expires_at))
+        touch(*place.shard, place.hash, *record);
+      return decided;
     }
     resolution = record->resolution;
   }
@@ -173,8 +178,9 @@ Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, bool
   // An entity without limits of its own is still charged for its ancestors'.
   if (plan.resolution->limits) place(request, stops.add(request.entity, plan.resolution.get()));
   add_chain(request, stops, *plan.resolution);
-  locks.lock_all(stops);
-  if (!current(*plan.resolution, now)) return Progress::resolve_again;
+  auto locked = lock(request, stops, locks, now);
+  if (!locked) return locked.error();
+  if (!*locked || !current(*plan.resolution, now)) return Progress::resolve_again;
   for (Stop& stop : stops) find(request, stop, now);
   if (auto evaluated = evaluate(stops, request.consume, now); !evaluated) return evaluated.error();
   conclude(request, stops, decision, charge, now);
@@ -215,12 +221,18 @@ void Table::keep_promise(const Request& request, Stops& stops, Time moment, Time
       bucket::State state = claimed_state(stop, next_generation_);
       put({request.name_space, stop.entity, request.resource}, stop, state, now);
     }
-    if (stop.record != nullptr) keep_until(*stop.record, moment, stop.resolution->keep_for);
+    if (stop.record == nullptr) continue;
+    const Time expires_at = stop.record->expires_at;
+    keep_until(*stop.record, moment, stop.resolution->keep_for);
+    if (stop.record->expires_at != expires_at) touch(stop);
   }
 }
 
 void Table::charge_stop(const Request& request, Stop& stop, Time now) {
-  if (stop.aligned) return charge_aligned(stop, stop.record->limit_count);
+  if (stop.aligned) {
+    charge_aligned(stop, stop.record->limit_count);
+    return touch(stop);
+  }
   rebuild({request.name_space, stop.entity, request.resource}, stop, now);
 }
 
@@ -241,6 +253,7 @@ void Table::put(const Key& key, Stop& stop, bucket::State& state, Time now) {
   record->resolution = limits::ResolutionRef(stop.resolution);
   Locks::map_of(*stop.shard).put(stop.hash, record, now);
   stop.record = record;
+  touch(stop);
 }
 
 bool Table::has_bucket(std::string_view name_space, std::string_view entity) {
@@ -262,7 +275,8 @@ void Table::forget(std::string_view name_space, std::string_view entity) {
 
 void Table::prolong(std::string_view name_space, std::string_view entity,
                     const std::function<base::Ref<limits::Resolution>(std::string_view resource)>& resolve) {
-  Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
+  const std::uint64_t owner = owner_hash(token_of(name_space), entity);
+  Shard& shard = shard_of(owner);
   const Time now = clock_.now();
   const store::Guard guard(shard.lock);
   shard.map.for_each([&](Record& record) {
@@ -274,7 +288,9 @@ void Table::prolong(std::string_view name_space, std::string_view entity,
       const int at = record.limits->find(resolution->limits->name(i));
       if (at >= 0) expiry.hold((*resolution->limits)[i], record.balances()[at].tokens);
     }
-    record.expires_at = std::max(record.expires_at, expiry.expires_at());
+    if (expiry.expires_at() <= record.expires_at) return;
+    record.expires_at = expiry.expires_at();
+    touch(shard, base::hash(record.resource(), seed_, owner), record);
   });
 }
 

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "store/buckets.h"
 #include "store/lock.h"
+#include "store/table/backing.h"
 #include "store/table/bucket_map.h"
 #include "store/table/stops.h"
 #include "weir/clock.h"
@@ -24,34 +25,40 @@ namespace weir::table {
 struct alignas(64) Shard {
   store::SpinLock lock;
   BucketMap map WEIR_GUARDED_BY(lock);
+  std::vector<std::uint64_t> dirty WEIR_GUARDED_BY(lock);  ///< hashes of dirty records; may name one twice
 };
 
 /// Which leases have been changed by their id, and how: what makes a repeated change harmless.
 class Markers {
  public:
-  using Nonce = std::array<std::uint64_t, 2>;
   struct NonceHash {
     std::size_t operator()(const Nonce& nonce) const { return nonce[0]; }
   };
 
   store::Mutex mutex;
-  const bucket::LeaseRecord* find(const Nonce& nonce) const WEIR_REQUIRES(mutex);
+  const Marker* find(const Nonce& nonce) const WEIR_REQUIRES(mutex);
   /// Whether leases with this deadline may have been forgotten already.
   bool purged(Time deadline) const WEIR_REQUIRES(mutex) { return deadline <= purged_to_; }
-  void put(const Nonce& nonce, bucket::LeaseRecord record, Time expires_at, Time now) WEIR_REQUIRES(mutex);
+  /// What was forgotten before this table was there.
+  void start_purged(Time to) WEIR_REQUIRES(mutex) { purged_to_ = to; }
+  const Marker& put(const Nonce& nonce, Marker marker, Time now) WEIR_REQUIRES(mutex);
+  void clear() WEIR_REQUIRES(mutex);
 
  private:
   Time purged_to_ WEIR_GUARDED_BY(mutex) = 0;
-  std::unordered_map<Nonce, bucket::LeaseRecord, NonceHash> records_ WEIR_GUARDED_BY(mutex);
+  std::unordered_map<Nonce, Marker, NonceHash> markers_ WEIR_GUARDED_BY(mutex);
   std::deque<std::pair<Time, Nonce>> expiries_ WEIR_GUARDED_BY(mutex);  // in the order of first change
+
+ public:
+  std::vector<Nonce> dirty WEIR_GUARDED_BY(mutex);  ///< changed since what lies behind was last told
 };
 
 /// Safe to use from any thread. Every operation completes inline.
 class Table final : public store::Buckets {
  public:
-  /// The clock and the catalog's generation must outlive the table.
+  /// The clock, the catalog's generation and what lies behind (may be null) must outlive the table.
   Table(const Clock& clock, base::HashSeed seed, std::uint64_t first_bucket_generation,
-        const std::atomic<std::uint64_t>& catalog_generation);
+        const std::atomic<std::uint64_t>& catalog_generation, Backing* backing);
 
   /// Its hash.
   std::uint64_t token_of(std::string_view name_space) const override;
@@ -63,6 +70,8 @@ class Table final : public store::Buckets {
   void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
             store::Completion<store::Page<Bucket>> done) override;
 
+  /// Brings the buckets of the entity in from behind the table, where the next three functions do not look.
+  Result<void> bring_in(std::string_view name_space, std::string_view entity);
   /// Whether the entity has a bucket, on whatever resource, that has not expired.
   bool has_bucket(std::string_view name_space, std::string_view entity);
   /// Forgets every bucket of the entity.
@@ -72,6 +81,14 @@ class Table final : public store::Buckets {
   void prolong(std::string_view name_space, std::string_view entity,
                const std::function<base::Ref<limits::Resolution>(std::string_view resource)>& resolve);
   std::size_t size();
+
+  /// Gives everything that changed since the last call to the sink, as of one moment: no operation is half
+  /// in it.
+  void capture(Sink& sink);
+  /// Forgets everything that what lies behind knows too. Nothing that was captured may still be unwritten.
+  void let_go();
+  /// Leases with a deadline up to here were forgotten by an earlier table on the same backing.
+  void start_purged(Time to);
 
  private:
   static constexpr std::size_t shard_count = 64;
@@ -91,6 +108,16 @@ class Table final : public store::Buckets {
   static Record* find(const store::Request& request, std::string_view entity, const Place& place, Time now);
   void add_chain(const store::Request& request, Stops& stops, const limits::Resolution& resolution);
   bool current(const limits::Resolution& resolution, Time now) const;
+  bool all_current(Stops& stops, Time now) const;
+  Result<bool> lock(const store::Request& request, Stops& stops, Locks& locks, Time now);
+  Result<const Marker*> find_marker(const Nonce& nonce, Time now) WEIR_REQUIRES(markers_.mutex);
+  /// Requires the shard's lock.
+  void touch(Shard& shard, std::uint64_t hash, Record& record) WEIR_NOT_ANALYSED {
+    if (backing_ == nullptr || record.dirty) return;
+    record.dirty = true;
+    shard.dirty.push_back(hash);
+  }
+  void touch(const Stop& stop) { touch(*stop.shard, stop.hash, *stop.record); }
   bool usable(const Record* record, const store::Request& request, Time now) const;
 
   template <class Count>
@@ -111,7 +138,7 @@ class Table final : public store::Buckets {
     std::vector<limits::LimitSetRef> sets;    ///< the limits in force, one per bucket; may be empty
     std::vector<limits::ResolutionRef> made;  ///< keeps alive what the stops point to
   };
-  std::optional<LeaseBuckets> find_lease_buckets(const store::LeasePlan& plan, Stops& stops, Time now);
+  LeaseBuckets find_lease_buckets(const store::LeasePlan& plan, Stops& stops, Time now);
   Result<store::Progress> change_shared(const store::LeasePlan& plan, store::LeaseOutcome& outcome);
   Result<store::Progress> change_lease(const store::LeasePlan& plan, store::LeaseOutcome& outcome);
 
@@ -119,6 +146,7 @@ class Table final : public store::Buckets {
   const base::HashSeed seed_;
   std::atomic<std::uint64_t> next_generation_;
   const std::atomic<std::uint64_t>& catalog_generation_;
+  Backing* const backing_;
   std::unique_ptr<Shard[]> shards_;
   Markers markers_;
 };

@@ -13,11 +13,12 @@ namespace weir::table {
 /// Safe to use from any thread. Every operation completes inline. The clock must outlive the store.
 class TableStore : public store::Store {
  public:
-  TableStore(const Clock& clock, base::Entropy& entropy, CatalogJournal* journal = nullptr)
+  TableStore(const Clock& clock, base::Entropy& entropy, Backing* backing = nullptr)
       : clock_(clock),
         // Odd seeds keep every bit in the products of the hash.
-        table_(clock, {entropy.next() | 1U, entropy.next() | 1U}, entropy.next(), catalog_generation_),
-        catalog_(clock, catalog_generation_, table_, journal) {
+        table_(clock, {entropy.next() | 1U, entropy.next() | 1U}, entropy.next(), catalog_generation_,
+               backing),
+        catalog_(clock, catalog_generation_, table_, backing) {
     entropy.fill(lease_key_);
   }
 

@@ -1,0 +1,125 @@
+#include "store/sqlite/batch.h"
+
+#include <algorithm>
+
+#include "store/sqlite/codec.h"
+#include "store/sqlite/shelf.h"
+
+namespace weir::sqlite {
+namespace {
+
+constexpr std::size_t most_set_ids = 65'536;
+
+}  // namespace
+
+Batch::Batch(Database& database)
+    : database_(database),
+      upsert_bucket_(
+          database,
+          "INSERT INTO buckets (namespace, entity, resource, balances, limit_set, refilled_at_ms, "
+          "expires_at_ms, version, generation) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+          "ON CONFLICT DO UPDATE SET balances = excluded.balances, limit_set = excluded.limit_set, "
+          "refilled_at_ms = excluded.refilled_at_ms, expires_at_ms = excluded.expires_at_ms, "
+          "version = excluded.version, generation = excluded.generation"),
+      upsert_lease_(
+          database,
+          "INSERT INTO leases (nonce, ending, amounts, keys, deadline_ms) VALUES (?1, ?2, ?3, ?4, ?5) "
+          "ON CONFLICT DO UPDATE SET ending = excluded.ending, amounts = excluded.amounts, "
+          "keys = excluded.keys"),
+      find_set_(database, "SELECT id FROM limit_sets WHERE limits = ?1"),
+      add_set_(database, "INSERT INTO limit_sets (limits) VALUES (?1) RETURNING id") {}
+
+// Called while the whole table stands still: copies, and nothing more.
+void Batch::put(const table::Record& record) {
+  const std::string_view key = record.entity_and_resource();
+  rows_.push_back({.text_at = texts_.size(),
+                   .balances_at = balances_.size(),
+                   .entity_size = record.entity_size,
+                   .resource_size = record.resource_size,
+                   .name_space_size = record.name_space_size,
+                   .refilled_at = record.refilled_at,
+                   .expires_at = record.expires_at,
+                   .version = record.version,
+                   .generation = record.generation,
+                   .limits = record.limits});
+  texts_.append(key);
+  texts_.append(record.name_space());
+  balances_.insert(balances_.end(), record.balances(), record.balances() + record.limit_count);
+  if (!record.stored) ++new_buckets_;
+}
+
+void Batch::put(const table::Nonce& nonce, const table::Marker& marker) {
+  markers_.emplace_back(nonce, marker);
+}
+
+Result<void> Batch::write() {
+  // Neighbours lie on the same pages. Of several rows of one bucket the last one stays the last.
+  std::stable_sort(rows_.begin(), rows_.end(),
+                   [this](const Row& a, const Row& b) { return key_text(a) < key_text(b); });
+  for (const Row& row : rows_) {
+    if (auto written = write_bucket(row); !written) return written;
+  }
+  for (const auto& [nonce, marker] : markers_) {
+    if (auto written = write_marker(nonce, marker); !written) return written;
+  }
+  return {};
+}
+
+void Batch::clear() {
+  texts_.clear();
+  balances_.clear();
+  rows_.clear();
+  markers_.clear();
+  new_buckets_ = 0;
+}
+
+Result<void> Batch::write_bucket(const Row& row) {
+  auto id = set_id(row.limits);
+  if (!id) return id.error();
+  scratch_.clear();
+  append_balances(scratch_, *row.limits, {balances_.data() + row.balances_at, row.limits->size()});
+  const std::string_view key = key_text(row);
+  upsert_bucket_.begin()
+      .bind(key.substr(row.entity_size + row.resource_size))
+      .bind(key.substr(0, row.entity_size))
+      .bind(key.substr(row.entity_size, row.resource_size))
+      .bind(scratch_)
+      .bind(*id)
+      .bind(row.refilled_at);
+  if (row.expires_at == limits::never) {
+    upsert_bucket_.bind_null();
+  } else {
+    upsert_bucket_.bind(row.expires_at);
+  }
+  return upsert_bucket_.bind(row.version).bind(static_cast<std::int64_t>(row.generation)).run();
+}
+
+Result<void> Batch::write_marker(const table::Nonce& nonce, const table::Marker& marker) {
+  const auto bytes = bytes_of(nonce);
+  const std::string amounts = to_json(marker.record.amounts);
+  const std::string keys = to_json(marker.record.keys);
+  upsert_lease_.begin().bind_blob(bytes).bind(std::string_view(name_of(marker.record.ending)));
+  return upsert_lease_.bind(amounts).bind(keys).bind(marker.deadline).run();
+}
+
+Result<std::int64_t> Batch::set_id(const limits::LimitSetRef& set) {
+  if (const auto known = set_ids_.find(set.get()); known != set_ids_.end()) return known->second.id;
+  const std::string json = to_json(*set);
+  auto row = find_set_.begin().bind(json).step();
+  if (!row) return row.error();
+  std::int64_t id = 0;
+  if (*row) {
+    id = find_set_.integer(0);
+    find_set_.reset();
+  } else {
+    auto added = add_set_.begin().bind(json).step();
+    if (!added) return added.error();
+    id = add_set_.integer(0);
+    if (auto finished = add_set_.run(); !finished) return finished.error();
+  }
+  if (set_ids_.size() >= most_set_ids) set_ids_.clear();
+  set_ids_.emplace(set.get(), KnownSet{set, id});
+  return id;
+}
+
+}  // namespace weir::sqlite

@@ -1,0 +1,73 @@
+// Rows on their way into the file: copied out of the table in one go, while it stands still, and written
+// afterwards.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "store/sqlite/database.h"
+#include "store/table/backing.h"
+
+namespace weir::sqlite {
+
+/// Not safe for concurrent use.
+class Batch final : public table::Sink {
+ public:
+  explicit Batch(Database& database);
+
+  void put(const table::Record& record) override;
+  void put(const table::Nonce& nonce, const table::Marker& marker) override;
+
+  bool empty() const { return rows_.empty() && markers_.empty(); }
+  std::size_t buckets() const { return rows_.size(); }
+  /// Buckets that the file did not know.
+  std::size_t new_buckets() const { return new_buckets_; }
+
+  /// Writes everything, inside the caller's transaction. What is in the batch stays until clear(), so that a
+  /// transaction that failed can be tried again.
+  Result<void> write();
+  /// After a commit.
+  void clear();
+  /// After a rollback.
+  void rolled_back() { set_ids_.clear(); }
+
+ private:
+  struct Row {
+    std::size_t text_at = 0;
+    std::size_t balances_at = 0;
+    std::size_t entity_size = 0;
+    std::size_t resource_size = 0;
+    std::size_t name_space_size = 0;
+    Time refilled_at = 0;
+    Time expires_at = 0;
+    std::int64_t version = 0;
+    std::uint64_t generation = 0;
+    limits::LimitSetRef limits;
+  };
+  std::string_view key_text(const Row& row) const {
+    return {texts_.data() + row.text_at, row.entity_size + row.resource_size + row.name_space_size};
+  }
+  Result<void> write_bucket(const Row& row);
+  Result<void> write_marker(const table::Nonce& nonce, const table::Marker& marker);
+  Result<std::int64_t> set_id(const limits::LimitSetRef& set);
+
+  Database& database_;
+  Statement upsert_bucket_;
+  Statement upsert_lease_;
+  Statement find_set_;
+  Statement add_set_;
+  std::string texts_;
+  std::string scratch_;
+  std::vector<table::Balance> balances_;
+  std::vector<Row> rows_;
+  std::size_t new_buckets_ = 0;
+  std::vector<std::pair<table::Nonce, table::Marker>> markers_;
+  struct KnownSet {
+    limits::LimitSetRef set;  // keeps the address from being used again
+    std::int64_t id;
+  };
+  std::unordered_map<const limits::LimitSet*, KnownSet> set_ids_;
+};
+
+}  // namespace weir::sqlite

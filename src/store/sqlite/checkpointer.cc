@@ -1,0 +1,69 @@
+#include "store/sqlite/checkpointer.h"
+
+namespace weir::sqlite {
+namespace {
+
+// 8 MB of log between two checkpoints: rare enough, and little to read after a crash.
+constexpr int pages_between = 2000;
+// What the writer may copy while its callers wait: 1 MB.
+constexpr int few_pages = 256;
+// A log that grows faster than it is copied must end somewhere: from here on (256 MB) callers wait.
+constexpr int most_pages = 65'536;
+constexpr int most_rounds = 8;
+
+}  // namespace
+
+Checkpointer::Checkpointer(std::unique_ptr<Database> database)
+    : database_(std::move(database)), next_at_(pages_between), thread_([this] { run(); }) {}
+
+Checkpointer::~Checkpointer() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+    wake_.notify_one();
+  }
+  thread_.join();
+}
+
+void Checkpointer::log_has(int pages) {
+  pages_.store(pages, std::memory_order_relaxed);
+  // The log started over.
+  if (pages < pages_between) next_at_.store(pages_between, std::memory_order_relaxed);
+  if (pages < next_at_.load(std::memory_order_relaxed)) return;
+  next_at_.store(pages + pages_between, std::memory_order_relaxed);
+  const std::scoped_lock lock(mutex_);
+  wanted_ = true;
+  wake_.notify_one();
+}
+
+void Checkpointer::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stopping_ || wanted_; });
+    if (stopping_) return;
+    wanted_ = false;
+    lock.unlock();
+    copy();
+    lock.lock();
+  }
+}
+
+void Checkpointer::copy() {
+  for (int round = 0; round < most_rounds; ++round) {
+    const auto checkpoint = database_->checkpoint();
+    // A failure here shows itself to the writer too, who says so.
+    if (!checkpoint) return;
+    const int left = pages_.load(std::memory_order_relaxed) - (checkpoint->pages - checkpoint->left);
+    if (left <= few_pages || checkpoint->pages >= most_pages) {
+      last_step_.store(true, std::memory_order_relaxed);
+      return;
+    }
+  }
+}
+
+void Checkpointer::last_step_done(const Database::Checkpoint& checkpoint) {
+  if (checkpoint.left == 0 || checkpoint.pages < most_pages)
+    last_step_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace weir::sqlite

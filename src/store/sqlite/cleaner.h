@@ -1,0 +1,56 @@
+// Removes what has expired, a slice at a time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/sqlite/database.h"
+#include "weir/clock.h"
+
+namespace weir::sqlite {
+
+/// Not safe for concurrent use.
+class Cleaner {
+ public:
+  explicit Cleaner(Database& database);
+
+  struct Moment {
+    Time now = 0;
+    Time oldest_audit = 0;  ///< events at or before this are gone
+  };
+
+  /// So many buckets were added: cleaning has to go faster than that.
+  void expect(std::size_t added) { owed_ += added * looked_at_per_new_bucket; }
+  /// Looks at a slice of the buckets, and removes a slice of the leases and of the audit, in one transaction.
+  /// True: there may be more.
+  Result<bool> clean(const Moment& moment);
+  /// Whether more buckets were added than were looked at.
+  bool behind() const { return owed_ >= slice; }
+
+ private:
+  // As in memory: more are looked at than are added, so cleaning overtakes filling.
+  static constexpr std::size_t looked_at_per_new_bucket = 4;
+  static constexpr std::size_t slice = 500;
+
+  struct BucketKey {
+    std::string name_space;
+    std::string entity;
+    std::string resource;
+  };
+  Result<bool> clean_buckets(Time now);
+  Result<std::vector<BucketKey>> expired_in_next_slice(Time now, bool& at_end);
+  Result<bool> clean_leases(Time now);
+  Result<bool> clean_audit(Time oldest);
+
+  Database& database_;
+  Statement next_buckets_;
+  Statement delete_bucket_;
+  Statement last_lease_;
+  Statement delete_leases_;
+  Statement remember_leases_;
+  Statement delete_audit_;
+  BucketKey cleaned_to_;
+  std::size_t owed_ = 0;
+};
+
+}  // namespace weir::sqlite

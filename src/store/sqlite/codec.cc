@@ -1,0 +1,245 @@
+#include "store/sqlite/codec.h"
+
+#include <charconv>
+
+#include "base/json.h"
+#include "base/text.h"
+
+namespace weir::sqlite {
+namespace {
+
+using bucket::Ending;
+using limits::LimitSetRef;
+
+// Past this many different sets they are hardly shared; forget them rather than grow.
+constexpr std::size_t most_sets = 65'536;
+
+void append_number(std::string& text, std::int64_t number) {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number);
+  text.append(digits, end.ptr);
+}
+
+/// Walks over a text that we wrote ourselves.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view text) : text_(text) {}
+  bool take(std::string_view expected) {
+    if (!text_.starts_with(expected)) return false;
+    text_.remove_prefix(expected.size());
+    return true;
+  }
+  bool take(std::int64_t& number) {
+    const auto [end, failure] = std::from_chars(text_.data(), text_.data() + text_.size(), number);
+    if (failure != std::errc()) return false;
+    text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+    return true;
+  }
+  bool at_end() const { return text_.empty(); }
+
+ private:
+  std::string_view text_;
+};
+
+}  // namespace
+
+std::string to_json(const limits::LimitSet& set) {
+  auto json = base::JsonWriter::object();
+  for (const NamedLimit& limit : set.limits()) json.raw(limit.name, limit.limit.to_json());
+  return json.str();
+}
+
+void append_balances(std::string& text, const limits::LimitSet& set,
+                     std::span<const table::Balance> balances) {
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    text += i == 0 ? "{\"" : ",\"";
+    text += set.name(i);
+    text += "\":[";
+    append_number(text, balances[i].tokens);
+    text += ',';
+    append_number(text, balances[i].consumed);
+    text += ']';
+  }
+  text += '}';
+}
+
+bool read_balances(std::string_view text, const limits::LimitSet& set, std::span<table::Balance> balances) {
+  Cursor at(text);
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const bool read = at.take(i == 0 ? "{\"" : ",\"") && at.take(set.name(i)) && at.take("\":[") &&
+                      at.take(balances[i].tokens) && at.take(",") && at.take(balances[i].consumed) &&
+                      at.take("]");
+    if (!read) return false;
+  }
+  return at.take("}") && at.at_end();
+}
+
+std::string to_json(const std::vector<limits::Version>& versions) {
+  auto all = base::JsonWriter::array();
+  for (const limits::Version& version : versions) {
+    auto json = base::JsonWriter::object();
+    json.number("stamp", version.stamp).flag("gap", version.gap);
+    if (version.limits) {
+      auto members = base::JsonWriter::object();
+      for (std::size_t i = 0; i < version.limits->size(); ++i) {
+        const limits::Parameters& limit = (*version.limits)[i];
+        auto numbers = base::JsonWriter::array();
+        for (const std::int64_t number : {limit.capacity, limit.burst, limit.rate.amount, limit.rate.period})
+          numbers.add(std::to_string(number));
+        members.raw(version.limits->name(i), numbers.str());
+      }
+      json.raw("limits", members.str());
+    }
+    all.add(json.str());
+  }
+  return all.str();
+}
+
+std::string to_json(const std::map<std::string, std::string>& metadata) {
+  auto json = base::JsonWriter::object();
+  for (const auto& [name, value] : metadata) json.text(name, value);
+  return json.str();
+}
+
+std::string to_json(const std::vector<bucket::LeaseAmount>& amounts) {
+  auto json = base::JsonWriter::array();
+  for (const bucket::LeaseAmount& amount : amounts) {
+    auto one = base::JsonWriter::array();
+    one.add(base::json_string(amount.limit)).add(std::to_string(amount.amount));
+    json.add(one.add(std::to_string(amount.buckets)).str());
+  }
+  return json.str();
+}
+
+std::string to_json(const std::vector<std::string>& texts) {
+  auto json = base::JsonWriter::array();
+  for (const std::string& text : texts) json.add(base::json_string(text));
+  return json.str();
+}
+
+const char* name_of(Ending ending) {
+  switch (ending) {
+    case Ending::settled:
+      return "settled";
+    case Ending::rolled_back:
+      return "rolled back";
+    default:
+      return "open";
+  }
+}
+
+Reading::Reading(Database& database)
+    : database_(database),
+      members_(database, "SELECT key, value FROM json_each(?1)"),
+      raw_members_(database,
+                   "SELECT key, json_extract(value, '$[0]'), json_extract(value, '$[1]'), "
+                   "json_extract(value, '$[2]'), json_extract(value, '$[3]') FROM json_each(?1)"),
+      versions_(database,
+                "SELECT json_extract(value, '$.stamp'), json_extract(value, '$.gap'), "
+                "json_extract(value, '$.limits') FROM json_each(?1)"),
+      amounts_(database,
+               "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') "
+               "FROM json_each(?1)") {}
+
+Error Reading::damaged(std::string_view what) const {
+  return base::error(
+      ErrorCode::unavailable, database_.path(), ": ", what,
+      " cannot be read; the file is damaged or was changed by hand. Put a backup in its place");
+}
+
+Result<LimitSetRef> Reading::limit_set(std::string_view json) {
+  const std::string key(json);
+  if (const auto known = sets_.find(key); known != sets_.end()) return known->second;
+  std::vector<limits::NamedParameters> named;
+  members_.begin().bind(json);
+  for (;;) {
+    auto row = members_.step();
+    if (!row) return row.error();
+    if (!*row) break;
+    auto limit = Limit::parse(members_.text(1));
+    if (!limit) return damaged("a limit");
+    named.push_back({std::string(members_.text(0)), limits::parameters_of(*limit)});
+  }
+  if (named.empty()) return damaged("a set of limits");
+  if (sets_.size() >= most_sets) sets_.clear();
+  return sets_[key] = LimitSetRef(new limits::LimitSet(std::move(named)));
+}
+
+Result<LimitSetRef> Reading::raw_limit_set(std::string_view json) {
+  std::vector<limits::NamedParameters> named;
+  raw_members_.begin().bind(json);
+  for (;;) {
+    auto row = raw_members_.step();
+    if (!row) return row.error();
+    if (!*row) break;
+    const Statement& at = raw_members_;
+    const limits::Parameters parameters{
+        at.integer(1), at.integer(2), at.integer(3), at.integer(4), {at.integer(3), at.integer(4)}};
+    if (parameters.rate.amount < 1 || parameters.rate.period < 1) return damaged("an earlier limit");
+    named.push_back({std::string(at.text(0)), parameters});
+  }
+  return LimitSetRef(new limits::LimitSet(std::move(named)));
+}
+
+Result<std::vector<limits::Version>> Reading::versions(std::string_view json) {
+  std::vector<limits::Version> versions;
+  if (json == "[]") return versions;
+  versions_.begin().bind(json);
+  for (;;) {
+    auto row = versions_.step();
+    if (!row) return row.error();
+    if (!*row) return versions;
+    limits::Version version{versions_.integer(0), {}, versions_.integer(1) != 0};
+    if (!versions_.is_null(2)) {
+      auto set = raw_limit_set(versions_.text(2));
+      if (!set) return set.error();
+      version.limits = *std::move(set);
+    }
+    versions.push_back(std::move(version));
+  }
+}
+
+Result<std::map<std::string, std::string>> Reading::metadata(std::string_view json) {
+  std::map<std::string, std::string> metadata;
+  if (json == "{}") return metadata;
+  members_.begin().bind(json);
+  for (;;) {
+    auto row = members_.step();
+    if (!row) return row.error();
+    if (!*row) return metadata;
+    metadata.emplace(members_.text(0), members_.text(1));
+  }
+}
+
+Result<std::vector<bucket::LeaseAmount>> Reading::amounts(std::string_view json) {
+  std::vector<bucket::LeaseAmount> amounts;
+  amounts_.begin().bind(json);
+  for (;;) {
+    auto row = amounts_.step();
+    if (!row) return row.error();
+    if (!*row) return amounts;
+    amounts.push_back(
+        {std::string(amounts_.text(0)), amounts_.integer(1), static_cast<std::uint8_t>(amounts_.integer(2))});
+  }
+}
+
+Result<std::vector<std::string>> Reading::texts(std::string_view json) {
+  std::vector<std::string> texts;
+  if (json == "[]") return texts;
+  members_.begin().bind(json);
+  for (;;) {
+    auto row = members_.step();
+    if (!row) return row.error();
+    if (!*row) return texts;
+    texts.emplace_back(members_.text(1));
+  }
+}
+
+Result<Ending> Reading::ending(std::string_view name) {
+  for (const Ending ending : {Ending::open, Ending::settled, Ending::rolled_back}) {
+    if (name == name_of(ending)) return ending;
+  }
+  return damaged("the state of a lease");
+}
+
+}  // namespace weir::sqlite

@@ -1,0 +1,63 @@
+// Between our types and the texts in the file. Times are milliseconds, amounts inside JSON are millitokens
+// except in limits, which are in the long form of the API.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "bucket/lease.h"
+#include "limits/limit_set.h"
+#include "limits/record.h"
+#include "store/sqlite/database.h"
+#include "store/table/backing.h"
+#include "weir/entity.h"
+
+namespace weir::sqlite {
+
+/// `{"rpm":{"capacity":100,...}}`.
+std::string to_json(const limits::LimitSet& set);
+/// `{"rpm":[85000,15000]}`: what it holds and what was consumed. Appends.
+void append_balances(std::string& text, const limits::LimitSet& set,
+                     std::span<const table::Balance> balances);
+/// Whether the text has exactly the limits of the set, in order; fills the balances.
+bool read_balances(std::string_view text, const limits::LimitSet& set, std::span<table::Balance> balances);
+
+/// `[{"stamp":1,"gap":false,"limits":{"rpm":[capacity,burst,amount,period]}}]`, in millitokens: versions that
+/// were merged need not be limits that anybody could set.
+std::string to_json(const std::vector<limits::Version>& versions);
+std::string to_json(const std::map<std::string, std::string>& metadata);
+/// `[["rpm",1000,3]]`: limit, millitokens, bits of the buckets in the chain.
+std::string to_json(const std::vector<bucket::LeaseAmount>& amounts);
+std::string to_json(const std::vector<std::string>& texts);
+
+const char* name_of(bucket::Ending ending);
+
+/// Reads what the functions above wrote, with SQLite's own JSON. Bound to a connection; not safe for
+/// concurrent use.
+class Reading {
+ public:
+  explicit Reading(Database& database);
+
+  /// Sets that are written alike are the same object.
+  Result<limits::LimitSetRef> limit_set(std::string_view json);
+  Result<std::vector<limits::Version>> versions(std::string_view json);
+  Result<std::map<std::string, std::string>> metadata(std::string_view json);
+  Result<std::vector<bucket::LeaseAmount>> amounts(std::string_view json);
+  Result<std::vector<std::string>> texts(std::string_view json);
+  Result<bucket::Ending> ending(std::string_view name);
+  Error damaged(std::string_view what) const;
+
+ private:
+  Result<limits::LimitSetRef> raw_limit_set(std::string_view json);
+
+  Database& database_;
+  Statement members_;
+  Statement raw_members_;
+  Statement versions_;
+  Statement amounts_;
+  std::unordered_map<std::string, limits::LimitSetRef> sets_;
+};
+
+}  // namespace weir::sqlite

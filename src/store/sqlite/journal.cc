@@ -1,0 +1,153 @@
+#include "store/sqlite/journal.h"
+
+#include "store/sqlite/codec.h"
+#include "store/sqlite/level_row.h"
+
+namespace weir::sqlite {
+
+Journal::Journal(std::unique_ptr<Database> database, Checkpointer& checkpointer)
+    : database_(std::move(database)),
+      batch_(*database_),
+      cleaner_(*database_),
+      upsert_limits_(
+          *database_,
+          "INSERT OR REPLACE INTO limits (namespace, entity, resource, limits, owner, expires_at_ms, "
+          "bucket_ttl_refill_multiplier, on_unavailable, from_file, stamp, earlier) "
+          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
+      upsert_entity_(*database_,
+                     "INSERT OR REPLACE INTO entities (namespace, id, parent, cascade, name, metadata, "
+                     "created_at_ms, from_file) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
+      delete_entity_(*database_, "DELETE FROM entities WHERE namespace = ?1 AND id = ?2"),
+      delete_buckets_(*database_, "DELETE FROM buckets WHERE namespace = ?1 AND entity = ?2"),
+      add_event_(
+          *database_,
+          "INSERT INTO audit (namespace, id, at_ms, principal, action, subject, resource, before, after) "
+          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
+      set_setting_(*database_, "INSERT OR REPLACE INTO settings (name, value) VALUES (?1, ?2)") {
+  database_->on_commit([](void* context, int pages) { static_cast<Checkpointer*>(context)->log_has(pages); },
+                       &checkpointer);
+}
+
+Result<void> Journal::commit(const std::function<Result<void>()>& more) {
+  Transaction transaction(*database_);
+  auto done = transaction.begin();
+  if (done) done = batch_.write();
+  if (done && more) done = more();
+  if (done) done = transaction.commit();
+  if (!done) {
+    batch_.rolled_back();
+    return done;
+  }
+  ++counts_.commits;
+  counts_.bucket_rows += batch_.buckets();
+  cleaner_.expect(batch_.new_buckets());
+  batch_.clear();
+  return {};
+}
+
+Result<void> Journal::flush(table::Table& table) {
+  const store::Guard guard(mutex_);
+  return flush_locked(table);
+}
+
+Result<void> Journal::flush_locked(table::Table& table) {
+  table.capture(batch_);
+  if (batch_.empty()) return {};
+  return commit({});
+}
+
+Result<void> Journal::flush_and_let_go(table::Table& table) {
+  const store::Guard guard(mutex_);
+  auto flushed = flush_locked(table);
+  if (flushed) table.let_go();
+  return flushed;
+}
+
+Result<void> Journal::keep(table::Table& table, std::string_view name_space, const table::Draft& draft,
+                           const std::vector<store::AuditEvent>& events, const std::function<void()>& kept) {
+  const store::Guard guard(mutex_);
+  // Buckets whose expiry was put off for this change must be in the same commit.
+  table.capture(batch_);
+  const auto rest = [&]() WEIR_NOT_ANALYSED { return write(draft, name_space, events); };
+  if (auto done = commit(rest); !done) return done;
+  kept();
+  return {};
+}
+
+Result<void> Journal::write(const table::Draft& draft, std::string_view name_space,
+                            const std::vector<store::AuditEvent>& events) {
+  for (const auto& [key, record] : draft.limits()) {
+    if (auto done = write_limits(name_space, table::level_of(key), *record); !done) return done;
+  }
+  for (const auto& [id, entity] : draft.entities()) {
+    auto done = entity ? write_entity(name_space, *entity)
+                       : delete_entity_.begin().bind(name_space).bind(std::string_view(id)).run();
+    if (!done) return done;
+  }
+  for (const std::string& id : draft.erased()) {
+    auto done = delete_buckets_.begin().bind(name_space).bind(std::string_view(id)).run();
+    if (!done) return done;
+  }
+  for (const store::AuditEvent& event : events) {
+    if (auto done = write_event(name_space, event); !done) return done;
+  }
+  return {};
+}
+
+Result<void> Journal::write_limits(std::string_view name_space, const Level& level,
+                                   const limits::LimitsRecord& record) {
+  const std::string limits = record.current.limits ? to_json(*record.current.limits) : std::string();
+  const std::string earlier = to_json(record.earlier);
+  Statement& row = upsert_limits_.begin();
+  row.bind(name_space).bind(std::string_view(level.entity())).bind(resource_of_row(level));
+  row.bind_or_null(limits).bind(std::string_view(weir::name_of(record.owner)));
+  record.expires_at == limits::never ? row.bind_null() : row.bind(record.expires_at);
+  const auto& multiplier = record.bucket_ttl_refill_multiplier;
+  multiplier ? row.bind(std::int64_t{*multiplier}) : row.bind_null();
+  const auto& policy = record.on_unavailable;
+  policy ? row.bind(std::string_view(weir::name_of(*policy))) : row.bind_null();
+  return row.bind(std::int64_t{record.from_file}).bind(record.current.stamp).bind(earlier).run();
+}
+
+Result<void> Journal::write_entity(std::string_view name_space, const Entity& entity) {
+  const std::string metadata = to_json(entity.metadata);
+  Statement& row = upsert_entity_.begin();
+  row.bind(name_space).bind(std::string_view(entity.id)).bind_or_null(entity.parent);
+  row.bind(std::int64_t{entity.cascade}).bind(std::string_view(entity.name)).bind(metadata);
+  return row.bind(entity.created_at).bind(std::int64_t{entity.from_file}).run();
+}
+
+Result<void> Journal::write_event(std::string_view name_space, const store::AuditEvent& event) {
+  Statement& row = add_event_.begin();
+  row.bind(name_space).bind(std::string_view(event.id)).bind(event.at);
+  row.bind(std::string_view(event.principal)).bind(std::string_view(event.action));
+  row.bind(std::string_view(event.subject)).bind_or_null(event.resource);
+  return row.bind_or_null(event.before).bind_or_null(event.after).run();
+}
+
+Result<bool> Journal::clean(const Cleaner::Moment& moment) {
+  const store::Guard guard(mutex_);
+  return cleaner_.clean(moment);
+}
+
+bool Journal::cleaning_is_behind() {
+  const store::Guard guard(mutex_);
+  return cleaner_.behind();
+}
+
+Result<Database::Checkpoint> Journal::checkpoint() {
+  const store::Guard guard(mutex_);
+  return database_->checkpoint();
+}
+
+Result<void> Journal::set_setting(std::string_view name, std::int64_t value) {
+  const store::Guard guard(mutex_);
+  return set_setting_.begin().bind(name).bind(value).run();
+}
+
+Journal::Counts Journal::counts() {
+  const store::Guard guard(mutex_);
+  return counts_;
+}
+
+}  // namespace weir::sqlite

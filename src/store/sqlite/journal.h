@@ -1,0 +1,69 @@
+// The writing side of the file: one connection, one transaction at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "store/lock.h"
+#include "store/sqlite/batch.h"
+#include "store/sqlite/checkpointer.h"
+#include "store/sqlite/cleaner.h"
+#include "store/sqlite/database.h"
+#include "store/table/table.h"
+
+namespace weir::sqlite {
+
+/// Safe to use from any thread.
+class Journal {
+ public:
+  /// The checkpointer hears of every commit; it must outlive the journal.
+  Journal(std::unique_ptr<Database> database, Checkpointer& checkpointer);
+
+  /// Writes what changed in the table since the last time, and commits. On failure it is tried again with the
+  /// next call.
+  Result<void> flush(table::Table& table);
+  /// The same; the table then lets go of everything that is in the file.
+  Result<void> flush_and_let_go(table::Table& table);
+  /// Writes a change of the catalog and what changed in the table. See table::Backing.
+  Result<void> keep(table::Table& table, std::string_view name_space, const table::Draft& draft,
+                    const std::vector<store::AuditEvent>& events, const std::function<void()>& kept);
+  /// Removes a slice of what has expired. True: there may be more.
+  Result<bool> clean(const Cleaner::Moment& moment);
+  /// Whether buckets are added faster than they are looked at.
+  bool cleaning_is_behind();
+  Result<Database::Checkpoint> checkpoint();
+
+  Result<void> set_setting(std::string_view name, std::int64_t value);
+
+  /// For measurements.
+  struct Counts {
+    std::uint64_t commits = 0;
+    std::uint64_t bucket_rows = 0;
+  };
+  Counts counts();
+
+ private:
+  Result<void> flush_locked(table::Table& table) WEIR_REQUIRES(mutex_);
+  Result<void> write(const table::Draft& draft, std::string_view name_space,
+                     const std::vector<store::AuditEvent>& events) WEIR_REQUIRES(mutex_);
+  Result<void> write_limits(std::string_view name_space, const Level& level,
+                            const limits::LimitsRecord& record) WEIR_REQUIRES(mutex_);
+  Result<void> write_entity(std::string_view name_space, const Entity& entity) WEIR_REQUIRES(mutex_);
+  Result<void> write_event(std::string_view name_space, const store::AuditEvent& event) WEIR_REQUIRES(mutex_);
+  /// Begins, writes the batch and what `more` writes, and commits.
+  Result<void> commit(const std::function<Result<void>()>& more) WEIR_REQUIRES(mutex_);
+
+  store::Mutex mutex_;
+  const std::unique_ptr<Database> database_;
+  Batch batch_ WEIR_GUARDED_BY(mutex_);
+  Cleaner cleaner_ WEIR_GUARDED_BY(mutex_);
+  Statement upsert_limits_ WEIR_GUARDED_BY(mutex_);
+  Statement upsert_entity_ WEIR_GUARDED_BY(mutex_);
+  Statement delete_entity_ WEIR_GUARDED_BY(mutex_);
+  Statement delete_buckets_ WEIR_GUARDED_BY(mutex_);
+  Statement add_event_ WEIR_GUARDED_BY(mutex_);
+  Statement set_setting_ WEIR_GUARDED_BY(mutex_);
+  Counts counts_ WEIR_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir::sqlite

@@ -1,0 +1,146 @@
+#include "store/sqlite/schema.h"
+
+#include "base/text.h"
+
+namespace weir::sqlite {
+namespace {
+
+// From version 0, a new file, to 1.
+constexpr const char* first_tables = R"sql(
+CREATE TABLE settings (
+  name TEXT PRIMARY KEY,
+  value ANY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE limits (
+  namespace TEXT NOT NULL,
+  entity TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  limits TEXT,
+  owner TEXT NOT NULL CHECK (owner IN ('operator', 'sync')),
+  expires_at_ms INTEGER,
+  bucket_ttl_refill_multiplier INTEGER,
+  on_unavailable TEXT CHECK (on_unavailable IN ('allow', 'deny')),
+  from_file INTEGER NOT NULL,
+  stamp INTEGER NOT NULL,
+  earlier TEXT NOT NULL,
+  PRIMARY KEY (namespace, entity, resource)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE entities (
+  namespace TEXT NOT NULL,
+  id TEXT NOT NULL,
+  parent TEXT,
+  cascade INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  metadata TEXT NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  from_file INTEGER NOT NULL,
+  PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE limit_sets (
+  id INTEGER PRIMARY KEY,
+  limits TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE buckets (
+  namespace TEXT NOT NULL,
+  entity TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  balances TEXT NOT NULL,
+  limit_set INTEGER NOT NULL,
+  refilled_at_ms INTEGER NOT NULL,
+  expires_at_ms INTEGER,
+  version INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  PRIMARY KEY (namespace, entity, resource)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE leases (
+  nonce BLOB PRIMARY KEY,
+  ending TEXT NOT NULL CHECK (ending IN ('open', 'settled', 'rolled back')),
+  amounts TEXT NOT NULL,
+  keys TEXT NOT NULL,
+  deadline_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX leases_by_deadline ON leases (deadline_ms);
+
+CREATE TABLE audit (
+  namespace TEXT NOT NULL,
+  id TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  principal TEXT NOT NULL,
+  action TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  resource TEXT,
+  before TEXT,
+  after TEXT,
+  PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX audit_by_subject ON audit (namespace, subject, id);
+CREATE INDEX audit_by_time ON audit (at_ms);
+
+CREATE VIEW balances AS
+SELECT b.namespace, b.entity, b.resource, each.key AS "limit",
+  json_extract(each.value, '$[0]') / 1000.0 AS tokens,
+  json_extract(each.value, '$[1]') / 1000.0 AS consumed,
+  json_extract(s.limits, '$."' || each.key || '".capacity') AS capacity,
+  json_extract(s.limits, '$."' || each.key || '".burst') AS burst,
+  json_extract(s.limits, '$."' || each.key || '".refill_amount') AS refill_amount,
+  json_extract(s.limits, '$."' || each.key || '".refill_period_ms') AS refill_period_ms,
+  datetime(b.refilled_at_ms / 1000, 'unixepoch') AS refilled_at,
+  datetime(b.expires_at_ms / 1000, 'unixepoch') AS expires_at
+FROM buckets AS b JOIN limit_sets AS s ON s.id = b.limit_set, json_each(b.balances) AS each;
+)sql";
+
+/// steps[i] leads from version i to i + 1. A step that was released is never changed again.
+constexpr const char* steps[] = {first_tables};
+static_assert(std::size(steps) == schema_version);
+
+}  // namespace
+
+Result<bool> check_version(Database& database) {
+  auto version = database.number("PRAGMA user_version");
+  if (!version) return version.error();
+  auto id = database.number("PRAGMA application_id");
+  if (!id) return id.error();
+  auto tables = database.number("SELECT count(*) FROM sqlite_schema");
+  if (!tables) return tables.error();
+  const bool empty = *version == 0 && *id == 0 && *tables == 0;
+  if (!empty && *id != application_id) {
+    return base::error(ErrorCode::conflict, database.path(),
+                       ": this is another program's SQLite file; name another file");
+  }
+  if (*version > schema_version) {
+    return base::error(ErrorCode::conflict, database.path(), ": written by a newer weir (file version ",
+                       std::to_string(*version), ", this one knows ", std::to_string(schema_version),
+                       "); use that version or a later one. Nothing was changed");
+  }
+  return *version == schema_version;
+}
+
+Result<void> migrate(Database& database) {
+  Transaction transaction(database);
+  if (auto begun = transaction.begin(); !begun) return begun;
+  auto version = database.number("PRAGMA user_version");
+  if (!version) return version.error();
+  for (auto at = static_cast<std::size_t>(*version); at < std::size(steps); ++at) {
+    if (auto stepped = database.execute(steps[at]); !stepped) return stepped;
+  }
+  const std::string marks = base::join("PRAGMA application_id = ", std::to_string(application_id),
+                                       "; PRAGMA user_version = ", std::to_string(schema_version));
+  if (auto marked = database.execute(marks.c_str()); !marked) return marked;
+  return transaction.commit();
+}
+
+Result<void> set_up(Database& database, Access access) {
+  // Checkpoints are the checkpointer's business, so that no commit waits for one.
+  const char* const sql = access == Access::write
+                              ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
+                                "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -65536"
+                              : "PRAGMA cache_size = -16384; PRAGMA query_only = ON";
+  return database.execute(sql);
+}
+
+}  // namespace weir::sqlite

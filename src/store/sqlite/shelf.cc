@@ -1,0 +1,230 @@
+#include "store/sqlite/shelf.h"
+
+#include <cstring>
+
+#include "base/text.h"
+#include "store/sqlite/level_row.h"
+
+namespace weir::sqlite {
+namespace {
+
+using limits::never;
+using table::RecordPtr;
+using Past = table::TableCatalog::Past;
+
+constexpr std::size_t most_sets = 65'536;
+
+Time time_or_never(const Statement& row, int column) {
+  return row.is_null(column) ? never : row.integer(column);
+}
+
+}  // namespace
+
+std::array<std::byte, 16> bytes_of(const table::Nonce& nonce) {
+  std::array<std::byte, 16> bytes{};
+  std::memcpy(bytes.data(), nonce.data(), bytes.size());
+  return bytes;
+}
+
+Shelf::Shelf(std::unique_ptr<Database> database)
+    : database_(std::move(database)),
+      reading_(*database_),
+      bucket_(*database_,
+              "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation FROM buckets "
+              "WHERE namespace = ?1 AND entity = ?2 AND resource = ?3"),
+      buckets_of_(*database_,
+                  "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation, resource "
+                  "FROM buckets WHERE namespace = ?1 AND entity = ?2"),
+      set_(*database_, "SELECT limits FROM limit_sets WHERE id = ?1"),
+      lease_(*database_, "SELECT ending, amounts, keys, deadline_ms FROM leases WHERE nonce = ?1"),
+      events_(*database_,
+              "SELECT id, at_ms, principal, action, subject, resource, before, after FROM audit "
+              "WHERE namespace = ?1 AND id < ?2 AND at_ms > ?3 ORDER BY id DESC LIMIT ?4"),
+      events_of_(
+          *database_,
+          "SELECT id, at_ms, principal, action, subject, resource, before, after FROM audit "
+          "WHERE namespace = ?1 AND id < ?2 AND at_ms > ?3 AND subject = ?5 ORDER BY id DESC LIMIT ?4") {}
+
+Result<limits::LimitSetRef> Shelf::limit_set(std::int64_t id) {
+  if (const auto known = sets_.find(id); known != sets_.end()) return known->second;
+  auto row = set_.begin().bind(id).step();
+  if (!row) return row.error();
+  if (!*row) return reading_.damaged("the limits of a bucket");
+  auto set = reading_.limit_set(set_.text(0));
+  set_.reset();
+  if (!set) return set;
+  if (sets_.size() >= most_sets) sets_.clear();
+  sets_[id] = *set;
+  return set;
+}
+
+Result<RecordPtr> Shelf::record_at(Statement& row, const table::Key& key) {
+  auto set = limit_set(row.integer(1));
+  if (!set) return set.error();
+  RecordPtr record(table::Record::make(key, *set));
+  if (!read_balances(row.text(0), **set, {record->balances(), (*set)->size()}))
+    return reading_.damaged("the balances of a bucket");
+  record->refilled_at = row.integer(2);
+  record->expires_at = time_or_never(row, 3);
+  record->version = row.integer(4);
+  record->generation = static_cast<std::uint64_t>(row.integer(5));
+  record->stored = true;
+  return record;
+}
+
+Result<RecordPtr> Shelf::load(const table::Key& key) {
+  const store::Guard guard(mutex_);
+  auto row = bucket_.begin().bind(key.name_space).bind(key.entity).bind(key.resource).step();
+  if (!row) return row.error();
+  if (!*row) return RecordPtr();
+  auto record = record_at(bucket_, key);
+  // An open statement would keep the write-ahead log from being reused.
+  bucket_.reset();
+  return record;
+}
+
+Result<std::vector<RecordPtr>> Shelf::load_all(std::string_view name_space, std::string_view entity) {
+  const store::Guard guard(mutex_);
+  std::vector<RecordPtr> records;
+  buckets_of_.begin().bind(name_space).bind(entity);
+  for (;;) {
+    auto row = buckets_of_.step();
+    if (!row) return row.error();
+    if (!*row) return records;
+    auto record = record_at(buckets_of_, {name_space, entity, buckets_of_.text(6)});
+    if (!record) {
+      buckets_of_.reset();
+      return record.error();
+    }
+    records.push_back(*std::move(record));
+  }
+}
+
+Result<std::optional<table::Marker>> Shelf::load_marker(const table::Nonce& nonce) {
+  const store::Guard guard(mutex_);
+  const auto bytes = bytes_of(nonce);
+  auto row = lease_.begin().bind_blob(bytes).step();
+  if (!row) return row.error();
+  if (!*row) return std::optional<table::Marker>();
+  auto ending = reading_.ending(lease_.text(0));
+  auto amounts = reading_.amounts(lease_.text(1));
+  auto keys = reading_.texts(lease_.text(2));
+  const Time deadline = lease_.integer(3);
+  lease_.reset();
+  if (!ending) return ending.error();
+  if (!amounts) return amounts.error();
+  if (!keys) return keys.error();
+  return std::optional(table::Marker{{*ending, *std::move(amounts), *std::move(keys)}, deadline});
+}
+
+Result<store::Page<store::AuditEvent>> Shelf::audit(std::string_view name_space, std::string_view subject,
+                                                    const store::Paging& paging, Time oldest) {
+  const store::Guard guard(mutex_);
+  store::Page<store::AuditEvent> page;
+  Statement& events = subject.empty() ? events_ : events_of_;
+  // Ids are digits, so everything sorts before this.
+  const std::string_view before = paging.cursor.empty() ? std::string_view("~") : paging.cursor;
+  const auto limit = static_cast<std::int64_t>(paging.limit);
+  events.begin().bind(name_space).bind(before).bind(oldest).bind(limit + 1);
+  if (!subject.empty()) events.bind(subject);
+  for (;;) {
+    auto row = events.step();
+    if (!row) return row.error();
+    if (!*row) return page;
+    if (page.items.size() == paging.limit) {
+      page.next = page.items.back().id;
+      events.reset();
+      return page;
+    }
+    const auto text = [&](int column) { return std::string(events.text(column)); };
+    page.items.push_back({.id = text(0),
+                          .at = events.integer(1),
+                          .principal = text(2),
+                          .action = text(3),
+                          .subject = text(4),
+                          .resource = text(5),
+                          .before = text(6),
+                          .after = text(7)});
+  }
+}
+
+Result<Past> Shelf::past() {
+  const store::Guard guard(mutex_);
+  Past past;
+  if (auto read = read_limits(past); !read) return read.error();
+  if (auto read = read_entities(past); !read) return read.error();
+  if (auto read = read_stamps(past); !read) return read.error();
+  return past;
+}
+
+Result<void> Shelf::read_limits(Past& past) {
+  Statement rows(*database_,
+                 "SELECT namespace, entity, resource, limits, owner, expires_at_ms, "
+                 "bucket_ttl_refill_multiplier, on_unavailable, from_file, stamp, earlier FROM limits");
+  rows.begin();
+  for (;;) {
+    auto row = rows.step();
+    if (!row) return row.error();
+    if (!*row) return {};
+    auto record = base::make_ref<limits::LimitsRecord>();
+    record->current.stamp = rows.integer(9);
+    if (!rows.is_null(3)) {
+      auto set = reading_.limit_set(rows.text(3));
+      if (!set) return set.error();
+      record->current.limits = *set;
+    }
+    record->owner = rows.text(4) == "sync" ? Owner::sync : Owner::operator_;
+    record->expires_at = time_or_never(rows, 5);
+    if (!rows.is_null(6)) record->bucket_ttl_refill_multiplier = static_cast<int>(rows.integer(6));
+    if (!rows.is_null(7))
+      record->on_unavailable = rows.text(7) == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
+    record->from_file = rows.integer(8) != 0;
+    auto earlier = reading_.versions(rows.text(10));
+    if (!earlier) return earlier.error();
+    record->earlier = *std::move(earlier);
+    past.last_stamp = std::max(past.last_stamp, record->current.stamp);
+    const Level level = level_of_row(rows.text(1), rows.text(2));
+    past.tenants[std::string(rows.text(0))].limits.emplace(table::level_key(level),
+                                                           limits::LimitsRecordRef(record.get()));
+  }
+}
+
+Result<void> Shelf::read_entities(Past& past) {
+  Statement rows(
+      *database_,
+      "SELECT namespace, id, parent, cascade, name, metadata, created_at_ms, from_file FROM entities");
+  rows.begin();
+  for (;;) {
+    auto row = rows.step();
+    if (!row) return row.error();
+    if (!*row) return {};
+    Entity entity{.id = std::string(rows.text(1)),
+                  .parent = std::string(rows.text(2)),
+                  .cascade = rows.integer(3) != 0,
+                  .name = std::string(rows.text(4))};
+    auto metadata = reading_.metadata(rows.text(5));
+    if (!metadata) return metadata.error();
+    entity.metadata = *std::move(metadata);
+    entity.created_at = rows.integer(6);
+    entity.from_file = rows.integer(7) != 0;
+    auto& entities = past.tenants[std::string(rows.text(0))].entities;
+    const std::string id = entity.id;
+    entities.insert_or_assign(entities.end(), id, std::move(entity));
+  }
+}
+
+Result<void> Shelf::read_stamps(Past& past) {
+  // Deleting limits or entities leaves tombstones, so the rows know every stamp; of the audit a part may have
+  // been cleaned away, whose ids are older than what is left.
+  Statement last(*database_,
+                 "SELECT max(substr(id, 1, 14)), max(substr(id, 16)) FROM (SELECT max(id) AS id FROM audit "
+                 "GROUP BY namespace)");
+  auto row = last.begin().step();
+  if (!row) return row.error();
+  if (!*row || last.is_null(0)) return {};
+  past.audited_to = base::parse_digits(std::string(last.text(0))).value_or(0);
+  past.audit_sequence = static_cast<std::uint64_t>(base::parse_digits(std::string(last.text(1))).value_or(0));
+  return {};
+}
+
+}  // namespace weir::sqlite

@@ -1,0 +1,49 @@
+// The reading side of the file, on a connection of its own: it does not wait for commits.
+#pragma once
+
+#include <memory>
+
+#include "store/lock.h"
+#include "store/sqlite/codec.h"
+#include "store/sqlite/database.h"
+#include "store/table/backing.h"
+#include "store/table/catalog.h"
+
+namespace weir::sqlite {
+
+/// Safe to use from any thread.
+class Shelf {
+ public:
+  explicit Shelf(std::unique_ptr<Database> database);
+
+  Result<table::RecordPtr> load(const table::Key& key);
+  Result<std::vector<table::RecordPtr>> load_all(std::string_view name_space, std::string_view entity);
+  Result<std::optional<table::Marker>> load_marker(const table::Nonce& nonce);
+  Result<store::Page<store::AuditEvent>> audit(std::string_view name_space, std::string_view subject,
+                                               const store::Paging& paging, Time oldest);
+  /// Limits, entities and where their stamps and ids stand.
+  Result<table::TableCatalog::Past> past();
+
+ private:
+  Result<table::RecordPtr> record_at(Statement& row, const table::Key& key) WEIR_REQUIRES(mutex_);
+  Result<limits::LimitSetRef> limit_set(std::int64_t id) WEIR_REQUIRES(mutex_);
+  Result<void> read_limits(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
+  Result<void> read_entities(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
+  Result<void> read_stamps(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
+
+  store::Mutex mutex_;
+  const std::unique_ptr<Database> database_;
+  Reading reading_ WEIR_GUARDED_BY(mutex_);
+  Statement bucket_ WEIR_GUARDED_BY(mutex_);
+  Statement buckets_of_ WEIR_GUARDED_BY(mutex_);
+  Statement set_ WEIR_GUARDED_BY(mutex_);
+  Statement lease_ WEIR_GUARDED_BY(mutex_);
+  Statement events_ WEIR_GUARDED_BY(mutex_);
+  Statement events_of_ WEIR_GUARDED_BY(mutex_);
+  std::unordered_map<std::int64_t, limits::LimitSetRef> sets_ WEIR_GUARDED_BY(mutex_);
+};
+
+/// The bytes of a nonce as they are stored.
+std::array<std::byte, 16> bytes_of(const table::Nonce& nonce);
+
+}  // namespace weir::sqlite

@@ -1,0 +1,147 @@
+#include "store/sqlite/sqlite_store.h"
+
+#include <cstring>
+
+#include "store/audit.h"
+#include "store/sqlite/schema.h"
+
+namespace weir::sqlite {
+namespace {
+
+using store::Progress;
+
+/// For operations of the table, which complete inline.
+template <class Start>
+Result<Progress> result_of(Start&& start) {
+  std::optional<Result<Progress>> result;
+  start(store::Completion<Progress>(
+      [](void* context, Result<Progress>&& progress) {
+        static_cast<std::optional<Result<Progress>>*>(context)->emplace(std::move(progress));
+      },
+      &result));
+  return *std::move(result);
+}
+
+}  // namespace
+
+bool DurableBuckets::start_carried(const store::Request& request, Decision& decision,
+                                   store::Completion<Progress> done) {
+  if (const Error* const failure = writer_.failure()) {
+    done(*failure);
+    return true;
+  }
+  if (!table_.acquire_carried(request, decision)) return false;
+  // A refusal changes nothing, so there is nothing to wait for.
+  if (decision.admitted()) {
+    writer_.commit(done);
+  } else {
+    done(Progress::decided);
+  }
+  return true;
+}
+
+void DurableBuckets::acquire(const store::Plan& plan, Decision& decision, store::Completion<Progress> done) {
+  if (const Error* const failure = writer_.failure()) return done(*failure);
+  auto progress = result_of([&](auto inner) { table_.acquire(plan, decision, inner); });
+  const bool charged = progress && *progress == Progress::decided && decision.admitted();
+  if (!charged) return done(std::move(progress));
+  writer_.commit(done);
+}
+
+void DurableBuckets::change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
+                            store::Completion<Progress> done) {
+  if (const Error* const failure = writer_.failure()) return done(*failure);
+  auto progress = result_of([&](auto inner) { table_.change(plan, outcome, inner); });
+  if (!progress || *progress != Progress::decided) return done(std::move(progress));
+  // Also what was changed before and is only repeated: the first time may not be on the disk yet.
+  writer_.commit(done);
+}
+
+Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, base::Entropy& entropy) {
+  Settings settings;
+  settings.keep_audit_for = store::keep_audit_for_by_default;
+  bool has_key = false;
+  Statement rows(database, "SELECT name, value FROM settings");
+  rows.begin();
+  for (;;) {
+    auto row = rows.step();
+    if (!row) return row.error();
+    if (!*row) break;
+    const std::string_view name = rows.text(0);
+    if (name == "keep_audit_for_ms") settings.keep_audit_for = rows.integer(1);
+    if (name == "leases_forgotten_to_ms") settings.leases_forgotten_to = rows.integer(1);
+    if (name != "lease_key" || rows.text(1).size() != settings.lease_key.size()) continue;
+    std::memcpy(settings.lease_key.data(), rows.text(1).data(), settings.lease_key.size());
+    has_key = true;
+  }
+  if (has_key) return settings;
+  entropy.fill(settings.lease_key);
+  Statement put(database, "INSERT OR REPLACE INTO settings (name, value) VALUES ('lease_key', ?1)");
+  if (auto kept = put.begin().bind_blob(settings.lease_key).run(); !kept) return kept.error();
+  return settings;
+}
+
+Result<SqliteStore::Parts> SqliteStore::open_parts(const std::string& path, const OpenOptions& options,
+                                                   base::Entropy& entropy) {
+  Parts parts;
+  auto lock = FileLock::acquire(path, options.wait_for_file);
+  if (!lock) return lock.error();
+  parts.lock = *std::move(lock);
+  for (const auto& [database, access] :
+       {std::pair(&parts.write, Access::write), std::pair(&parts.copy, Access::write),
+        std::pair(&parts.read, Access::read)}) {
+    auto opened = Database::open(path, access);
+    if (!opened) return opened.error();
+    *database = *std::move(opened);
+    // Before anything is changed: it may not be ours to change.
+    auto current = check_version(**database);
+    if (!current) return current.error();
+    if (auto done = set_up(**database, access); !done) return done.error();
+    if (*current) continue;
+    if (auto done = migrate(**database); !done) return done.error();
+  }
+  auto settings = read_settings(*parts.write, entropy);
+  if (!settings) return settings.error();
+  parts.settings = *settings;
+  return parts;
+}
+
+Result<std::shared_ptr<SqliteStore>> SqliteStore::open(const std::string& path, const OpenOptions& options,
+                                                       base::Entropy& entropy) {
+  auto parts = open_parts(path, options, entropy);
+  if (!parts) return parts.error();
+  std::shared_ptr<SqliteStore> store(new SqliteStore(*std::move(parts), options.clock, entropy));
+  auto past = store->shelf_.past();
+  if (!past) return past.error();
+  store->catalog_.resume(*std::move(past));
+  return store;
+}
+
+SqliteStore::SqliteStore(Parts parts, std::shared_ptr<const Clock> clock, base::Entropy& entropy)
+    : lock_(std::move(parts.lock)),
+      clock_(std::move(clock)),
+      lease_key_(parts.settings.lease_key),
+      keep_audit_for_(parts.settings.keep_audit_for),
+      shelf_(std::move(parts.read)),
+      checkpointer_(std::move(parts.copy)),
+      journal_(std::move(parts.write), checkpointer_),
+      // Odd seeds keep every bit in the products of the hash.
+      table_(*clock_, {entropy.next() | 1U, entropy.next() | 1U}, entropy.next(), catalog_generation_, this),
+      catalog_(*clock_, catalog_generation_, table_, this),
+      writer_(journal_, table_, checkpointer_,
+              [this] { return Cleaner::Moment{clock_->now(), clock_->now() - keep_audit_for_}; }),
+      buckets_(table_, writer_) {
+  table_.start_purged(parts.settings.leases_forgotten_to);
+  catalog_.keep_audit_for(keep_audit_for_);
+}
+
+SqliteStore::~SqliteStore() = default;
+
+Result<void> SqliteStore::keep_audit_for(Time duration) {
+  if (auto kept = journal_.set_setting("keep_audit_for_ms", duration); !kept) return kept;
+  keep_audit_for_ = duration;
+  catalog_.keep_audit_for(duration);
+  return {};
+}
+
+}  // namespace weir::sqlite

@@ -1,0 +1,124 @@
+// `sqlite:PATH`: decided in memory, kept in one file. An answer is given when what it rests on is on the
+// disk.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "base/entropy.h"
+#include "store/sqlite/checkpointer.h"
+#include "store/sqlite/file_lock.h"
+#include "store/sqlite/journal.h"
+#include "store/sqlite/shelf.h"
+#include "store/sqlite/writer.h"
+#include "store/store.h"
+#include "store/table/catalog.h"
+#include "store/table/table.h"
+
+namespace weir::sqlite {
+
+/// The table, with each change on its way to the disk before the caller hears of it.
+class DurableBuckets final : public store::Buckets {
+ public:
+  DurableBuckets(table::Table& table, Writer& writer) : table_(table), writer_(writer) {}
+
+  std::uint64_t token_of(std::string_view name_space) const override { return table_.token_of(name_space); }
+  bool start_carried(const store::Request& request, Decision& decision,
+                     store::Completion<store::Progress> done) override;
+  void acquire(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
+  void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override {
+    table_.peek(plan, decision, done);
+  }
+  void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
+              store::Completion<store::Progress> done) override;
+  void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
+            store::Completion<store::Page<Bucket>> done) override {
+    table_.list(name_space, entity, paging, done);
+  }
+
+ private:
+  table::Table& table_;
+  Writer& writer_;
+};
+
+struct OpenOptions {
+  std::shared_ptr<const Clock> clock;
+  std::chrono::milliseconds wait_for_file{0};
+};
+
+/// Safe to use from any thread. Owns the file until it is destroyed.
+class SqliteStore final : public store::Store, private table::Backing {
+ public:
+  /// Makes the file where there is none, and brings one of an earlier version up to date.
+  static Result<std::shared_ptr<SqliteStore>> open(const std::string& path, const OpenOptions& options,
+                                                   base::Entropy& entropy);
+  ~SqliteStore() override;
+
+  store::Buckets& buckets() override { return buckets_; }
+  store::Catalog& catalog() override { return catalog_; }
+  const store::LeaseKey& lease_key() const override { return lease_key_; }
+  Time now() const override { return clock_->now(); }
+  Result<void> keep_audit_for(Time duration) override;
+
+  const Clock& clock() const { return *clock_; }
+  /// What others who want the file are told: how to reach its owner.
+  void announce(const std::string& how) { lock_.announce(how); }
+  /// Writes everything and keeps no bucket in memory: each is read again when it is needed.
+  Result<void> let_go_of_buckets() { return journal_.flush_and_let_go(table_); }
+  Journal::Counts counts() { return journal_.counts(); }
+
+ private:
+  /// What the file says about itself.
+  struct Settings {
+    store::LeaseKey lease_key{};
+    Time keep_audit_for = 0;
+    Time leases_forgotten_to = 0;
+  };
+  struct Parts {
+    FileLock lock;
+    std::unique_ptr<Database> write;
+    std::unique_ptr<Database> read;
+    std::unique_ptr<Database> copy;
+    Settings settings;
+  };
+  static Result<Parts> open_parts(const std::string& path, const OpenOptions& options,
+                                  base::Entropy& entropy);
+  static Result<Settings> read_settings(Database& database, base::Entropy& entropy);
+  SqliteStore(Parts parts, std::shared_ptr<const Clock> clock, base::Entropy& entropy);
+
+  Result<table::RecordPtr> load(const table::Key& key) override { return shelf_.load(key); }
+  Result<std::vector<table::RecordPtr>> load_all(std::string_view name_space,
+                                                 std::string_view entity) override {
+    return shelf_.load_all(name_space, entity);
+  }
+  Result<std::optional<table::Marker>> load_marker(const table::Nonce& nonce) override {
+    return shelf_.load_marker(nonce);
+  }
+  Result<store::Page<store::AuditEvent>> audit(std::string_view name_space, std::string_view subject,
+                                               const store::Paging& paging, Time oldest) override {
+    return shelf_.audit(name_space, subject, paging, oldest);
+  }
+  Result<void> keep(std::string_view name_space, const table::Draft& draft,
+                    const std::vector<store::AuditEvent>& events,
+                    const std::function<void()>& kept) override {
+    return journal_.keep(table_, name_space, draft, events, kept);
+  }
+
+  // In the order in which they can do without each other: what comes later goes first.
+  FileLock lock_;
+  const std::shared_ptr<const Clock> clock_;
+  const store::LeaseKey lease_key_;
+  std::atomic<Time> keep_audit_for_;
+  std::atomic<std::uint64_t> catalog_generation_{1};
+  Shelf shelf_;
+  Checkpointer checkpointer_;
+  Journal journal_;
+  table::Table table_;
+  table::TableCatalog catalog_;
+  Writer writer_;
+  DurableBuckets buckets_;
+};
+
+}  // namespace weir::sqlite

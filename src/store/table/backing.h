@@ -1,0 +1,57 @@
+// What lies behind a table that is more than memory. The memory store has none.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bucket/lease.h"
+#include "store/catalog.h"
+#include "store/table/draft.h"
+#include "store/table/record.h"
+
+namespace weir::table {
+
+/// Tells leases apart.
+using Nonce = std::array<std::uint64_t, 2>;
+
+/// A lease that has been changed by its id.
+struct Marker {
+  bucket::LeaseRecord record;
+  Time deadline = 0;
+};
+
+/// Read on a miss in memory, which never forgets anything but what has expired or was deleted here. Safe to
+/// use from any thread; called without the table's locks.
+class Backing {
+ public:
+  virtual ~Backing() = default;
+
+  /// A bucket as it was last written, expired or not; null if there is none.
+  virtual Result<RecordPtr> load(const Key& key) = 0;
+  /// Every bucket of an entity.
+  virtual Result<std::vector<RecordPtr>> load_all(std::string_view name_space, std::string_view entity) = 0;
+  virtual Result<std::optional<Marker>> load_marker(const Nonce& nonce) = 0;
+  virtual Result<store::Page<store::AuditEvent>> audit(std::string_view name_space, std::string_view subject,
+                                                       const store::Paging& paging, Time oldest) = 0;
+
+  /// Keeps everything in the draft, with these events, or nothing and fails. Once it is kept, and before
+  /// anything else can be written, calls `kept`.
+  virtual Result<void> keep(std::string_view name_space, const Draft& draft,
+                            const std::vector<store::AuditEvent>& events,
+                            const std::function<void()>& kept) = 0;
+};
+
+/// Takes what changed in memory since it was last asked.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void put(const Record& record) = 0;
+  virtual void put(const Nonce& nonce, const Marker& marker) = 0;
+};
+
+}  // namespace weir::table
