@@ -42,7 +42,7 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-bool is_utf8(std::string_view text) {
+std::optional<std::size_t> find_not_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
     const unsigned first = byte(0);
@@ -52,19 +52,19 @@ bool is_utf8(std::string_view text) {
                              : first < 0xf0 ? 3
                              : first < 0xf5 ? 4
                                             : 0;
-    if (size == 0 || text.size() - at < size) return false;
+    if (size == 0 || text.size() - at < size) return at;
     for (std::size_t i = 1; i < size; ++i) {
-      if ((byte(i) & 0xc0U) != 0x80) return false;
+      if ((byte(i) & 0xc0U) != 0x80) return at;
     }
     // Longer than needed, a surrogate, or past the last character.
     const unsigned second = size > 1 ? byte(1) : 0;
     if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
         (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
-      return false;
+      return at;
     }
     at += size;
   }
-  return true;
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> parse_digits(std::string_view text) {

@@ -1,6 +1,7 @@
 // Small helpers for reading and writing text.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -23,8 +24,9 @@ std::string join(const Parts&... parts) {
 /// The text in quotes, shortened and with control characters shown as '?', for use in messages.
 std::string quoted(std::string_view text);
 
-/// Whether the bytes are well-formed UTF-8.
-bool is_utf8(std::string_view text);
+/// Where the first byte is that is not part of well-formed UTF-8; nothing if all are.
+std::optional<std::size_t> find_not_utf8(std::string_view text);
+inline bool is_utf8(std::string_view text) { return !find_not_utf8(text); }
 
 /// A decimal integer without sign, leading "+" or spaces; nothing if it is anything else or too large.
 std::optional<std::int64_t> parse_digits(std::string_view text);

@@ -11,8 +11,6 @@ using base::quoted;
 using store::wait_for;
 
 constexpr std::size_t longest_page = 1000;
-constexpr std::size_t longest_text = 1024;
-constexpr std::size_t most_metadata = 64;
 
 StoredLimits stored(const Level& level, const limits::LimitsRecord& record) {
   StoredLimits out{.level = level, .limits = record.current.limits->limits(), .owner = record.owner};
@@ -73,14 +71,14 @@ Result<store::Change> checked(const PutEntity& put) {
     return invalid("entity ", quoted(entity.id), " has cascade on but no parent; name a parent");
   }
   if (!base::is_utf8(entity.name)) return invalid("the name of entity ", quoted(entity.id), " is not UTF-8");
-  if (entity.name.size() > longest_text)
+  if (entity.name.size() > limits::max_entity_text)
     return invalid("the name of entity ", quoted(entity.id), " is too long");
-  if (entity.metadata.size() > most_metadata)
+  if (entity.metadata.size() > limits::max_metadata)
     return invalid("entity ", quoted(entity.id), " has too much metadata");
   for (const auto& [name, value] : entity.metadata) {
     if (!base::is_utf8(name) || !base::is_utf8(value))
       return invalid("metadata ", quoted(name), " of entity ", quoted(entity.id), " is not UTF-8");
-    if (name.size() + value.size() > longest_text)
+    if (name.size() + value.size() > limits::max_entity_text)
       return invalid("metadata ", quoted(name), " of entity ", quoted(entity.id), " is too long");
   }
   return store::Change(store::EntityPut{entity});

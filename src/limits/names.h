@@ -1,6 +1,7 @@
 // The grammar of names. A name that breaks it is refused before it reaches a store.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "weir/level.h"
@@ -12,6 +13,10 @@ namespace weir::limits {
 inline constexpr std::size_t max_limits = 16;
 /// The most entities in a chain, the charged one included.
 inline constexpr std::size_t max_chain = 8;
+/// The most bytes in the name of an entity, and in one entry of its metadata, name and value together.
+inline constexpr std::size_t max_entity_text = 1024;
+/// The most entries in the metadata of an entity.
+inline constexpr std::size_t max_metadata = 64;
 
 Result<void> check_entity(std::string_view name);
 Result<void> check_resource(std::string_view name);

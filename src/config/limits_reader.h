@@ -1,0 +1,15 @@
+// Reading the limits of one level from a YAML tree.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "config/mapping.h"
+#include "weir/limit.h"
+
+namespace weir::config {
+
+/// The limits, short form or long, sorted by name. What is wrong is a problem and left out.
+std::vector<NamedLimit> read_limits(MappingReader& in, std::uint32_t id, const Subject& subject);
+
+}  // namespace weir::config

@@ -1,0 +1,115 @@
+#include "config/mapping.h"
+
+#include <unordered_map>
+
+#include "config/limits_file.h"
+
+namespace weir::config {
+namespace {
+
+using base::join;
+using base::quoted;
+
+}  // namespace
+
+std::string Subject::text() const {
+  std::string text = join(part, what);
+  if (!name.empty()) text += join(" ", quoted(name));
+  if (!on_resource.empty()) text += join(" on resource ", quoted(on_resource));
+  return text;
+}
+
+std::vector<MappingEntry> MappingReader::entries(std::uint32_t id, const Subject& subject,
+                                                 const char* example) {
+  const Node& mapping = tree_[id];
+  std::vector<MappingEntry> entries;
+  if (mapping.kind != NodeKind::mapping) {
+    problem(mapping.place, subject.text(), " must be a mapping, such as ", example, "; it is ",
+            name_of(mapping.kind));
+    return entries;
+  }
+  for (std::uint32_t key = id + 1; key < mapping.end;) {
+    const std::uint32_t value = tree_[key].end;
+    count(value);
+    if (exhausted_) return {};
+    if (has_name(key, subject)) {
+      entries.push_back({text(tree_[tree_.target(key)]), tree_[key].place, tree_.target(value)});
+    }
+    key = tree_[value].end;
+  }
+  drop_repeated(entries, subject);
+  return entries;
+}
+
+bool MappingReader::has_name(std::uint32_t key, const Subject& subject) {
+  const Node& node = tree_[tree_.target(key)];
+  if (node.kind != NodeKind::scalar) {
+    problem(
+        tree_[key].place, "a name in ", subject.text(), " must be text, not ",
+        node.kind == NodeKind::nothing ? "nothing; null and ~ need quotes to be a name" : name_of(node.kind));
+    return false;
+  }
+  if (text(node) == "<<" && node.plain) {
+    problem(tree_[key].place,
+            "merge keys (\"<<\") are not read; write the fields out, or use an alias for a ",
+            "whole value, as in \"limits: *name\"");
+    return false;
+  }
+  return true;
+}
+
+/// yaml-cpp lets a mapping have the same key twice, and one of them would be lost without a word.
+void MappingReader::drop_repeated(std::vector<MappingEntry>& entries, const Subject& subject) {
+  const auto repeated = [&](const MappingEntry& entry, const MappingEntry& first) {
+    problem(entry.place, quoted(entry.name), " is given twice in ", subject.text(), ", first on line ",
+            std::to_string(first.place.line), "; keep one of them");
+  };
+  constexpr std::size_t few = 16;
+  std::unordered_map<std::string_view, const MappingEntry*> seen;
+  if (entries.size() > few) seen.reserve(entries.size());
+  const auto first_of = [&](std::size_t index) {
+    if (entries.size() > few) return seen.emplace(entries[index].name, &entries[index]).first->second;
+    return static_cast<const MappingEntry*>(
+        &*std::find_if(entries.begin(), entries.end(),
+                       [&](const MappingEntry& other) { return other.name == entries[index].name; }));
+  };
+  std::vector<bool> drop(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const MappingEntry* const first = first_of(i);
+    drop[i] = first != &entries[i];
+    if (drop[i]) repeated(entries[i], *first);
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!drop[i]) entries[kept++] = entries[i];
+  }
+  entries.resize(kept, MappingEntry{});
+}
+
+void MappingReader::unknown_field(const MappingEntry& entry, const Subject& subject,
+                                  std::span<const std::string_view> names) {
+  std::string ending = base::did_you_mean(entry.name, names);
+  if (ending.empty()) {
+    ending = "; known are";
+    for (const std::string_view name : names) ending += join(name == names.front() ? " " : ", ", name);
+  }
+  problem(entry.place, "unknown field ", quoted(entry.name), " of ", subject.text(), ending);
+}
+
+const Node* MappingReader::scalar(std::uint32_t id, const Subject& subject, std::string_view what,
+                                  std::string_view must_be) {
+  const Node& node = tree_[id];
+  if (node.kind == NodeKind::scalar) return &node;
+  problem(node.place, what, " of ", subject.text(), " must be ", must_be, "; it is ", name_of(node.kind));
+  return nullptr;
+}
+
+void MappingReader::count(std::uint32_t id) {
+  // A value that is used by many aliases is read as often: a small file could ask for a great deal.
+  if (++visited_ <= max_nodes || exhausted_) return;
+  exhausted_ = true;
+  problem(tree_[id].place, "with its aliases the file has more than ", std::to_string(max_nodes),
+          " values; split the file");
+}
+
+}  // namespace weir::config

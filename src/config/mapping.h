@@ -1,0 +1,95 @@
+// Reading the mappings of a YAML tree: fields that are known beforehand, and names that the user chose.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "config/problems.h"
+#include "config/yaml_tree.h"
+
+namespace weir::config {
+
+/// What a mapping is about, in words that are put together only for a message: `entity "key-1" on resource
+/// "gpt-4"`.
+struct Subject {
+  const char* what;
+  std::string_view name = {};
+  std::string_view on_resource = {};
+  const char* part = "";  ///< "limits of ": a part of it
+  std::string text() const;
+  Subject part_of(const char* which) const { return {what, name, on_resource, which}; }
+};
+
+/// One entry of a mapping. The value is never an alias.
+struct MappingEntry {
+  std::string_view name;
+  Place place;  ///< of the name
+  std::uint32_t value;
+};
+
+/// Walks over one tree. What is wrong becomes a problem, and the walk goes on without it.
+class MappingReader {
+ public:
+  MappingReader(const YamlTree& tree, Problems& problems) : tree_(tree), problems_(problems) {}
+
+  /// The value of each field, in the order of `names`; 0 (the root, which is no value) where it is missing.
+  /// Other fields are problems, and so is a node that is no mapping, which `example` shows how to write.
+  template <std::size_t N>
+  std::array<std::uint32_t, N> fields(std::uint32_t id, const Subject& subject,
+                                      const std::array<std::string_view, N>& names, const char* example) {
+    std::array<std::uint32_t, N> found{};
+    for (const MappingEntry& entry : entries(id, subject, example)) {
+      const auto* field = std::find(names.begin(), names.end(), entry.name);
+      if (field == names.end()) {
+        unknown_field(entry, subject, names);
+        // Go on with what was probably meant: its absence is no second mistake, and what is inside is
+        // checked.
+        field = std::find(names.begin(), names.end(), base::closest(entry.name, names));
+      }
+      if (field != names.end()) found[static_cast<std::size_t>(field - names.begin())] = entry.value;
+    }
+    return found;
+  }
+
+  /// All entries; a name that is given twice, that is no text, or that is `<<`, is a problem and left out.
+  std::vector<MappingEntry> entries(std::uint32_t id, const Subject& subject, const char* example);
+
+  /// The text of a scalar; otherwise null, and a problem that says what `what` must be.
+  const Node* scalar(std::uint32_t id, const Subject& subject, std::string_view what,
+                     std::string_view must_be);
+
+  bool is_empty(std::uint32_t id) const {
+    return tree_[id].kind == NodeKind::nothing ||
+           (tree_[id].kind == NodeKind::mapping && tree_[id].end == id + 1);
+  }
+  const Node& node(std::uint32_t id) const { return tree_[id]; }
+  std::string_view text(const Node& node) const { return tree_.text(node); }
+  Place place(std::uint32_t id) const { return tree_[id].place; }
+  template <class... Parts>
+  void problem(Place place, const Parts&... parts) {
+    problems_.add(place, base::join(parts...));
+  }
+  /// True once aliases have made too much of the file; everything reads as empty from then on.
+  bool exhausted() const { return exhausted_; }
+
+ private:
+  void unknown_field(const MappingEntry& entry, const Subject& subject,
+                     std::span<const std::string_view> names);
+  bool has_name(std::uint32_t key, const Subject& subject);
+  void drop_repeated(std::vector<MappingEntry>& entries, const Subject& subject);
+  void count(std::uint32_t id);
+
+  const YamlTree& tree_;
+  Problems& problems_;
+  std::size_t visited_ = 0;
+  bool exhausted_ = false;
+};
+
+}  // namespace weir::config

@@ -1,0 +1,42 @@
+// The mistakes in a file: collected, so that all of them can be mended at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weir/result.h"
+
+namespace weir::config {
+
+/// A place in a file, counted from 1.
+struct Place {
+  std::uint32_t line = 1;
+  std::uint32_t column = 1;
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+/// The first few mistakes that were found, and how many there are. What an alias repeats counts once.
+class Problems {
+ public:
+  explicit Problems(std::string file) : file_(std::move(file)) {}
+
+  void add(Place place, std::string message);
+  bool empty() const { return listed_.empty(); }
+  /// All of them in the order of the file, a line each. Requires that there are some.
+  Error error() const;
+
+ private:
+  struct Problem {
+    Place place;
+    std::string message;
+    friend bool operator==(const Problem&, const Problem&) = default;
+  };
+
+  std::string file_;
+  std::vector<Problem> listed_;
+  std::size_t more_ = 0;
+};
+
+}  // namespace weir::config

@@ -1,0 +1,25 @@
+// Plans in words: what a change is about, and what it is before and after.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weir/catalog.h"
+#include "weir/entity.h"
+#include "weir/level.h"
+
+namespace weir::config {
+
+/// "system", "resource gpt-4", "entity key-1 on gpt-4", "entity key-1 on _default_".
+std::string in_words(const Level& level);
+
+/// "rpm 100/min, tpm 50000/min:60000, on_unavailable allow".
+std::string in_words(const std::vector<NamedLimit>& limits, std::optional<OnUnavailable> on_unavailable = {},
+                     std::optional<int> bucket_ttl_refill_multiplier = {});
+
+/// `parent org, cascade on, name "Search", metadata {"team": "search"}`: what differs from `other`, where
+/// that is given, else what is set. "no parent" if nothing is.
+std::string in_words(const Entity& entity, const Entity* other = nullptr);
+
+}  // namespace weir::config

@@ -1,0 +1,56 @@
+// YAML as a tree of nodes that know where they stand. Made from the events of yaml-cpp, whose own graph of
+// nodes takes longer to build and to take down than the text takes to read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/problems.h"
+
+namespace weir::config {
+
+enum class NodeKind : std::uint8_t { nothing, scalar, mapping, list, alias };
+
+/// "empty", "text", "a mapping" or "a list", for messages.
+const char* name_of(NodeKind kind);
+
+/// Nodes stand in the order of the text, each followed by what is inside it: the entries of a list, the keys
+/// and values of a mapping in turn.
+struct Node {
+  NodeKind kind = NodeKind::nothing;
+  bool plain = true;          ///< scalars: without quotes
+  std::uint32_t end = 0;      ///< the first node that is not inside this one
+  std::uint32_t text_at = 0;  ///< scalars: where the text is; aliases: the node that they stand for
+  std::uint32_t text_size = 0;
+  Place place = {};
+};
+
+class YamlTree {
+ public:
+  using Progress = std::function<void(std::size_t done, std::size_t of)>;
+
+  /// Reads one document. Nothing, and a problem, where it is not YAML that weir reads: broken, several
+  /// documents, not UTF-8, too large, too deep, tags or aliases that lead nowhere. A text without a document
+  /// is a tree with one empty node.
+  static std::optional<YamlTree> read(std::string_view text, Problems& problems, const Progress& progress);
+
+  /// The node, or what it stands for if it is an alias.
+  std::uint32_t target(std::uint32_t id) const {
+    return nodes_[id].kind == NodeKind::alias ? nodes_[id].text_at : id;
+  }
+  const Node& operator[](std::uint32_t id) const { return nodes_[id]; }
+  std::string_view text(const Node& node) const {
+    return std::string_view(texts_).substr(node.text_at, node.text_size);
+  }
+
+ private:
+  friend class TreeBuilder;
+  std::vector<Node> nodes_;
+  std::string texts_;
+};
+
+}  // namespace weir::config
