@@ -1,25 +1,20 @@
-// Whether a store is sound and keeps its promises.
+// Looks a store over and says what is wrong with it, without changing it.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "store/finding.h"
 #include "weir/limiter.h"
 #include "weir/result.h"
 
 namespace weir::app {
 
-enum class Severity { ok, warning, failure };
+using store::Finding;
+using store::Severity;
 
-/// One thing that was looked at: what it is and, where something is to do, what.
-struct Finding {
-  Severity severity;
-  std::string what;
-  std::string detail;
-};
-
-/// Looks at a store without changing it. A store that cannot be looked at at all is an error.
+/// Fails only if the URL is wrong; whatever is wrong with the store is a finding.
 Result<std::vector<Finding>> check_store(std::string_view url, const Options& options);
 
 }  // namespace weir::app
