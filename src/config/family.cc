@@ -13,20 +13,28 @@ namespace {
 using base::join;
 using base::quoted;
 
-/// What the entity must be, as the file says; nothing where the file has no say in it.
-std::optional<Entity> wanted(const DesiredEntity& desired, const Entity* stored) {
-  // Limits alone do not make an entity. But one that the file once put must lose the parent that the file no
-  // longer gives it.
-  if (!desired.declared && (stored == nullptr || !stored->from_file)) return std::nullopt;
-  Entity entity{.id = desired.id, .parent = desired.parent, .cascade = desired.cascade, .from_file = true};
-  if (desired.name || stored != nullptr) entity.name = desired.name ? *desired.name : stored->name;
-  if (desired.metadata || stored != nullptr)
-    entity.metadata = desired.metadata ? *desired.metadata : stored->metadata;
-  return entity;
+/// Whether the file says what is stored about the entity. Limits alone do not make an entity; but one that
+/// the file once put must lose the parent that the file no longer gives it.
+bool has_a_say(const DesiredEntity& desired, const Entity* stored) {
+  return desired.declared || (stored != nullptr && stored->from_file);
 }
 
-bool says_the_same(const Entity& a, const Entity& b) {
-  return a.parent == b.parent && a.cascade == b.cascade && a.name == b.name && a.metadata == b.metadata;
+bool as_desired(const DesiredEntity& desired, const Entity& stored) {
+  return desired.parent == stored.parent && desired.cascade == stored.cascade &&
+         (!desired.name || *desired.name == stored.name) &&
+         (!desired.metadata || *desired.metadata == stored.metadata);
+}
+
+/// What to store: what the file does not mention stays.
+Entity entity_of(const DesiredEntity& desired, const Entity* stored) {
+  Entity entity{.id = desired.id};
+  if (stored != nullptr) entity = *stored;
+  entity.parent = desired.parent;
+  entity.cascade = desired.cascade;
+  if (desired.name) entity.name = *desired.name;
+  if (desired.metadata) entity.metadata = *desired.metadata;
+  entity.from_file = true;
+  return entity;
 }
 
 template <class T>
@@ -60,10 +68,9 @@ void Family::join(const Desired& desired, const Current& current) {
     Member member{.id = take_want ? wants[i]->id : stored[j]->id};
     if (take_want) member.desired = wants[i++];
     if (take_stored) member.stored = stored[j++];
-    if (member.desired != nullptr) {
-      member.put = wanted(*member.desired, member.stored);
-      if (member.put && member.stored != nullptr && says_the_same(*member.put, *member.stored))
-        member.put.reset();
+    if (member.desired != nullptr && has_a_say(*member.desired, member.stored) &&
+        (member.stored == nullptr || !as_desired(*member.desired, *member.stored))) {
+      member.put = entity_of(*member.desired, member.stored);
     }
     members_.push_back(std::move(member));
   }

@@ -81,13 +81,15 @@ class Planner {
       note(ChangeKind::remove, entity_subject(member), in_words(*member.stored), {}, "with its buckets");
     }
     if (!member.put) return;
-    if (member.leaves_first) {
+    const bool stays_alone = member.put->parent.empty();
+    if (member.leaves_first && !stays_alone) {
       Entity alone = *member.stored;
       alone.parent.clear();
       alone.cascade = false;
       add_step(Phase::leave, 0, PutEntity{std::move(alone)});
     }
-    add_step(Phase::put_entity, depth, PutEntity{*member.put});
+    add_step(member.leaves_first && stays_alone ? Phase::leave : Phase::put_entity, depth,
+             PutEntity{*member.put});
     if (member.stored == nullptr) {
       note(ChangeKind::add, entity_subject(member), {}, in_words(*member.put));
     } else {
@@ -110,17 +112,16 @@ class Planner {
   }
 
   void set(const DesiredLimits& want, const StoredLimits* have) {
-    SetLimits set{.level = want.level, .limits = want.limits, .options = {.from_file = true}};
+    SetLimitsOptions options{.from_file = true};
     if (want.level.kind() == Source::system) {
-      set.options.on_unavailable = desired_.on_unavailable;
-      set.options.bucket_ttl_refill_multiplier = desired_.bucket_ttl_refill_multiplier;
+      options.on_unavailable = desired_.on_unavailable;
+      options.bucket_ttl_refill_multiplier = desired_.bucket_ttl_refill_multiplier;
     }
-    if (have != nullptr && as_desired(set, *have)) {
+    if (have != nullptr && as_desired(want, options, *have)) {
       ++plan_.unchanged;
       return;
     }
-    const SetLimitsOptions options = set.options;
-    add_step(Phase::set_limits, 0, std::move(set));
+    add_step(Phase::set_limits, 0, SetLimits{want.level, want.limits, options});
     std::string after = in_words(want.limits, options.on_unavailable, options.bucket_ttl_refill_multiplier);
     if (have == nullptr) {
       note(ChangeKind::add, in_words(want.level), {}, std::move(after));
@@ -136,8 +137,9 @@ class Planner {
     }
   }
 
-  static bool as_desired(const SetLimits& set, const StoredLimits& have) {
-    const auto& [level, limits, options] = set;
+  static bool as_desired(const DesiredLimits& want, const SetLimitsOptions& options,
+                         const StoredLimits& have) {
+    const std::vector<NamedLimit>& limits = want.limits;
     return have.owner == Owner::operator_ &&
            std::is_permutation(limits.begin(), limits.end(), have.limits.begin(), have.limits.end()) &&
            (!options.on_unavailable || options.on_unavailable == have.on_unavailable) &&

@@ -9,13 +9,13 @@
 namespace weir::config {
 
 void Problems::add(Place place, std::string message) {
-  Problem problem{place, std::move(message)};
-  if (std::find(listed_.begin(), listed_.end(), problem) != listed_.end()) return;
+  const auto here = [&](const Problem& problem) { return problem.place == place; };
+  if (std::any_of(listed_.begin(), listed_.end(), here)) return;
   if (listed_.size() == max_reported) {
     ++more_;
     return;
   }
-  listed_.push_back(std::move(problem));
+  listed_.push_back({place, std::move(message)});
 }
 
 Error Problems::error() const {

@@ -17,7 +17,8 @@ struct Place {
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
-/// The first few mistakes that were found, and how many there are. What an alias repeats counts once.
+/// The first few mistakes that were found, and how many there are. Only the first at each place counts: the
+/// others are its echoes, in what aliases repeat.
 class Problems {
  public:
   explicit Problems(std::string file) : file_(std::move(file)) {}
@@ -31,7 +32,6 @@ class Problems {
   struct Problem {
     Place place;
     std::string message;
-    friend bool operator==(const Problem&, const Problem&) = default;
   };
 
   std::string file_;

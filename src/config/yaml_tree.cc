@@ -190,9 +190,11 @@ std::optional<YamlTree> YamlTree::read(std::string_view text, Problems& problems
     problems.add(refused.place, refused.message);
     return std::nullopt;
   } catch (const YAML::Exception& broken) {
+    const bool anchor = broken.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR;
     problems.add(place_of(broken.mark),
                  join("not readable as YAML: ", broken.msg,
-                      "; look at the indentation, brackets and quotes here and above"));
+                      anchor ? "; define it above, as in \"limits: &name {rpm: 100/min}\""
+                             : "; look at the indentation, brackets and quotes here and above"));
     return std::nullopt;
   }
   if (tree.nodes_.empty()) tree.nodes_.push_back({.end = 1});
