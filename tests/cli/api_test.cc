@@ -11,7 +11,7 @@ namespace {
 
 class Api : public testing::Test {
  protected:
-  FakeClock clock{1'700'000'000'000};
+  FakeClock clock{1'700'000'000'000};  // grants fall on fixed moments, so waits are not round
   Limiter limiter = *Limiter::open("memory:", {.clock = &clock, .principal = "tester"});
 
   void set(const Level& level, const std::vector<LimitText>& limits) {
@@ -41,11 +41,11 @@ TEST_F(Api, ARefusalIsAProblemThatNamesTheLimitsAndTheWait) {
       json.starts_with(R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"))
       << json;
   EXPECT_NE(
-      json.find(R"("status":429,"detail":"over the limit rpm of key-1; retry in 60000 ms","allowed":false,)"
-                R"("retry_after_ms":60000,"never_fits":false,"violated-policies":["rpm"],"limits":[)"),
+      json.find(R"("status":429,"detail":"over the limit rpm of key-1; retry in 59980 ms","allowed":false,)"
+                R"("retry_after_ms":59980,"never_fits":false,"violated-policies":["rpm"],"limits":[)"),
       std::string::npos)
       << json;
-  EXPECT_NE(json.find(R"("remaining":0,"exceeded":true,"retry_after_ms":60000,"source":"resource")"),
+  EXPECT_NE(json.find(R"("remaining":0,"exceeded":true,"retry_after_ms":59980,"source":"resource")"),
             std::string::npos)
       << json;
 }

@@ -1,7 +1,7 @@
 // entity and audit.
 #include <gtest/gtest.h>
 
-#include "shell.h"
+#include "cli/shell.h"
 
 namespace weir::cli {
 namespace {

@@ -1,7 +1,7 @@
 // limits plan, apply and diff.
 #include <gtest/gtest.h>
 
-#include "shell.h"
+#include "cli/shell.h"
 
 namespace weir::cli {
 namespace {
@@ -22,10 +22,10 @@ class LimitsFile : public testing::Test {
 TEST_F(LimitsFile, IsPlannedThenAppliedThenChangesNothing) {
   EXPECT_EQ(shell.run("limits plan -"), 4) << shell.err;
   EXPECT_EQ(shell.out,
-            "+ system          rpm 100/min\n"
-            "+ resource gpt-4  rpm 10/min, tpm 40000/min\n"
-            "+ entity key-1    parent org, cascade on\n"
-            "+ entity key-1    rpm 5/min\n"
+            "+ system                     rpm 100/min\n"
+            "+ resource gpt-4             rpm 10/min, tpm 40000/min\n"
+            "+ entity key-1               parent org, cascade on\n"
+            "+ entity key-1 on _default_  rpm 5/min\n"
             "4 to add, 0 to change, 0 to remove, 0 unchanged\n");
   EXPECT_EQ(shell.run("limits apply - --dry-run"), 4);
   EXPECT_EQ(shell.run("limits list -o json"), 0);
@@ -56,11 +56,12 @@ TEST_F(LimitsFile, DiffShowsLinesBeforeAndAfter) {
             "@@ entity key-1 @@\n"
             "-parent org\n"
             "-cascade on\n"
-            "@@ entity key-1 @@\n"
+            "@@ entity key-1 on _default_ @@\n"
             "-rpm 5/min\n");
   EXPECT_EQ(shell.run("limits plan -"), 4);
-  EXPECT_NE(shell.out.find("~ resource gpt-4  rpm 10/min, tpm 40000/min -> rpm 20/min, tpm 40000/min\n"),
-            std::string::npos)
+  EXPECT_NE(
+      shell.out.find("~ resource gpt-4             rpm 10/min, tpm 40000/min -> rpm 20/min, tpm 40000/min\n"),
+      std::string::npos)
       << shell.out;
   EXPECT_NE(shell.out.find("\n- entity key-1 "), std::string::npos) << shell.out;
 }

@@ -1,7 +1,7 @@
 // store init, check and show.
 #include <gtest/gtest.h>
 
-#include "shell.h"
+#include "cli/shell.h"
 
 namespace weir::cli {
 namespace {
@@ -46,9 +46,9 @@ TEST(StoreShow, TellsABucketInWords) {
             "bucket of  key-1 on gpt-4\n"
             "written    5 s ago, 2023-11-14 22:13:20 UTC\n"
             "expires    in 6 min 55 s\n"
-            "LIMIT        NOW  WHEN WRITTEN  CAPACITY   BURST        REFILL  CONSUMED  FULL\n"
-            "rpm           25            20        60      90      60 / min        40  in 1 min 5 s\n"
-            "tpm   24,166.666        20,000    50,000  50,000  50,000 / min    30,000  in 31 s\n");
+            "LIMIT         NOW  WHEN WRITTEN  CAPACITY   BURST        REFILL  CONSUMED  FULL\n"
+            "rpm            25            20        60      90      60 / min        40  in 1 min 5 s\n"
+            "tpm    24,166.667        20,000    50,000  50,000  50,000 / min    30,000  in 31 s\n");
   EXPECT_EQ(shell.run("store show key-1 gpt-4 -o json"), 0);
   EXPECT_TRUE(shell.out.starts_with(
       R"({"buckets":[{"entity":"key-1","resource":"gpt-4","refilled_at_ms":1700000000000,)"))
