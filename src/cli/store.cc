@@ -97,19 +97,21 @@ Result<ExitCode> store_check(Session& session, const Arguments& /*arguments*/) {
   const auto findings = session.world().check(session.store(), session.options());
   if (!findings) return findings.error();
   bool failed = false;
+  Table table({{"RESULT"}, {"CHECK"}, {"DETAIL"}});
   JsonList json(session.out(), "findings");
   for (const app::Finding& finding : *findings) {
     failed = failed || finding.severity == Severity::failure;
     if (session.json()) {
       json.add(to_json(finding));
-      continue;
+    } else {
+      table.add({{name_of(finding.severity), tone_of(finding.severity)}, {finding.what}, {finding.detail}});
     }
-    const std::string word = name_of(finding.severity);
-    session.out() << session.style()(tone_of(finding.severity), word) << std::string(9 - word.size(), ' ')
-                  << printable(finding.what) << '\n';
-    if (!finding.detail.empty()) session.out() << std::string(9, ' ') << printable(finding.detail) << '\n';
   }
-  if (session.json()) json.end();
+  if (session.json()) {
+    json.end();
+  } else {
+    table.print(session.out(), session.style());
+  }
   return failed ? failure : done;
 }
 

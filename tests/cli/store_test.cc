@@ -25,9 +25,9 @@ TEST(StoreCheck, FailsOnlyOnFailures) {
                     {app::Severity::warning, "it is large", "do this"}};
   EXPECT_EQ(shell.run("store check"), 0);
   EXPECT_EQ(shell.out,
+            "RESULT   CHECK              DETAIL\n"
             "ok       the file is sound\n"
-            "warning  it is large\n"
-            "         do this\n");
+            "warning  it is large        do this\n");
   shell.findings.push_back({app::Severity::failure, "a page is torn", "restore a copy"});
   EXPECT_EQ(shell.run("store check -o json"), 1);
   EXPECT_EQ(shell.out, R"({"findings":[{"severity":"ok","what":"the file is sound","detail":""},)"
