@@ -11,7 +11,7 @@ std::vector<std::uint32_t> depths(std::span<const std::int32_t> parents) {
   std::vector<std::size_t> path;
   for (std::size_t i = 0; i < parents.size(); ++i) {
     // Up until something is known, then down again. Not by recursion: a chain can be as long as the list.
-    std::int32_t at = static_cast<std::int32_t>(i);
+    auto at = static_cast<std::int32_t>(i);
     while (at >= 0 && depth[static_cast<std::size_t>(at)] == unknown) {
       depth[static_cast<std::size_t>(at)] = on_the_way;
       path.push_back(static_cast<std::size_t>(at));

@@ -9,7 +9,7 @@ namespace {
 using base::quoted;
 
 void read_parent(MappingReader& in, std::uint32_t id, const Subject& subject, DesiredEntity& entity) {
-  const Node* const node = in.scalar(id, subject, "parent", "the name of an entity");
+  const YamlNode* const node = in.scalar(id, subject, "parent", "the name of an entity");
   if (node == nullptr) return;
   if (auto checked = limits::check_entity(in.text(*node)); !checked) {
     in.problem(node->place, "parent of ", subject.text(), ": ", checked.error().message);
@@ -20,7 +20,7 @@ void read_parent(MappingReader& in, std::uint32_t id, const Subject& subject, De
 
 void read_cascade(MappingReader& in, const EntityFields& fields, const Subject& subject,
                   DesiredEntity& entity) {
-  const Node* const node = in.scalar(fields.cascade, subject, "cascade", "true or false");
+  const YamlNode* const node = in.scalar(fields.cascade, subject, "cascade", "true or false");
   if (node == nullptr) return;
   const std::string_view text = in.text(*node);
   const bool on = text == "true" || text == "True" || text == "TRUE";
@@ -37,7 +37,7 @@ void read_cascade(MappingReader& in, const EntityFields& fields, const Subject& 
 }
 
 void read_name(MappingReader& in, std::uint32_t id, const Subject& subject, DesiredEntity& entity) {
-  const Node* const node = in.scalar(id, subject, "name", "text");
+  const YamlNode* const node = in.scalar(id, subject, "name", "text");
   if (node == nullptr) return;
   if (node->text_size > limits::max_entity_text) {
     in.problem(node->place, "name of ", subject.text(), " is longer than ",
@@ -50,7 +50,7 @@ void read_metadata(MappingReader& in, std::uint32_t id, const Subject& subject, 
   const Subject metadata = subject.part_of("metadata of ");
   entity.metadata.emplace();
   for (const MappingEntry& entry : in.entries(id, metadata, "{team: search}")) {
-    const Node* const value = in.scalar(entry.value, metadata, quoted(entry.name), "text");
+    const YamlNode* const value = in.scalar(entry.value, metadata, quoted(entry.name), "text");
     if (value == nullptr) continue;
     if (entry.name.size() + value->text_size > limits::max_entity_text) {
       in.problem(entry.place, quoted(entry.name), " of ", metadata.text(), " is longer than ",

@@ -1,6 +1,7 @@
 #include "config/family.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "config/chains.h"
@@ -133,8 +134,10 @@ void Family::decide_removals(const Current& current) {
     const bool of_file = limits.from_file && limits.owner == Owner::operator_;
     if (!of_file && !limits.level.entity().empty()) foreign.emplace(limits.level.entity(), &limits);
   }
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [&](std::size_t a, std::size_t b) { return members_[a].depth > members_[b].depth; });
+  std::sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(members_[b].depth, a) <
+           std::pair(members_[a].depth, b);  // the deepest first, then by id
+  });
   for (const std::size_t i : candidates) {
     if (children[i] > 0) {
       keep(i, base::join("it still has children, such as ", members_[child[i]].id));
@@ -154,8 +157,7 @@ void Family::keep(std::size_t index, const std::string& reason) {
 }
 
 Result<void> Family::check_depths() const {
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const Member& member = members_[i];
+  for (const Member& member : members_) {
     const bool exists = member.stored != nullptr || member.put;
     if (!exists || member.removed || member.depth <= limits::max_chain) continue;
     const Entity& entity = member.put ? *member.put : *member.stored;

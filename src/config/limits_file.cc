@@ -64,7 +64,7 @@ class Reader {
 
  private:
   void read_namespace(std::uint32_t id) {
-    const Node* const node = in_.scalar(id, {"the file"}, "namespace", "a name");
+    const YamlNode* const node = in_.scalar(id, {"the file"}, "namespace", "a name");
     if (node == nullptr) return;
     if (check(node->place, limits::check_namespace(in_.text(*node)))) out_.name_space = in_.text(*node);
   }
@@ -80,7 +80,7 @@ class Reader {
   }
 
   void read_on_unavailable(std::uint32_t id, const Subject& subject) {
-    const Node* const node = in_.scalar(id, subject, "on_unavailable", "allow or deny");
+    const YamlNode* const node = in_.scalar(id, subject, "on_unavailable", "allow or deny");
     if (node == nullptr) return;
     const std::string_view text = in_.text(*node);
     if (text == "allow") {
@@ -94,7 +94,7 @@ class Reader {
 
   void read_multiplier(std::uint32_t id, const Subject& subject) {
     constexpr const char* name = "bucket_ttl_refill_multiplier";
-    const Node* const node = in_.scalar(id, subject, name, "a whole number");
+    const YamlNode* const node = in_.scalar(id, subject, name, "a whole number");
     if (node == nullptr) return;
     const auto value = node->plain ? base::parse_digits(in_.text(*node)) : std::nullopt;
     if (value && *value >= 1 && *value <= std::numeric_limits<int>::max()) {

@@ -15,7 +15,7 @@ using base::quoted;
 bool read_amount(MappingReader& in, std::uint32_t id, const Subject& limit, std::string_view field,
                  std::optional<Amount>& into) {
   if (id == 0) return true;
-  const Node* const node = in.scalar(id, limit, field, "a number");
+  const YamlNode* const node = in.scalar(id, limit, field, "a number");
   if (node == nullptr) return false;
   if (!node->plain) {
     in.problem(node->place, field, " of ", limit.text(), " is text in quotes; write the number without them");
@@ -32,7 +32,7 @@ bool read_amount(MappingReader& in, std::uint32_t id, const Subject& limit, std:
 
 bool read_period(MappingReader& in, std::uint32_t id, const Subject& limit, LimitSpec& spec) {
   if (id == 0) return true;
-  const Node* const node = in.scalar(id, limit, "refill_period_ms", "a number");
+  const YamlNode* const node = in.scalar(id, limit, "refill_period_ms", "a number");
   if (node == nullptr) return false;
   const auto period = node->plain ? base::parse_digits(in.text(*node)) : std::nullopt;
   if (!period) {
@@ -50,10 +50,10 @@ std::optional<Limit> read_long_form(MappingReader& in, const MappingEntry& entry
       in.fields(entry.value, limit, names, "{capacity: 100, burst: 150}");
   LimitSpec spec;
   std::optional<Amount> held;
-  const bool readable = read_amount(in, capacity, limit, names[0], held) &
-                        read_amount(in, burst, limit, names[1], spec.burst) &
-                        read_amount(in, refill_amount, limit, names[2], spec.refill_amount) &
-                        read_period(in, period, limit, spec);
+  bool readable = read_amount(in, capacity, limit, names[0], held);
+  readable = read_amount(in, burst, limit, names[1], spec.burst) && readable;
+  readable = read_amount(in, refill_amount, limit, names[2], spec.refill_amount) && readable;
+  readable = read_period(in, period, limit, spec) && readable;
   if (capacity == 0)
     in.problem(in.place(entry.value), limit.text(), " has no capacity; add one, such as 100");
   if (!readable || capacity == 0) return std::nullopt;
@@ -67,7 +67,7 @@ std::optional<Limit> read_long_form(MappingReader& in, const MappingEntry& entry
 }
 
 std::optional<Limit> read_short_form(MappingReader& in, const MappingEntry& entry, const Subject& limit) {
-  const Node& node = in.node(entry.value);
+  const YamlNode& node = in.node(entry.value);
   const std::string_view text = in.text(node);
   if (text.starts_with('{')) {
     in.problem(node.place, limit.text(), " is a mapping in quotes; write it without the quotes");

@@ -21,7 +21,7 @@ std::string Subject::text() const {
 
 std::vector<MappingEntry> MappingReader::entries(std::uint32_t id, const Subject& subject,
                                                  const char* example) {
-  const Node& mapping = tree_[id];
+  const YamlNode& mapping = tree_[id];
   std::vector<MappingEntry> entries;
   if (mapping.kind != NodeKind::mapping) {
     problem(mapping.place, subject.text(), " must be a mapping, such as ", example, "; it is ",
@@ -42,7 +42,7 @@ std::vector<MappingEntry> MappingReader::entries(std::uint32_t id, const Subject
 }
 
 bool MappingReader::has_name(std::uint32_t key, const Subject& subject) {
-  const Node& node = tree_[tree_.target(key)];
+  const YamlNode& node = tree_[tree_.target(key)];
   if (node.kind != NodeKind::scalar) {
     problem(
         tree_[key].place, "a name in ", subject.text(), " must be text, not ",
@@ -96,9 +96,9 @@ void MappingReader::unknown_field(const MappingEntry& entry, const Subject& subj
   problem(entry.place, "unknown field ", quoted(entry.name), " of ", subject.text(), ending);
 }
 
-const Node* MappingReader::scalar(std::uint32_t id, const Subject& subject, std::string_view what,
-                                  std::string_view must_be) {
-  const Node& node = tree_[id];
+const YamlNode* MappingReader::scalar(std::uint32_t id, const Subject& subject, std::string_view what,
+                                      std::string_view must_be) {
+  const YamlNode& node = tree_[id];
   if (node.kind == NodeKind::scalar) return &node;
   problem(node.place, what, " of ", subject.text(), " must be ", must_be, "; it is ", name_of(node.kind));
   return nullptr;

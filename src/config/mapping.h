@@ -62,15 +62,15 @@ class MappingReader {
   std::vector<MappingEntry> entries(std::uint32_t id, const Subject& subject, const char* example);
 
   /// The text of a scalar; otherwise null, and a problem that says what `what` must be.
-  const Node* scalar(std::uint32_t id, const Subject& subject, std::string_view what,
-                     std::string_view must_be);
+  const YamlNode* scalar(std::uint32_t id, const Subject& subject, std::string_view what,
+                         std::string_view must_be);
 
   bool is_empty(std::uint32_t id) const {
     return tree_[id].kind == NodeKind::nothing ||
            (tree_[id].kind == NodeKind::mapping && tree_[id].end == id + 1);
   }
-  const Node& node(std::uint32_t id) const { return tree_[id]; }
-  std::string_view text(const Node& node) const { return tree_.text(node); }
+  const YamlNode& node(std::uint32_t id) const { return tree_[id]; }
+  std::string_view text(const YamlNode& node) const { return tree_.text(node); }
   Place place(std::uint32_t id) const { return tree_[id].place; }
   template <class... Parts>
   void problem(Place place, const Parts&... parts) {

@@ -164,8 +164,8 @@ class Planner {
   void put_steps_in_order() {
     std::vector<std::size_t> order(steps_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return std::tie(steps_[a].phase, steps_[a].rank) < std::tie(steps_[b].phase, steps_[b].rank);
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::tie(steps_[a].phase, steps_[a].rank, a) < std::tie(steps_[b].phase, steps_[b].rank, b);
     });
     std::vector<std::size_t> place(steps_.size());
     plan_.steps.reserve(steps_.size());

@@ -20,8 +20,8 @@ void Problems::add(Place place, std::string message) {
 
 Error Problems::error() const {
   std::vector<Problem> sorted = listed_;
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Problem& a, const Problem& b) { return a.place < b.place; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Problem& a, const Problem& b) { return a.place < b.place; });
   std::string text;
   for (const auto& [place, message] : sorted) {
     if (!text.empty()) text += '\n';

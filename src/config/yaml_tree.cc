@@ -105,7 +105,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     check_tag(mark, tag);
     const std::uint32_t id = add(NodeKind::scalar, mark, anchor);
-    Node& node = tree_.nodes_[id];
+    YamlNode& node = tree_.nodes_[id];
     node.plain = !is_text_tag(tag);
     node.text_at = static_cast<std::uint32_t>(tree_.texts_.size());
     node.text_size = static_cast<std::uint32_t>(value.size());

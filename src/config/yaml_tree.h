@@ -20,7 +20,7 @@ const char* name_of(NodeKind kind);
 
 /// Nodes stand in the order of the text, each followed by what is inside it: the entries of a list, the keys
 /// and values of a mapping in turn.
-struct Node {
+struct YamlNode {
   NodeKind kind = NodeKind::nothing;
   bool plain = true;          ///< scalars: without quotes
   std::uint32_t end = 0;      ///< the first node that is not inside this one
@@ -42,14 +42,14 @@ class YamlTree {
   std::uint32_t target(std::uint32_t id) const {
     return nodes_[id].kind == NodeKind::alias ? nodes_[id].text_at : id;
   }
-  const Node& operator[](std::uint32_t id) const { return nodes_[id]; }
-  std::string_view text(const Node& node) const {
+  const YamlNode& operator[](std::uint32_t id) const { return nodes_[id]; }
+  std::string_view text(const YamlNode& node) const {
     return std::string_view(texts_).substr(node.text_at, node.text_size);
   }
 
  private:
   friend class TreeBuilder;
-  std::vector<Node> nodes_;
+  std::vector<YamlNode> nodes_;
   std::string texts_;
 };
 
