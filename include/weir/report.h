@@ -32,7 +32,8 @@ struct LimitStatus {
   /// How long until this limit alone would admit what was requested: 0 unless exceeded; nothing if it
   /// can never fit.
   std::optional<std::chrono::milliseconds> retry_after;
-  Source source;  ///< the level that the limits of this bucket came from
+  std::chrono::seconds window;  ///< in which an empty bucket refills its capacity, rounded up
+  Source source;                ///< the level that the limits of this bucket came from
   Owner owner;
 };
 
@@ -97,6 +98,7 @@ class WEIR_API LimitReport {
     std::int64_t capacity, burst, requested, remaining;
     std::int64_t wait;  ///< milliseconds, or never_fits; the limit is exceeded unless it is 0
     Name name;
+    std::uint32_t window;  ///< seconds
   };
   struct Bucket {
     std::uint64_t generation;

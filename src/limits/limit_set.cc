@@ -1,6 +1,7 @@
 #include "limits/limit_set.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/text.h"
@@ -36,12 +37,22 @@ Time time_to_fill(const Parameters& parameters) {
   return base::saturate((base::Int128{parameters.capacity} * period + amount - 1) / amount);
 }
 
+namespace {
+
+std::uint32_t window_of(const Parameters& parameters) {
+  const Time seconds = time_to_fill(parameters) / 1000 + (time_to_fill(parameters) % 1000 != 0 ? 1 : 0);
+  return static_cast<std::uint32_t>(std::clamp<Time>(seconds, 1, std::numeric_limits<std::uint32_t>::max()));
+}
+
+}  // namespace
+
 LimitSet::LimitSet(std::vector<NamedParameters> limits) {
   std::sort(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   limits_ = std::make_unique<Entry[]>(limits.size());
   for (const auto& [name, parameters] : limits) {
     limits_[size_++] = {base::head_of(name),
                         {static_cast<std::uint16_t>(names_.size()), static_cast<std::uint16_t>(name.size())},
+                        window_of(parameters),
                         parameters};
     names_ += name;
     longest_fill_ = std::max(longest_fill_, time_to_fill(parameters));

@@ -63,6 +63,7 @@ class LimitSet : public base::RefCounted<LimitSet> {
   struct Entry {
     std::uint64_t name_head;  ///< see base::head_of: most names are compared by it alone
     LimitReport::Name name;   ///< where it stands in names()
+    std::uint32_t window;     ///< seconds in which an empty bucket refills its capacity, rounded up
     Parameters parameters;
     friend bool operator==(const Entry&, const Entry&) = default;
   };

@@ -20,6 +20,7 @@ LimitStatus LimitReport::operator[](std::size_t index) const {
           .exceeded = line.wait != 0,
           .retry_after = line.wait == never_fits ? std::optional<std::chrono::milliseconds>()
                                                  : std::chrono::milliseconds(line.wait),
+          .window = std::chrono::seconds(line.window),
           .source = bucket.source,
           .owner = bucket.owner};
 }

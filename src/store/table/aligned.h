@@ -127,7 +127,8 @@ inline LimitReport::Line* report_lines(LimitReport& report, const Stop& stop, st
                 .requested = stop.amount[i],
                 .remaining = charged ? stop.held[i] - stop.amount[i] : stop.held[i],
                 .wait = 0,
-                .name = entries[i].name};
+                .name = entries[i].name,
+                .window = entries[i].window};
   }
   return lines;
 }
