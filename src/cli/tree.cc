@@ -114,9 +114,10 @@ CommandShape shape_of(const Tree& tree, const CLI::App& app, const std::string& 
   for (const CLI::Option* option : app.get_options()) {
     (option->get_positional() ? shape.arguments : shape.options).push_back(shape_of(*option));
   }
-  // Help is added first, before there is anything else to say.
-  std::stable_partition(shape.options.begin(), shape.options.end(),
-                        [](const OptionShape& option) { return option.names.back() != "--help"; });
+  // Help is added first, and there is more to say about everything else.
+  const auto help = std::find_if(shape.options.begin(), shape.options.end(),
+                                 [](const OptionShape& option) { return option.names.back() == "--help"; });
+  if (help != shape.options.end()) std::rotate(help, help + 1, shape.options.end());
   for (const CLI::App* inner : app.get_subcommands([](const CLI::App*) { return true; }))
     shape.commands.push_back(shape_of(tree, *inner, shape.path));
   return shape;

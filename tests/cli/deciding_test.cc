@@ -11,7 +11,7 @@ class Deciding : public testing::Test {
   Shell shell;
   /// The id of the lease in what a command printed as JSON.
   std::string lease() const {
-    const std::string before = "\"lease\":\"";
+    const std::string before = R"("lease":")";
     const std::size_t from = shell.out.find(before) + before.size();
     return shell.out.substr(from, shell.out.find('"', from) - from);
   }
