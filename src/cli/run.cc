@@ -14,9 +14,15 @@ namespace {
 
 using base::join;
 
+/// Errors heed --color, too, even where the rest of the command line was not understood.
+Color color_of(const Common& common) {
+  if (common.color == "always") return Color::always;
+  return common.color == "never" ? Color::never : Color::automatic;
+}
+
 /// Messages of several lines are several messages.
-void complain(const World& world, std::string_view message) {
-  const Style style(use_color(Color::automatic, world.err_is_terminal, world.environment));
+void complain(const World& world, const Wish& wish, std::string_view message) {
+  const Style style(use_color(color_of(wish.arguments.common), world.err_is_terminal, world.environment));
   while (!message.empty()) {
     const std::size_t end = std::min(message.find('\n'), message.size());
     world.err << style(Tone::bad, "weir:") << ' ' << printable(message.substr(0, end)) << '\n';
@@ -24,9 +30,9 @@ void complain(const World& world, std::string_view message) {
   }
 }
 
-int complain_of_misuse(const World& world, std::string_view problem, std::string_view topic) {
-  complain(world, problem);
-  world.err << "Try: " << topic << " --help\n";
+int complain_of_misuse(const World& world, const Wish& wish, std::string_view problem) {
+  complain(world, wish, problem);
+  world.err << "Try: " << wish.topic << " --help\n";
   return misuse;
 }
 
@@ -44,13 +50,13 @@ std::string advice(const Error& error) {
 
 int run_command(World& world, const Wish& wish, const CommandShape& commands) {
   auto session = Session::make(world, wish.arguments.common, commands);
-  if (!session) return complain_of_misuse(world, session.error().message, wish.topic);
+  if (!session) return complain_of_misuse(world, wish, session.error().message);
   const Result<ExitCode> ended = wish.command(*session, wish.arguments);
   if (ended) return *ended;
   // A malformed call is a mistake in what was typed; everything else is the state of the world.
   if (ended.error().code == ErrorCode::invalid_argument)
-    return complain_of_misuse(world, ended.error().message, wish.topic);
-  complain(world, ended.error().message);
+    return complain_of_misuse(world, wish, ended.error().message);
+  complain(world, wish, ended.error().message);
   world.err << advice(ended.error());
   return failure;
 }
@@ -73,7 +79,7 @@ int run(const std::vector<std::string>& words, World& world) {
                         ".", std::to_string(WEIR_VERSION_PATCH), "\n");
       return done;
     case Wish::Kind::misuse:
-      return complain_of_misuse(world, wish.problem, wish.topic);
+      return complain_of_misuse(world, wish, wish.problem);
     default:
       return run_command(world, wish, line.shape());
   }

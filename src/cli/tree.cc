@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "weir/version.h"
 
 namespace weir::cli {
 namespace {
@@ -12,11 +11,6 @@ namespace {
 using base::join;
 
 constexpr const char* common_group = "Common options";
-
-std::string version_text() {
-  return join("weir ", std::to_string(WEIR_VERSION_MAJOR), ".", std::to_string(WEIR_VERSION_MINOR), ".",
-              std::to_string(WEIR_VERSION_PATCH));
-}
 
 OptionShape shape_of(const CLI::Option& option) {
   OptionShape shape;
@@ -38,7 +32,7 @@ OptionShape shape_of(const CLI::Option& option) {
 
 Tree::Tree() : root("Exact rate limits and quotas for APIs and LLM gateways.", "weir") {
   root.set_help_flag("-h,--help", "Show help")->group(common_group);
-  root.set_version_flag("--version", version_text(), "Show the version");
+  root.set_version_flag("--version", "", "Show the version");
   root.require_subcommand(1);
   add_common(root, before);
   notes[&root] = {.usage = "COMMAND [OPTION...]",
@@ -47,7 +41,13 @@ Tree::Tree() : root("Exact rate limits and quotas for APIs and LLM gateways.", "
                       "weir acquire key-1 gpt-4 -c rpm=1 -c tpm=500\n"
                       "weir help limits set"};
   add_deciding_commands(*this);
+  add_lease_commands(*this);
   add_limits_commands(*this);
+  add_limits_listings(*this);
+  add_limits_file_commands(*this);
+  add_entity_commands(*this);
+  add_audit_command(*this);
+  add_store_commands(*this);
   add_other_commands(*this);
 }
 

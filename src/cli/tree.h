@@ -49,8 +49,15 @@ CLI::Option* add_argument(CLI::App& app, const std::string& name, std::optional<
                           const std::string& about, const std::string& value = {});
 void add_common(CLI::App& app, Common& target);
 
+// In this order, which is that of the help.
 void add_deciding_commands(Tree& tree);
+void add_lease_commands(Tree& tree);
 void add_limits_commands(Tree& tree);
+void add_limits_listings(Tree& tree);
+void add_limits_file_commands(Tree& tree);
+void add_entity_commands(Tree& tree);
+void add_audit_command(Tree& tree);
+void add_store_commands(Tree& tree);
 void add_other_commands(Tree& tree);
 
 /// The same tree as plain data.

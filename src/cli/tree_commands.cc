@@ -14,6 +14,10 @@ void add_entity_and_resource(CLI::App& app, Arguments& arguments) {
       ->required();
 }
 
+void add_entity(CLI::App& app, Arguments& arguments) {
+  add_argument(app, "ENTITY", arguments.entity, "Its id")->required();
+}
+
 void add_lease_id(CLI::App& app, Arguments& arguments) {
   app.add_option("LEASE", arguments.lease_id, "The id that acquire printed")->required()->type_name("LEASE");
 }
@@ -62,7 +66,10 @@ void add_deciding_commands(Tree& tree) {
   add_values(available_app, "-c,--consume", arguments.consume, "NAME=AMOUNT", about_consume);
   add_values(available_app, "-l,--limit", arguments.limits, "NAME:LIMIT",
              "A limit to use where none are set, such as rpm:100/min; once for each");
+}
 
+void add_lease_commands(Tree& tree) {
+  Arguments& arguments = tree.arguments;
   CLI::App& lease =
       tree.group("lease", "Change a charge after it was admitted.",
                  "weir acquire key-1 gpt-4 -c tpm=500 --lease\nweir lease settle LEASE -c tpm=380");
@@ -118,7 +125,11 @@ void add_limits_commands(Tree& tree) {
             "With --system: an unused bucket is kept for N times the time to fill it (default 7)");
   add_value(set, "--on-unavailable", arguments.on_unavailable, "allow|deny",
             "With --system: what to decide while the store is away");
+}
 
+void add_limits_listings(Tree& tree) {
+  Arguments& arguments = tree.arguments;
+  CLI::App& limits = *tree.root.get_subcommand("limits");
   add_level(
       tree.command(limits, "get", "Show the limits that are set at one level.", limits_get,
                    {.usage = std::string(level_usage) + " [OPTION...]",
@@ -143,7 +154,11 @@ void add_limits_commands(Tree& tree) {
                                 "weir limits list --level entity -o json | jq '.items[].entity'"});
   add_value(list, "--level", arguments.level, "entity|entity_default|resource|system", "Only this level");
   add_value(list, "--owner", arguments.owner, "operator|sync", "Only this owner's");
+}
 
+void add_limits_file_commands(Tree& tree) {
+  Arguments& arguments = tree.arguments;
+  CLI::App& limits = *tree.root.get_subcommand("limits");
   add_file(tree.command(
                limits, "plan",
                "Show what applying a limits file would change. Changes nothing. Exits with 4 if there are "
@@ -166,7 +181,7 @@ void add_limits_commands(Tree& tree) {
       arguments);
 }
 
-void add_other_commands(Tree& tree) {
+void add_entity_commands(Tree& tree) {
   Arguments& arguments = tree.arguments;
   CLI::App& entity =
       tree.group("entity", "Give entities a parent, a name, metadata.",
@@ -177,23 +192,26 @@ void add_other_commands(Tree& tree) {
       entity_create,
       {.examples = "weir entity create key-1 --parent project --cascade\n"
                    "weir entity create project --name 'Search team' --meta cost-center=42"});
-  const auto add_entity = [&](CLI::App& app) {
-    add_argument(app, "ENTITY", arguments.entity, "Its id")->required();
-  };
-  add_entity(create);
+  add_entity(create, arguments);
   add_value(create, "--parent", arguments.parent, "ENTITY", "The entity above it");
   create.add_flag("--cascade", arguments.cascade, "Charge the parent, too, for what this entity uses");
   add_value(create, "--name", arguments.name, "NAME", "A name for people");
   add_values(create, "--meta", arguments.metadata, "NAME=VALUE",
              "Anything to remember about it; once for each");
   add_entity(tree.command(entity, "get", "Show what is stored about an entity.", entity_get,
-                          {.examples = "weir entity get key-1"}));
+                          {.examples = "weir entity get key-1"}),
+             arguments);
   add_entity(tree.command(entity, "delete",
                           "Delete an entity, its limits and its buckets. Refused while it has children.",
-                          entity_delete, {.examples = "weir entity delete key-1"}));
+                          entity_delete, {.examples = "weir entity delete key-1"}),
+             arguments);
   add_entity(tree.command(entity, "children", "List the entities right below an entity, one on a line.",
-                          entity_children, {.examples = "weir entity children project"}));
+                          entity_children, {.examples = "weir entity children project"}),
+             arguments);
+}
 
+void add_audit_command(Tree& tree) {
+  Arguments& arguments = tree.arguments;
   CLI::App& audit_app =
       tree.command(tree.root, "audit", "Show who changed which limits and entities, newest first.", audit,
                    {.usage = "[ENTITY | --resource R | --system] [OPTION...]",
@@ -203,7 +221,10 @@ void add_other_commands(Tree& tree) {
             "Only changes of this resource's limits");
   audit_app.add_flag("--system", arguments.system, "Only changes of the system's limits");
   add_value(audit_app, "--limit", arguments.limit, "N", "How many at the most (default 50)");
+}
 
+void add_store_commands(Tree& tree) {
+  Arguments& arguments = tree.arguments;
   CLI::App& store =
       tree.group("store", "Set up and look into the store.",
                  "weir store init --keep-audit 90d\nweir store check\nweir store show key-1 gpt-4");
@@ -217,9 +238,12 @@ void add_other_commands(Tree& tree) {
   CLI::App& show = tree.command(
       store, "show", "Show the buckets of an entity: what each limit holds, and when it is full.", store_show,
       {.examples = "weir store show key-1 gpt-4\nweir store show key-1"});
-  add_entity(show);
+  add_entity(show, arguments);
   add_argument(show, "RESOURCE", arguments.resource, "Only the bucket on this resource");
+}
 
+void add_other_commands(Tree& tree) {
+  Arguments& arguments = tree.arguments;
   CLI::App& completion_app =
       tree.command(tree.root, "completion",
                    "Print what teaches a shell to complete weir's commands and options.", completion,

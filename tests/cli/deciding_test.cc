@@ -153,6 +153,10 @@ TEST_F(Deciding, ColoursAreForTerminals) {
   EXPECT_TRUE(shell.out.starts_with("\x1b[32madmitted\x1b[0m\n")) << shell.out;
   ASSERT_EQ(shell.run(line + " --color never"), 0);
   EXPECT_EQ(shell.out.find('\x1b'), std::string::npos);
+  EXPECT_EQ(shell.run("acquire e r -c rpm=x"), 2);
+  EXPECT_TRUE(shell.err.starts_with("\x1b[31mweir:\x1b[0m -c rpm: ")) << shell.err;
+  EXPECT_EQ(shell.run("acquire e r -c rpm=x --color never"), 2);
+  EXPECT_TRUE(shell.err.starts_with("weir: -c rpm: ")) << shell.err;
   ASSERT_EQ(shell.run(line + " -o json"), 0);
   EXPECT_EQ(shell.out.find('\x1b'), std::string::npos) << "JSON is never coloured";
   shell.environment["NO_COLOR"] = "1";
