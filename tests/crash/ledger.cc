@@ -128,6 +128,7 @@ bool Ledger::explains(const std::string& entity, const Sums& consumed) const {
 
 void Ledger::conclude(const std::string& entity, const Sums& consumed) {
   sums_[entity] = consumed;
+  charged_[entity] = least_charged(entity);
   std::erase_if(unknown_, [&](const auto& item) {
     if (item.second.entity != entity) return false;
     leases_.erase(item.second.lease);
@@ -151,6 +152,15 @@ bool Ledger::is_unknown(std::uint64_t lease) const {
 }
 
 Sums Ledger::acknowledged(const std::string& entity) const { return sum_of(charged_, entity); }
+
+Sums Ledger::least_charged(const std::string& entity) const {
+  Sums least = sum_of(charged_, entity);
+  for (const auto& [step, pending] : unknown_) {
+    if (pending.entity != entity) continue;
+    for (std::size_t i = 0; i < least.size(); ++i) least[i] += std::min<std::int64_t>(pending.change[i], 0);
+  }
+  return least;
+}
 
 void Ledger::start_over() {
   leases_.clear();

@@ -68,6 +68,8 @@ class Ledger {
   bool is_unknown(std::uint64_t lease) const;
 
   Sums acknowledged(const std::string& entity) const;
+  /// The least that the entity was charged, as far as its callers know: what was perhaps given back was.
+  Sums least_charged(const std::string& entity) const;
   /// Those that nothing unknown has happened to.
   const std::map<std::uint64_t, LeaseEntry>& leases() const { return leases_; }
   /// Forgets leases and sums, for the next population.
