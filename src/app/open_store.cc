@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 
+#include "app/url.h"
 #include "base/text.h"
 #include "limiter/core.h"
 #include "limits/names.h"
@@ -57,16 +58,11 @@ OpenFiles& open_files() {
 Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& options,
                                                  const std::shared_ptr<const Clock>& clock,
                                                  base::Entropy& entropy) {
-  constexpr std::string_view sqlite_scheme = "sqlite:";
-  if (url.starts_with(sqlite_scheme)) {
-    const std::string path(url.substr(sqlite_scheme.size()));
-    if (path.empty()) return base::invalid("store ", base::quoted(url), " names no file; use sqlite:weir.db");
-    return open_files().open(path, {clock, options.wait_for_file}, entropy);
-  }
-  // Both spellings: a trailing colon must be quoted in YAML.
-  if (url == "memory:" || url == "memory")
-    return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(*clock, entropy));
-  return base::invalid("store ", base::quoted(url), " is not known; use sqlite:PATH or memory:");
+  auto parsed = parse_store_url(url);
+  if (!parsed) return parsed.error();
+  if (parsed->kind == StoreKind::sqlite)
+    return open_files().open(parsed->path, {clock, options.wait_for_file}, entropy);
+  return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(*clock, entropy));
 }
 
 }  // namespace weir::app

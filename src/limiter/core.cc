@@ -67,8 +67,7 @@ const limits::LimitSet* Core::set_of(const RequestLimits* limits) {
 Result<Decision> Core::acquire(std::string_view entity, std::string_view resource,
                                std::span<const Charge> consume, const AcquireOptions& options) {
   Result<Decision> result(std::in_place);
-  const store::Request request{name_space_,     entity,           resource, consume, set_of(options.limits),
-                               lease_deadline_, name_space_token_};
+  const store::Request request = request_of(entity, resource, consume, options);
   Decision& decision = *result;
   // Names need no check on the fast way: a bucket with a bad name does not exist.
   if (!plain(consume) || !buckets_.acquire_carried(request, decision)) [[unlikely]] {
@@ -82,20 +81,23 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
 Result<Decision> Core::available(std::string_view entity, std::string_view resource,
                                  std::span<const Charge> consume, const AcquireOptions& options) {
   Result<Decision> result(std::in_place);
-  const store::Request request{name_space_,     entity,           resource, consume, set_of(options.limits),
-                               lease_deadline_, name_space_token_};
+  const store::Request request = request_of(entity, resource, consume, options);
   decide_slowly(request, Mode::peek, result);
   return result;
 }
 
-[[gnu::noinline]] void Core::decide_slowly(const store::Request& request, Mode mode,
-                                           Result<Decision>& result) {
+Result<void> Core::check(const store::Request& request, Mode mode) {
   auto checked = check_consume(request.consume);
   if (checked) checked = check_names(request.entity, request.resource, request.consume);
   if (checked && mode == Mode::acquire && request.consume.empty()) {
     checked = invalid("the request names no limit; say what it consumes, such as rpm 1");
   }
-  if (!checked) {
+  return checked;
+}
+
+[[gnu::noinline]] void Core::decide_slowly(const store::Request& request, Mode mode,
+                                           Result<Decision>& result) {
+  if (auto checked = check(request, mode); !checked) {
     result = checked.error();
     return;
   }

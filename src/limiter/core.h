@@ -51,12 +51,22 @@ class Core final : public detail::LeaseKeeper {
   Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging);
 
  private:
+  friend class PendingAcquire;
+  friend class PendingChange;
   static const limits::LimitSet* set_of(const RequestLimits* limits);
   using Mode = Deciding::Mode;
   void decide_slowly(const store::Request& request, Mode mode, Result<Decision>& result);
   bool decide_carried(const store::Request& request, Result<Decision>& result);
   Result<limits::ResolutionRef> resolve(std::string_view entity, std::string_view resource,
                                         const limits::LimitSetRef& request_limits);
+  store::Request request_of(std::string_view entity, std::string_view resource,
+                            std::span<const Charge> consume, const AcquireOptions& options) const {
+    return {name_space_,     entity,           resource, consume, set_of(options.limits),
+            lease_deadline_, name_space_token_};
+  }
+  static Result<void> check(const store::Request& request, Mode mode);
+  Result<detail::LeaseData> open_by_id(std::string_view id, const bucket::LeaseChange& change);
+  Result<void> check_deadline(const detail::LeaseData& lease) const;
   Result<LimitReport> change_keyed(detail::LeaseData& lease, const bucket::LeaseChange& change);
   Result<std::vector<store::Changed>> write(std::span<const store::Change> changes,
                                             const ChangeOptions& options = {});

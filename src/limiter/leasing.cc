@@ -1,5 +1,6 @@
 // The limiter's side of a lease: who may change it, under which limits, and what its holder remembers.
 #include "base/text.h"
+#include "limiter/changing.h"
 #include "limiter/core.h"
 #include "limiter/lease_id.h"
 
@@ -10,7 +11,6 @@ using base::error;
 using base::invalid;
 using detail::LeaseData;
 using detail::LeaseVerb;
-using store::Progress;
 
 constexpr std::size_t longest_key = 128;
 
@@ -40,41 +40,37 @@ Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<con
   return change_keyed(lease, {verb, key, charges});
 }
 
-Result<LimitReport> Core::change_by_id(std::string_view id, LeaseVerb verb, std::span<const Charge> charges,
-                                       std::string_view key) {
-  if (verb == LeaseVerb::adjust && (key.empty() || key.size() > longest_key)) {
+Result<detail::LeaseData> Core::open_by_id(std::string_view id, const bucket::LeaseChange& change) {
+  if (change.verb == LeaseVerb::adjust && (change.key.empty() || change.key.size() > longest_key)) {
     return invalid("an adjust needs a key of 1 to ", std::to_string(longest_key),
                    " characters, so that it can be repeated safely");
   }
   auto lease = decode_lease(id, name_space_, store_.lease_key());
   if (!lease) return error(ErrorCode::not_found, "lease ", base::quoted(id), " is not known here");
-  return change_keyed(*lease, {verb, key, charges});
+  if (auto open = check_deadline(*lease); !open) return open.error();
+  return *std::move(lease);
+}
+
+Result<LimitReport> Core::change_by_id(std::string_view id, LeaseVerb verb, std::span<const Charge> charges,
+                                       std::string_view key) {
+  const bucket::LeaseChange change{verb, key, charges};
+  auto lease = open_by_id(id, change);
+  if (!lease) return lease.error();
+  return change_keyed(*lease, change);
+}
+
+Result<void> Core::check_deadline(const LeaseData& lease) const {
+  if (store_.now() < lease.deadline) return {};
+  return error(ErrorCode::expired, "the lease is past its deadline; its charge stands");
 }
 
 Result<LimitReport> Core::change_keyed(LeaseData& lease, const bucket::LeaseChange& change) {
-  if (store_.now() >= lease.deadline) {
-    return error(ErrorCode::expired, "the lease is past its deadline; its charge stands");
-  }
-  std::vector<limits::ResolutionRef> resolutions(lease.buckets.size());
-  store::LeaseOutcome outcome;
-  store::ChangesHeld held(store_.catalog());
-  for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    if (attempt >= patient_attempts) held.hold();
-    for (std::size_t i = 0; i < resolutions.size(); ++i) {
-      auto resolution = resolve(lease.buckets[i].entity, lease.resource, {});
-      if (!resolution) return resolution.error();
-      resolutions[i] = *std::move(resolution);
-    }
-    const store::LeasePlan plan{name_space_, lease, change, resolutions};
-    auto progress =
-        store::wait_for<Progress>([&](auto done) { store_.buckets().change(plan, outcome, done); });
-    if (!progress) return progress.error();
-    if (*progress == Progress::resolve_again) continue;
-    lease.ending = outcome.record.ending;
-    lease.amounts = std::move(outcome.record.amounts);
-    return outcome.report;
-  }
-  return error(ErrorCode::contention, "limits changed too often while changing the lease; try again");
+  if (auto open = check_deadline(lease); !open) return open.error();
+  Changing changing(buckets_, store_.catalog(), shared_);
+  auto changed = store::wait_for<void>(
+      [&](store::Completion<void> done) { changing.start(name_space_, lease, change, done); });
+  if (!changed) return changed.error();
+  return std::move(changing.report());
 }
 
 }  // namespace weir::limiter

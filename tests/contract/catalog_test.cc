@@ -192,5 +192,109 @@ TEST_P(Catalog, ARefusedChangeIsNotInTheAudit) {
   EXPECT_TRUE(limiter.audit()->items.empty());
 }
 
+TEST_P(Catalog, EntitiesAreListedByIdInPages) {
+  put("b", "a");
+  put("c", "a");
+  ASSERT_TRUE(limiter.put_entity({.id = "a", .name = "A"}));
+  const auto first = limiter.entities({.limit = 2});
+  ASSERT_EQ(first->items.size(), 2U);
+  EXPECT_EQ(first->items[0].id, "a");
+  EXPECT_EQ(first->items[0].name, "A");
+  EXPECT_EQ(first->items[1].parent, "a");
+  const auto rest = limiter.entities({.cursor = first->next, .limit = 2});
+  ASSERT_EQ(rest->items.size(), 1U);
+  EXPECT_EQ(rest->items[0].id, "c");
+  EXPECT_EQ(rest->next, "");
+}
+
+TEST_P(Catalog, TheBucketsOfAnEntityAreListedByResource) {
+  set_system({{"rpm", "10/min:20"}, {"tpm", "100/day"}});
+  for (const char* const one : {"b", "a", "c"}) {
+    resource = one;
+    ASSERT_TRUE(admits("key", {{"rpm", 2}, {"tpm", 30}}));
+  }
+  advance(100ms);
+  set_system({{"tpm", "100/day"}});
+  resource = "a";
+  ASSERT_TRUE(admits("key", {{"tpm", 5}}));
+  store_->between();
+  const auto first = limiter.buckets("key", {.limit = 2});
+  ASSERT_TRUE(first) << first.error().message;
+  ASSERT_EQ(first->items.size(), 2U);
+  const Bucket& bucket = first->items[0];
+  EXPECT_EQ(bucket.entity, "key");
+  EXPECT_EQ(bucket.resource, "a");
+  EXPECT_EQ(bucket.refilled_at, now());
+  EXPECT_TRUE(bucket.expires_at);
+  ASSERT_EQ(bucket.limits.size(), 2U);
+  EXPECT_EQ(bucket.limits[0].name, "rpm");
+  EXPECT_FALSE(bucket.limits[0].in_force) << "it left the set before it was full again";
+  EXPECT_EQ(bucket.limits[0].limit.burst(), Amount(20));
+  EXPECT_EQ(bucket.limits[1].tokens, Amount(65));
+  EXPECT_EQ(bucket.limits[1].consumed, Amount(35));
+  EXPECT_TRUE(bucket.limits[1].in_force);
+  const auto rest = limiter.buckets("key", {.cursor = first->next, .limit = 2});
+  ASSERT_EQ(rest->items.size(), 1U);
+  EXPECT_EQ(rest->items[0].resource, "c");
+  EXPECT_EQ(rest->next, "");
+  EXPECT_TRUE(limiter.buckets("stranger")->items.empty());
+}
+
+TEST_P(Catalog, ABucketThatHasExpiredIsNotListed) {
+  set_system({{"rpm", "10/min"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  EXPECT_EQ(limiter.buckets("key")->items.size(), 1U);
+  advance(8min);
+  EXPECT_TRUE(limiter.buckets("key")->items.empty());
+}
+
+TEST_P(Catalog, TheSystemSaysWhatToDoWhileTheStoreIsAway) {
+  set_system({{"rpm", "10/min"}}, {.on_unavailable = OnUnavailable::allow});
+  EXPECT_EQ(limiter.limits(Level::system())->on_unavailable, OnUnavailable::allow);
+  set_system({{"rpm", "20/min"}});
+  EXPECT_EQ(limiter.limits(Level::system())->on_unavailable, OnUnavailable::allow)
+      << "not mentioned, so kept";
+  EXPECT_ERROR(
+      "invalid-argument", "on_unavailable",
+      limiter.set_limits(Level::resource("r"), {{"rpm", "1"}}, {.on_unavailable = OnUnavailable::deny}));
+}
+
+TEST_P(Catalog, WhatALimitsFileMadeIsMarked) {
+  set(Level::resource("gpt-4"), {{"rpm", "10/min"}}, {.from_file = true});
+  EXPECT_TRUE(limiter.limits(Level::resource("gpt-4"))->from_file);
+  set(Level::resource("gpt-4"), {{"rpm", "20/min"}});
+  EXPECT_FALSE(limiter.limits(Level::resource("gpt-4"))->from_file) << "somebody has taken it over by hand";
+  ASSERT_TRUE(limiter.put_entity({.id = "key", .from_file = true}));
+  EXPECT_TRUE(limiter.entity("key")->from_file);
+}
+
+TEST_P(Catalog, TheAuditIsKeptAsLongAsWasAskedFor) {
+  auto keeper = store_->open({.keep_audit_for = 1h});
+  ASSERT_TRUE(keeper) << keeper.error().message;
+  ASSERT_TRUE(keeper->set_limits(Level::system(), {{"rpm", "10/min"}}));
+  advance(30min);
+  ASSERT_TRUE(keeper->set_limits(Level::system(), {{"rpm", "20/min"}}));
+  EXPECT_EQ(keeper->audit()->items.size(), 2U);
+  advance(30min);
+  EXPECT_EQ(keeper->audit()->items.size(), 1U);
+  EXPECT_ERROR("invalid-argument", "keep_audit_for", store_->open({.keep_audit_for = 0ms}));
+}
+
+TEST_P(Catalog, ChangesTellHowFarTheyAre) {
+  std::vector<CatalogChange> changes;
+  for (int i = 0; i < 2500; ++i)
+    changes.emplace_back(SetLimits{Level::resource("r" + std::to_string(i)), {{"rpm", *Limit::parse("10")}}});
+  std::size_t last = 0;
+  std::size_t told = 0;
+  ASSERT_TRUE(limiter.change(changes, {.progress = [&](std::size_t done, std::size_t of) {
+                               EXPECT_GE(done, last);
+                               EXPECT_EQ(of, 5000U);
+                               last = done;
+                               ++told;
+                             }}));
+  EXPECT_EQ(last, 5000U);
+  EXPECT_GT(told, 2U);
+}
+
 }  // namespace
 }  // namespace weir::contract

@@ -1,9 +1,7 @@
-#include <cstdlib>
-#include <filesystem>
-
 #include "app/open_store.h"
 #include "contract/contract.h"
 #include "store/sqlite/sqlite_store.h"
+#include "support/folder.h"
 
 namespace weir::contract {
 namespace {
@@ -26,22 +24,6 @@ class InProcess final : public StoreUnderTest {
   FakeClock clock_;
 };
 
-/// A folder that goes with its owner.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "weir-contract-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 /// A file. Limiters on it share it.
 class InFile : public StoreUnderTest {
  public:
@@ -50,8 +32,8 @@ class InFile : public StoreUnderTest {
   Time now() override { return store_.now(); }
 
  protected:
-  Folder folder_;
-  const std::string url_ = "sqlite:" + folder_.path() + "/weir.db";
+  tests::Folder folder_;
+  const std::string url_ = "sqlite:" + folder_.file("weir.db");
   InProcess store_{url_};
 };
 

@@ -8,9 +8,9 @@
 #include <random>
 
 #include "crash/child.h"
-#include "crash/folder.h"
 #include "crash/inspection.h"
 #include "crash/ledger.h"
+#include "support/folder.h"
 
 namespace weir::crash {
 namespace {
@@ -274,7 +274,7 @@ class Crash : public testing::Test {
     aftermath.conclude(ledger_);
   }
 
-  Folder folder_;
+  tests::Folder folder_;
   const std::string path_ = folder_.file("weir.db");
   Ledger ledger_;
   Names names_;

@@ -2,13 +2,22 @@
 
 #include <algorithm>
 
-#include "store/sqlite/codec.h"
 #include "store/sqlite/shelf.h"
 
 namespace weir::sqlite {
 namespace {
 
 constexpr std::size_t most_set_ids = 65'536;
+
+Dormant dormant_in(const table::Record& record) {
+  if (!record.resolution || record.resolution->limits == record.limits || !record.resolution->limits)
+    return 0;
+  Dormant dormant = 0;
+  for (std::size_t i = 0; i < record.limit_count; ++i) {
+    if (record.resolution->limits->find(record.limits->name(i)) < 0) dormant |= Dormant{1} << i;
+  }
+  return dormant;
+}
 
 }  // namespace
 
@@ -41,6 +50,7 @@ void Batch::put(const table::Record& record) {
                    .expires_at = record.expires_at,
                    .version = record.version,
                    .generation = record.generation,
+                   .dormant = dormant_in(record),
                    .limits = record.limits});
   texts_.append(key);
   texts_.append(record.name_space());
@@ -77,7 +87,8 @@ Result<void> Batch::write_bucket(const Row& row) {
   auto id = set_id(row.limits);
   if (!id) return id.error();
   scratch_.clear();
-  append_balances(scratch_, *row.limits, {balances_.data() + row.balances_at, row.limits->size()});
+  append_balances(scratch_, *row.limits, {balances_.data() + row.balances_at, row.limits->size()},
+                  row.dormant);
   const std::string_view key = key_text(row);
   upsert_bucket_.begin()
       .bind(key.substr(row.entity_size + row.resource_size))

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/sqlite/codec.h"
 #include "store/sqlite/database.h"
 #include "store/table/backing.h"
 
@@ -43,6 +44,7 @@ class Batch final : public table::Sink {
     Time expires_at = 0;
     std::int64_t version = 0;
     std::uint64_t generation = 0;
+    Dormant dormant = 0;
     limits::LimitSetRef limits;
   };
   std::string_view key_text(const Row& row) const {

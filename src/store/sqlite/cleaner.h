@@ -22,7 +22,7 @@ class Cleaner {
   /// So many buckets were added: cleaning has to go faster than that.
   void expect(std::size_t added) { owed_ += added * looked_at_per_new_bucket; }
   /// Looks at a slice of the buckets, and removes a slice of the leases and of the audit, in one transaction.
-  /// True: there may be more.
+  /// False: this was the end of a round.
   Result<bool> clean(const Moment& moment);
   /// Whether more buckets were added than were looked at.
   bool behind() const { return owed_ >= slice; }

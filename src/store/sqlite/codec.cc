@@ -49,8 +49,8 @@ std::string to_json(const limits::LimitSet& set) {
   return json.str();
 }
 
-void append_balances(std::string& text, const limits::LimitSet& set,
-                     std::span<const table::Balance> balances) {
+void append_balances(std::string& text, const limits::LimitSet& set, std::span<const table::Balance> balances,
+                     Dormant dormant) {
   for (std::size_t i = 0; i < set.size(); ++i) {
     text += i == 0 ? "{\"" : ",\"";
     text += set.name(i);
@@ -58,20 +58,24 @@ void append_balances(std::string& text, const limits::LimitSet& set,
     append_number(text, balances[i].tokens);
     text += ',';
     append_number(text, balances[i].consumed);
-    text += ']';
+    text += (dormant >> i & 1U) != 0 ? ",1]" : "]";
   }
   text += '}';
 }
 
-bool read_balances(std::string_view text, const limits::LimitSet& set, std::span<table::Balance> balances) {
+std::optional<Dormant> read_balances(std::string_view text, const limits::LimitSet& set,
+                                     std::span<table::Balance> balances) {
   Cursor at(text);
+  Dormant dormant = 0;
   for (std::size_t i = 0; i < set.size(); ++i) {
     const bool read = at.take(i == 0 ? "{\"" : ",\"") && at.take(set.name(i)) && at.take("\":[") &&
-                      at.take(balances[i].tokens) && at.take(",") && at.take(balances[i].consumed) &&
-                      at.take("]");
-    if (!read) return false;
+                      at.take(balances[i].tokens) && at.take(",") && at.take(balances[i].consumed);
+    if (!read) return std::nullopt;
+    if (at.take(",1")) dormant |= Dormant{1} << i;
+    if (!at.take("]")) return std::nullopt;
   }
-  return at.take("}") && at.at_end();
+  if (!at.take("}") || !at.at_end()) return std::nullopt;
+  return dormant;
 }
 
 std::string to_json(const std::vector<limits::Version>& versions) {

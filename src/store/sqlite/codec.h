@@ -18,11 +18,15 @@ namespace weir::sqlite {
 
 /// `{"rpm":{"capacity":100,...}}`.
 std::string to_json(const limits::LimitSet& set);
-/// `{"rpm":[85000,15000]}`: what it holds and what was consumed. Appends.
-void append_balances(std::string& text, const limits::LimitSet& set,
-                     std::span<const table::Balance> balances);
-/// Whether the text has exactly the limits of the set, in order; fills the balances.
-bool read_balances(std::string_view text, const limits::LimitSet& set, std::span<table::Balance> balances);
+/// Bit i: the i-th limit of a bucket's set is not in force.
+using Dormant = std::uint32_t;
+/// `{"rpm":[85000,15000]}`: what it holds and what was consumed, and a 1 behind them where it is dormant.
+/// Appends.
+void append_balances(std::string& text, const limits::LimitSet& set, std::span<const table::Balance> balances,
+                     Dormant dormant);
+/// Fills the balances. Nothing, if the text does not have exactly the limits of the set, in order.
+std::optional<Dormant> read_balances(std::string_view text, const limits::LimitSet& set,
+                                     std::span<table::Balance> balances);
 
 /// `[{"stamp":1,"gap":false,"limits":{"rpm":[capacity,burst,amount,period]}}]`, in millitokens: versions that
 /// were merged need not be limits that anybody could set.

@@ -1,6 +1,7 @@
 #include "store/sqlite/database.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -49,6 +50,10 @@ Error Database::error(int code) const {
 }
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path, Access access) {
+  // SQLite would open it for reading only and fail later, for another reason.
+  if (access == Access::write && ::access(path.c_str(), F_OK) == 0 &&
+      ::access(path.c_str(), R_OK | W_OK) != 0)
+    return base::error(ErrorCode::unavailable, path, ": ", advice(SQLITE_READONLY, path));
   sqlite3* handle = nullptr;
   const int flags =
       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |

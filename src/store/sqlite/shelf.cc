@@ -9,6 +9,7 @@ namespace weir::sqlite {
 namespace {
 
 using limits::never;
+using limits::ResolutionRef;
 using table::RecordPtr;
 using Past = table::TableCatalog::Past;
 
@@ -16,6 +17,22 @@ constexpr std::size_t most_sets = 65'536;
 
 Time time_or_never(const Statement& row, int column) {
   return row.is_null(column) ? never : row.integer(column);
+}
+
+/// What a bucket's last decision resolved, as far as it is known: no catalog has generation 0, so nothing is
+/// decided with it, but changes to leases can tell which limits were in force.
+ResolutionRef out_of_date(limits::LimitSetRef set) {
+  auto resolution = base::make_ref<limits::Resolution>();
+  resolution->limits = std::move(set);
+  return ResolutionRef(resolution.get());
+}
+
+limits::LimitSetRef without(const limits::LimitSet& set, Dormant dormant) {
+  std::vector<limits::NamedParameters> named;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    if ((dormant >> i & 1U) == 0) named.push_back({std::string(set.name(i)), set[i]});
+  }
+  return limits::LimitSetRef(new limits::LimitSet(std::move(named)));
 }
 
 }  // namespace
@@ -45,25 +62,26 @@ Shelf::Shelf(std::unique_ptr<Database> database)
           "SELECT id, at_ms, principal, action, subject, resource, before, after FROM audit "
           "WHERE namespace = ?1 AND id < ?2 AND at_ms > ?3 AND subject = ?5 ORDER BY id DESC LIMIT ?4") {}
 
-Result<limits::LimitSetRef> Shelf::limit_set(std::int64_t id) {
-  if (const auto known = sets_.find(id); known != sets_.end()) return known->second;
-  auto row = set_.begin().bind(id).step();
+Result<ResolutionRef> Shelf::limits_of(std::int64_t set_id) {
+  if (const auto known = sets_.find(set_id); known != sets_.end()) return known->second;
+  auto row = set_.begin().bind(set_id).step();
   if (!row) return row.error();
   if (!*row) return reading_.damaged("the limits of a bucket");
   auto set = reading_.limit_set(set_.text(0));
   set_.reset();
-  if (!set) return set;
+  if (!set) return set.error();
   if (sets_.size() >= most_sets) sets_.clear();
-  sets_[id] = *set;
-  return set;
+  return sets_[set_id] = out_of_date(*set);
 }
 
 Result<RecordPtr> Shelf::record_at(Statement& row, const table::Key& key) {
-  auto set = limit_set(row.integer(1));
-  if (!set) return set.error();
-  RecordPtr record(table::Record::make(key, *set));
-  if (!read_balances(row.text(0), **set, {record->balances(), (*set)->size()}))
-    return reading_.damaged("the balances of a bucket");
+  auto last = limits_of(row.integer(1));
+  if (!last) return last.error();
+  const limits::LimitSetRef& set = (*last)->limits;
+  RecordPtr record(table::Record::make(key, set));
+  const auto dormant = read_balances(row.text(0), *set, {record->balances(), set->size()});
+  if (!dormant) return reading_.damaged("the balances of a bucket");
+  record->resolution = *dormant == 0 ? *last : out_of_date(without(*set, *dormant));
   record->refilled_at = row.integer(2);
   record->expires_at = time_or_never(row, 3);
   record->version = row.integer(4);

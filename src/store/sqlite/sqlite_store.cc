@@ -122,14 +122,13 @@ SqliteStore::SqliteStore(Parts parts, std::shared_ptr<const Clock> clock, base::
       clock_(std::move(clock)),
       lease_key_(parts.settings.lease_key),
       keep_audit_for_(parts.settings.keep_audit_for),
-      shelf_(std::move(parts.read)),
       checkpointer_(std::move(parts.copy)),
       journal_(std::move(parts.write), checkpointer_),
+      shelf_(std::move(parts.read)),
       // Odd seeds keep every bit in the products of the hash.
       table_(*clock_, {entropy.next() | 1U, entropy.next() | 1U}, entropy.next(), catalog_generation_, this),
       catalog_(*clock_, catalog_generation_, table_, this),
-      writer_(journal_, table_, checkpointer_,
-              [this] { return Cleaner::Moment{clock_->now(), clock_->now() - keep_audit_for_}; }),
+      writer_(journal_, table_, checkpointer_, [this] { return moment(); }),
       buckets_(table_, writer_) {
   table_.start_purged(parts.settings.leases_forgotten_to);
   catalog_.keep_audit_for(keep_audit_for_);

@@ -67,6 +67,8 @@ class SqliteStore final : public store::Store, private table::Backing {
   void announce(const std::string& how) { lock_.announce(how); }
   /// Writes everything and keeps no bucket in memory: each is read again when it is needed.
   Result<void> let_go_of_buckets() { return journal_.flush_and_let_go(table_); }
+  /// Cleans a slice now; the writer does so by itself. True: the round is not at its end.
+  Result<bool> clean() { return journal_.clean(moment()); }
   Journal::Counts counts() { return journal_.counts(); }
 
  private:
@@ -106,15 +108,18 @@ class SqliteStore final : public store::Store, private table::Backing {
     return journal_.keep(table_, name_space, draft, events, kept);
   }
 
+  Cleaner::Moment moment() const { return {clock_->now(), clock_->now() - keep_audit_for_}; }
+
   // In the order in which they can do without each other: what comes later goes first.
   FileLock lock_;
   const std::shared_ptr<const Clock> clock_;
   const store::LeaseKey lease_key_;
   std::atomic<Time> keep_audit_for_;
   std::atomic<std::uint64_t> catalog_generation_{1};
-  Shelf shelf_;
+  // The last connection to close tidies up, which one that only reads could not.
   Checkpointer checkpointer_;
   Journal journal_;
+  Shelf shelf_;
   table::Table table_;
   table::TableCatalog catalog_;
   Writer writer_;

@@ -1,0 +1,20 @@
+#include "app/check_store.h"
+
+#include "app/url.h"
+#include "store/sqlite/check.h"
+
+namespace weir::app {
+
+Result<std::vector<Finding>> check_store(std::string_view url, const Options& options) {
+  auto parsed = parse_store_url(url);
+  if (!parsed) return parsed.error();
+  if (parsed->kind == StoreKind::sqlite) {
+    const SystemClock system;
+    return sqlite::check(parsed->path, options.clock != nullptr ? options.clock->now() : system.now());
+  }
+  return std::vector<Finding>{{Severity::ok, "store", "in the memory of each process"},
+                              {Severity::warning, "durability",
+                               "everything is forgotten when the process ends; use sqlite:PATH to keep it"}};
+}
+
+}  // namespace weir::app

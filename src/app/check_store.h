@@ -1,0 +1,20 @@
+// Looks a store over and says what is wrong with it, without changing it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/finding.h"
+#include "weir/limiter.h"
+#include "weir/result.h"
+
+namespace weir::app {
+
+using store::Finding;
+using store::Severity;
+
+/// Fails only if the URL is wrong; whatever is wrong with the store is a finding.
+Result<std::vector<Finding>> check_store(std::string_view url, const Options& options);
+
+}  // namespace weir::app

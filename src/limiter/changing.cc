@@ -1,0 +1,67 @@
+#include "limiter/changing.h"
+
+#include "base/text.h"
+
+namespace weir::limiter {
+
+using store::Progress;
+
+void Changing::start(std::string_view name_space, detail::LeaseData& lease, const bucket::LeaseChange& change,
+                     store::Completion<void> done) {
+  name_space_ = name_space;
+  lease_ = &lease;
+  change_ = change;
+  done_ = done;
+  attempt();
+}
+
+void Changing::attempt() {
+  resolutions_.clear();
+  resolve_next();
+}
+
+/// The buckets of the lease, one after the other, and then the change.
+void Changing::resolve_next() {
+  if (resolutions_.size() < lease_->buckets.size()) {
+    const std::string& entity = lease_->buckets[resolutions_.size()].entity;
+    return walk_.start({name_space_, entity, lease_->resource, {}},
+                       {[](void* self, Result<limits::ResolutionRef>&& resolution) {
+                          static_cast<Changing*>(self)->resolved(std::move(resolution));
+                        },
+                        this});
+  }
+  plan_.emplace(store::LeasePlan{name_space_, *lease_, change_, resolutions_});
+  buckets_.change(*plan_, outcome_,
+                  {[](void* self, Result<Progress>&& progress) {
+                     static_cast<Changing*>(self)->progressed(std::move(progress));
+                   },
+                   this});
+}
+
+void Changing::resolved(Result<limits::ResolutionRef>&& resolution) {
+  if (!resolution) return finish(resolution.error());
+  resolutions_.push_back(*std::move(resolution));
+  resolve_next();
+}
+
+void Changing::progressed(Result<Progress>&& progress) {
+  if (!progress) return finish(progress.error());
+  if (*progress == Progress::decided) {
+    lease_->ending = outcome_.record.ending;
+    lease_->amounts = std::move(outcome_.record.amounts);
+    return finish({});
+  }
+  if (++attempts_ >= patient_attempts) held_.hold();
+  if (attempts_ == most_attempts) {
+    return finish(
+        base::error(ErrorCode::contention, "limits changed too often while changing the lease; try again"));
+  }
+  attempt();
+}
+
+void Changing::finish(Result<void> result) {
+  held_.release();
+  (*done_)(std::move(result));
+}
+
+}  // namespace weir::limiter

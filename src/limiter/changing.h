@@ -1,0 +1,43 @@
+// One change to a lease, from its buckets to the answer: resolve each, store, and again if limits changed.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "limiter/resolver.h"
+#include "store/buckets.h"
+
+namespace weir::limiter {
+
+/// Written once for callers that block and callers that do not. Lives until its completion was called; the
+/// lease and the change's texts must stay valid as long.
+class Changing {
+ public:
+  Changing(store::Buckets& buckets, store::Catalog& catalog, SharedResolutions& shared)
+      : buckets_(buckets), held_(catalog), walk_(catalog, shared) {}
+  /// On success the lease is as it is after the change, and report() says what its limits hold.
+  void start(std::string_view name_space, detail::LeaseData& lease, const bucket::LeaseChange& change,
+             store::Completion<void> done);
+  LimitReport& report() { return outcome_.report; }
+
+ private:
+  void attempt();
+  void resolve_next();
+  void resolved(Result<limits::ResolutionRef>&& resolution);
+  void progressed(Result<store::Progress>&& progress);
+  void finish(Result<void> result);
+
+  store::Buckets& buckets_;
+  store::ChangesHeld held_;
+  Walk walk_;
+  std::string_view name_space_;
+  detail::LeaseData* lease_ = nullptr;
+  bucket::LeaseChange change_;
+  std::vector<limits::ResolutionRef> resolutions_;
+  std::optional<store::LeasePlan> plan_;
+  store::LeaseOutcome outcome_;
+  int attempts_ = 0;
+  std::optional<store::Completion<void>> done_;
+};
+
+}  // namespace weir::limiter

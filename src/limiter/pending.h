@@ -1,0 +1,53 @@
+// Operations for callers that do not block: a service starts them on one thread and is told on another.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limiter/changing.h"
+#include "limiter/core.h"
+#include "limiter/deciding.h"
+
+namespace weir::limiter {
+
+/// An acquire. Stays where it is from start() until its completion was called; so do the texts and the
+/// charges that it was given, and the core.
+class PendingAcquire {
+ public:
+  explicit PendingAcquire(Core& core) : core_(core) {}
+  PendingAcquire(const PendingAcquire&) = delete;
+  PendingAcquire& operator=(const PendingAcquire&) = delete;
+
+  void start(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
+             const AcquireOptions& options, store::Completion<void> done);
+  /// After success.
+  Decision& decision() { return decision_; }
+
+ private:
+  void finish(Result<void> result);
+
+  Core& core_;
+  Decision decision_;
+  std::optional<Deciding> deciding_;
+  std::optional<store::Completion<void>> done_;
+};
+
+/// A change to a lease by its id. As above.
+class PendingChange {
+ public:
+  explicit PendingChange(Core& core) : core_(core) {}
+  PendingChange(const PendingChange&) = delete;
+  PendingChange& operator=(const PendingChange&) = delete;
+
+  void start(std::string_view id, const bucket::LeaseChange& change, store::Completion<void> done);
+  /// After success.
+  const LimitReport& report() { return changing_->report(); }
+
+ private:
+  Core& core_;
+  detail::LeaseData lease_;
+  std::optional<Changing> changing_;
+};
+
+}  // namespace weir::limiter
