@@ -13,8 +13,8 @@ constexpr int most_rounds = 8;
 
 }  // namespace
 
-Checkpointer::Checkpointer(std::unique_ptr<Database> database)
-    : database_(std::move(database)), next_at_(pages_between), thread_([this] { run(); }) {}
+Checkpointer::Checkpointer(std::unique_ptr<Database> database, bool enabled)
+    : database_(std::move(database)), enabled_(enabled), next_at_(pages_between), thread_([this] { run(); }) {}
 
 Checkpointer::~Checkpointer() {
   {
@@ -26,6 +26,7 @@ Checkpointer::~Checkpointer() {
 }
 
 void Checkpointer::log_has(int pages) {
+  if (!enabled_) return;
   pages_.store(pages, std::memory_order_relaxed);
   // The log started over.
   if (pages < pages_between) next_at_.store(pages_between, std::memory_order_relaxed);
