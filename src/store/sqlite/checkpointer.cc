@@ -7,14 +7,17 @@ namespace {
 constexpr int pages_between = 2000;
 // What the writer may copy while its callers wait: 1 MB.
 constexpr int few_pages = 256;
-// A log that grows faster than it is copied must end somewhere: from here on (256 MB) callers wait.
-constexpr int most_pages = 65'536;
+// A log that grows faster than it is copied must end somewhere: from here on (64 MB) callers wait.
+constexpr int most_pages = 16'384;
 constexpr int most_rounds = 8;
 
 }  // namespace
 
 Checkpointer::Checkpointer(std::unique_ptr<Database> database, bool enabled)
-    : database_(std::move(database)), enabled_(enabled), next_at_(pages_between), thread_([this] { run(); }) {}
+    : database_(std::move(database)),
+      enabled_(enabled),
+      next_at_(pages_between),
+      thread_([this] { run(); }) {}
 
 Checkpointer::~Checkpointer() {
   {

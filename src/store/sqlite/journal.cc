@@ -40,7 +40,7 @@ Result<void> Journal::commit(const std::function<Result<void>()>& more) {
   }
   ++counts_.commits;
   counts_.bucket_rows += batch_.buckets();
-  cleaner_.expect(batch_.new_buckets());
+  cleaner_.expect({.buckets = batch_.new_buckets(), .leases = batch_.leases()});
   batch_.clear();
   return {};
 }
@@ -70,6 +70,7 @@ Result<void> Journal::keep(table::Table& table, std::string_view name_space, con
   table.capture(batch_);
   const auto rest = [&]() WEIR_NOT_ANALYSED { return write(draft, name_space, events); };
   if (auto done = commit(rest); !done) return done;
+  cleaner_.expect({.events = events.size()});
   kept();
   return {};
 }
