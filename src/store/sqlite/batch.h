@@ -24,6 +24,7 @@ class Batch final : public table::Sink {
   std::size_t buckets() const { return rows_.size(); }
   /// Buckets that the file did not know.
   std::size_t new_buckets() const { return new_buckets_; }
+  std::size_t leases() const { return markers_.size(); }
 
   /// Writes everything, inside the caller's transaction. What is in the batch stays until clear(), so that a
   /// transaction that failed can be tried again.

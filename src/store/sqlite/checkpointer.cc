@@ -7,14 +7,17 @@ namespace {
 constexpr int pages_between = 2000;
 // What the writer may copy while its callers wait: 1 MB.
 constexpr int few_pages = 256;
-// A log that grows faster than it is copied must end somewhere: from here on (256 MB) callers wait.
-constexpr int most_pages = 65'536;
+// A log that grows faster than it is copied must end somewhere: from here on (64 MB) callers wait.
+constexpr int most_pages = 16'384;
 constexpr int most_rounds = 8;
 
 }  // namespace
 
-Checkpointer::Checkpointer(std::unique_ptr<Database> database)
-    : database_(std::move(database)), next_at_(pages_between), thread_([this] { run(); }) {}
+Checkpointer::Checkpointer(std::unique_ptr<Database> database, bool enabled)
+    : database_(std::move(database)),
+      enabled_(enabled),
+      next_at_(pages_between),
+      thread_([this] { run(); }) {}
 
 Checkpointer::~Checkpointer() {
   {
@@ -26,6 +29,7 @@ Checkpointer::~Checkpointer() {
 }
 
 void Checkpointer::log_has(int pages) {
+  if (!enabled_) return;
   pages_.store(pages, std::memory_order_relaxed);
   // The log started over.
   if (pages < pages_between) next_at_.store(pages_between, std::memory_order_relaxed);

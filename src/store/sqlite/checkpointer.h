@@ -17,7 +17,7 @@ namespace weir::sqlite {
 /// Safe to use from any thread.
 class Checkpointer {
  public:
-  explicit Checkpointer(std::unique_ptr<Database> database);
+  Checkpointer(std::unique_ptr<Database> database, bool enabled);
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
@@ -33,6 +33,7 @@ class Checkpointer {
   void copy();
 
   const std::unique_ptr<Database> database_;
+  const bool enabled_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

@@ -26,6 +26,7 @@ Cleaner::Cleaner(Database& database)
 Result<bool> Cleaner::clean(const Moment& moment) {
   Transaction transaction(database_);
   if (auto begun = transaction.begin(); !begun) return begun.error();
+  slice_ = std::max(owed_, least_slice);
   auto buckets = clean_buckets(moment.now);
   if (!buckets) return buckets;
   auto leases = clean_leases(moment.now);
@@ -33,6 +34,7 @@ Result<bool> Cleaner::clean(const Moment& moment) {
   auto audit = clean_audit(moment.oldest_audit);
   if (!audit) return audit;
   if (auto committed = transaction.commit(); !committed) return committed.error();
+  owed_ -= std::min(owed_, slice_);
   return *buckets || *leases || *audit;
 }
 
@@ -44,7 +46,7 @@ Result<std::vector<Cleaner::BucketKey>> Cleaner::expired_in_next_slice(Time now,
       .bind(std::string_view(cleaned_to_.name_space))
       .bind(std::string_view(cleaned_to_.entity))
       .bind(std::string_view(cleaned_to_.resource))
-      .bind(static_cast<std::int64_t>(slice));
+      .bind(static_cast<std::int64_t>(slice_));
   for (;; ++looked_at) {
     auto row = next_buckets_.step();
     if (!row) return row.error();
@@ -53,11 +55,8 @@ Result<std::vector<Cleaner::BucketKey>> Cleaner::expired_in_next_slice(Time now,
             std::string(next_buckets_.text(2))};
     if (!next_buckets_.is_null(3) && next_buckets_.integer(3) <= now) expired.push_back(last);
   }
-  at_end = looked_at < slice;
+  at_end = looked_at < slice_;
   cleaned_to_ = at_end ? BucketKey{} : last;
-  owed_ -= std::min(owed_, std::max(looked_at, std::size_t{1}));
-  // Once round means that everything was looked at.
-  if (at_end) owed_ = 0;
   return expired;
 }
 
@@ -79,7 +78,7 @@ Result<bool> Cleaner::clean_buckets(Time now) {
 
 /// What is forgotten must not be asked for again, even if the clock goes back: the file remembers up to when.
 Result<bool> Cleaner::clean_leases(Time now) {
-  auto row = last_lease_.begin().bind(now).bind(static_cast<std::int64_t>(slice)).step();
+  auto row = last_lease_.begin().bind(now).bind(static_cast<std::int64_t>(slice_)).step();
   if (!row) return row.error();
   const bool some = !last_lease_.is_null(0);
   const Time last = last_lease_.integer(0);
@@ -88,16 +87,16 @@ Result<bool> Cleaner::clean_leases(Time now) {
   if (!some) return false;
   if (auto done = remember_leases_.begin().bind(last).run(); !done) return done.error();
   if (auto done = delete_leases_.begin().bind(last).run(); !done) return done.error();
-  return count == static_cast<std::int64_t>(slice);
+  return count == static_cast<std::int64_t>(slice_);
 }
 
 Result<bool> Cleaner::clean_audit(Time oldest) {
-  delete_audit_.begin().bind(oldest).bind(static_cast<std::int64_t>(slice));
+  delete_audit_.begin().bind(oldest).bind(static_cast<std::int64_t>(slice_));
   std::size_t deleted = 0;
   for (;;) {
     auto row = delete_audit_.step();
     if (!row) return row.error();
-    if (!*row) return deleted == slice;
+    if (!*row) return deleted == slice_;
     ++deleted;
   }
 }

@@ -19,18 +19,25 @@ class Cleaner {
     Time oldest_audit = 0;  ///< events at or before this are gone
   };
 
-  /// So many buckets were added: cleaning has to go faster than that.
-  void expect(std::size_t added) { owed_ += added * looked_at_per_new_bucket; }
+  /// What was added since: cleaning has to go faster than that, however much comes in one commit.
+  struct Added {
+    std::size_t buckets = 0;
+    std::size_t leases = 0;
+    std::size_t events = 0;
+  };
+  void expect(const Added& added) {
+    owed_ += looked_at_per_new_row * (added.buckets + added.leases + added.events);
+  }
   /// Looks at a slice of the buckets, and removes a slice of the leases and of the audit, in one transaction.
   /// False: this was the end of a round.
   Result<bool> clean(const Moment& moment);
-  /// Whether more buckets were added than were looked at.
-  bool behind() const { return owed_ >= slice; }
+  /// Whether more was added than was looked at.
+  bool behind() const { return owed_ >= least_slice; }
 
  private:
   // As in memory: more are looked at than are added, so cleaning overtakes filling.
-  static constexpr std::size_t looked_at_per_new_bucket = 4;
-  static constexpr std::size_t slice = 500;
+  static constexpr std::size_t looked_at_per_new_row = 4;
+  static constexpr std::size_t least_slice = 500;
 
   struct BucketKey {
     std::string name_space;
@@ -51,6 +58,7 @@ class Cleaner {
   Statement delete_audit_;
   BucketKey cleaned_to_;
   std::size_t owed_ = 0;
+  std::size_t slice_ = least_slice;
 };
 
 }  // namespace weir::sqlite

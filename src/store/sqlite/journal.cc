@@ -1,5 +1,6 @@
 #include "store/sqlite/journal.h"
 
+#include "base/text.h"
 #include "store/sqlite/codec.h"
 #include "store/sqlite/level_row.h"
 
@@ -33,14 +34,15 @@ Result<void> Journal::commit(const std::function<Result<void>()>& more) {
   auto done = transaction.begin();
   if (done) done = batch_.write();
   if (done && more) done = more();
-  if (done) done = transaction.commit();
+  const bool written = done.ok();
+  if (written) done = transaction.commit();
   if (!done) {
     batch_.rolled_back();
-    return done;
+    return written ? Error{ErrorCode::outcome_unknown, done.error().message} : done.error();
   }
   ++counts_.commits;
   counts_.bucket_rows += batch_.buckets();
-  cleaner_.expect(batch_.new_buckets());
+  cleaner_.expect({.buckets = batch_.new_buckets(), .leases = batch_.leases()});
   batch_.clear();
   return {};
 }
@@ -69,7 +71,13 @@ Result<void> Journal::keep(table::Table& table, std::string_view name_space, con
   // Buckets whose expiry was put off for this change must be in the same commit.
   table.capture(batch_);
   const auto rest = [&]() WEIR_NOT_ANALYSED { return write(draft, name_space, events); };
-  if (auto done = commit(rest); !done) return done;
+  if (auto done = commit(rest); !done) {
+    const bool unknown = done.error().code == ErrorCode::outcome_unknown;
+    return base::error(done.error().code, "the change is not in force",
+                       unknown ? ", but may be after a crash; look before you repeat it: " : ": ",
+                       done.error().message);
+  }
+  cleaner_.expect({.events = events.size()});
   kept();
   return {};
 }

@@ -50,7 +50,8 @@ class Journal {
                             const limits::LimitsRecord& record) WEIR_REQUIRES(mutex_);
   Result<void> write_entity(std::string_view name_space, const Entity& entity) WEIR_REQUIRES(mutex_);
   Result<void> write_event(std::string_view name_space, const store::AuditEvent& event) WEIR_REQUIRES(mutex_);
-  /// Begins, writes the batch and what `more` writes, and commits.
+  /// Begins, writes the batch and what `more` writes, and commits. Fails with outcome_unknown if the commit
+  /// itself failed: it is undone, but what of it is on the disk would count after a crash.
   Result<void> commit(const std::function<Result<void>()>& more) WEIR_REQUIRES(mutex_);
 
   store::Mutex mutex_;

@@ -138,7 +138,8 @@ Result<void> set_up(Database& database, Access access) {
   // Checkpoints are the checkpointer's business, so that no commit waits for one.
   const char* const sql = access == Access::write
                               ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
-                                "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -65536"
+                                "PRAGMA wal_autocheckpoint = 0; "
+                                "PRAGMA journal_size_limit = 16777216; PRAGMA cache_size = -65536"
                               : "PRAGMA cache_size = -16384; PRAGMA query_only = ON";
   return database.execute(sql);
 }

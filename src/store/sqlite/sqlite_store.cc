@@ -110,19 +110,19 @@ Result<std::shared_ptr<SqliteStore>> SqliteStore::open(const std::string& path, 
                                                        base::Entropy& entropy) {
   auto parts = open_parts(path, options, entropy);
   if (!parts) return parts.error();
-  std::shared_ptr<SqliteStore> store(new SqliteStore(*std::move(parts), options.clock, entropy));
+  std::shared_ptr<SqliteStore> store(new SqliteStore(*std::move(parts), options, entropy));
   auto past = store->shelf_.past();
   if (!past) return past.error();
   store->catalog_.resume(*std::move(past));
   return store;
 }
 
-SqliteStore::SqliteStore(Parts parts, std::shared_ptr<const Clock> clock, base::Entropy& entropy)
+SqliteStore::SqliteStore(Parts parts, const OpenOptions& options, base::Entropy& entropy)
     : lock_(std::move(parts.lock)),
-      clock_(std::move(clock)),
+      clock_(options.clock),
       lease_key_(parts.settings.lease_key),
       keep_audit_for_(parts.settings.keep_audit_for),
-      checkpointer_(std::move(parts.copy)),
+      checkpointer_(std::move(parts.copy), options.checkpoints),
       journal_(std::move(parts.write), checkpointer_),
       shelf_(std::move(parts.read)),
       // Odd seeds keep every bit in the products of the hash.

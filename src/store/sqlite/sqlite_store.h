@@ -46,6 +46,7 @@ class DurableBuckets final : public store::Buckets {
 struct OpenOptions {
   std::shared_ptr<const Clock> clock;
   std::chrono::milliseconds wait_for_file{0};
+  bool checkpoints = true;  ///< false, for measurements: the log grows until the file is closed
 };
 
 /// Safe to use from any thread. Owns the file until it is destroyed.
@@ -70,6 +71,7 @@ class SqliteStore final : public store::Store, private table::Backing {
   /// Cleans a slice now; the writer does so by itself. True: the round is not at its end.
   Result<bool> clean() { return journal_.clean(moment()); }
   Journal::Counts counts() { return journal_.counts(); }
+  std::size_t buckets_in_memory() { return table_.size(); }
 
  private:
   /// What the file says about itself.
@@ -88,7 +90,7 @@ class SqliteStore final : public store::Store, private table::Backing {
   static Result<Parts> open_parts(const std::string& path, const OpenOptions& options,
                                   base::Entropy& entropy);
   static Result<Settings> read_settings(Database& database, base::Entropy& entropy);
-  SqliteStore(Parts parts, std::shared_ptr<const Clock> clock, base::Entropy& entropy);
+  SqliteStore(Parts parts, const OpenOptions& options, base::Entropy& entropy);
 
   Result<table::RecordPtr> load(const table::Key& key) override { return shelf_.load(key); }
   Result<std::vector<table::RecordPtr>> load_all(std::string_view name_space,

@@ -75,7 +75,8 @@ void Writer::note(const Result<void>& flushed) {
     return;
   }
   if (failures_.empty() || failures_.back()->message != flushed.error().message)
-    failures_.push_back(std::make_unique<Error>(flushed.error()));
+    // Who comes from now on is not charged at all.
+    failures_.push_back(std::make_unique<Error>(Error{ErrorCode::unavailable, flushed.error().message}));
   failing_.store(failures_.back().get(), std::memory_order_release);
 }
 

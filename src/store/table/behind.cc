@@ -129,6 +129,7 @@ void Table::capture(Sink& sink) WEIR_NOT_ANALYSED {
         if (!record.dirty) return;
         record.dirty = false;
         sink.put(record);
+        record.stored = true;
       });
     }
     shard.dirty.clear();

@@ -47,7 +47,7 @@ struct Record {
   std::uint8_t name_space_size = 0;
   std::uint8_t limit_count = 0;
   bool dirty = false;   ///< changed since what lies behind the table was last told
-  bool stored = false;  ///< what lies behind knows the bucket
+  bool stored = false;  ///< what lies behind knows the bucket, or was told of it
 
   static Record* make(const Key& key, limits::LimitSetRef limits);
   static void destroy(Record* record);

@@ -251,6 +251,7 @@ void Table::rebuild(const Key& key, Stop& stop, Time now) {
 void Table::put(const Key& key, Stop& stop, bucket::State& state, Time now) {
   Record* const record = make_record(key, stop, state);
   record->resolution = limits::ResolutionRef(stop.resolution);
+  record->stored = stop.record != nullptr && stop.record->stored;
   Locks::map_of(*stop.shard).put(stop.hash, record, now);
   stop.record = record;
   touch(stop);
