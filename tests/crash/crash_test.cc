@@ -247,13 +247,15 @@ class Crash : public testing::Test {
   std::uint64_t some(double most) {
     return static_cast<std::uint64_t>(std::pow(most, std::uniform_real_distribution<>(0, 1)(random_)));
   }
+  /// Now and then while the file is made and prepared, mostly in the middle of work.
+  std::uint64_t write_or_sync() { return random_() % 4 == 0 ? some(500) : 400 + some(8000); }
   void crash(By kind) {
     const bool power = kind == By::power_loss;
     Child child({.path = path_,
                  .population = names_.population,
                  .seed = random_(),
                  .first_step = ledger_.next_step(),
-                 .power_lost_at = power ? some(5000) : 0});
+                 .power_lost_at = power ? write_or_sync() : 0});
     // With the power the worker goes by itself.
     std::uint64_t lines = power ? UINT64_MAX : some(4000) - 1;
     if (lines == 0) child.kill();
