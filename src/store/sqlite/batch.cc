@@ -22,8 +22,7 @@ Dormant dormant_in(const table::Record& record) {
 }  // namespace
 
 Batch::Batch(Database& database)
-    : database_(database),
-      upsert_bucket_(
+    : upsert_bucket_(
           database,
           "INSERT INTO buckets (namespace, entity, resource, balances, limit_set, refilled_at_ms, "
           "expires_at_ms, version, generation) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
@@ -64,8 +63,10 @@ void Batch::put(const table::Nonce& nonce, const table::Marker& marker) {
 
 Result<void> Batch::write() {
   // Neighbours lie on the same pages. Of several rows of one bucket the last one stays the last.
-  std::stable_sort(rows_.begin(), rows_.end(),
-                   [this](const Row& a, const Row& b) { return key_text(a) < key_text(b); });
+  std::sort(rows_.begin(), rows_.end(), [this](const Row& a, const Row& b) {
+    const int order = key_text(a).compare(key_text(b));
+    return order != 0 ? order < 0 : a.text_at < b.text_at;
+  });
   for (const Row& row : rows_) {
     if (auto written = write_bucket(row); !written) return written;
   }

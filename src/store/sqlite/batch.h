@@ -55,7 +55,6 @@ class Batch final : public table::Sink {
   Result<void> write_marker(const table::Nonce& nonce, const table::Marker& marker);
   Result<std::int64_t> set_id(const limits::LimitSetRef& set);
 
-  Database& database_;
   Statement upsert_bucket_;
   Statement upsert_lease_;
   Statement find_set_;
