@@ -39,6 +39,8 @@ struct Options {
   std::chrono::milliseconds lease_deadline = std::chrono::minutes(10);
   /// How long the audit is kept, from now on, by the store; nothing: as it was, a year at first.
   std::optional<std::chrono::milliseconds> keep_audit_for = {};
+  /// Embedded files only: whether to make the file where there is none; if not, opening it fails.
+  bool create = true;
   /// Embedded files only: how long to wait for another process to let go of the file.
   std::chrono::milliseconds wait_for_file{0};
 };

@@ -61,7 +61,7 @@ Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Opt
   auto parsed = parse_store_url(url);
   if (!parsed) return parsed.error();
   if (parsed->kind == StoreKind::sqlite)
-    return open_files().open(parsed->path, {clock, options.wait_for_file}, entropy);
+    return open_files().open(parsed->path, {clock, options.wait_for_file, options.create}, entropy);
   return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(*clock, entropy));
 }
 

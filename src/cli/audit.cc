@@ -45,7 +45,7 @@ Result<ExitCode> audit(Session& session, const Arguments& arguments) {
   if (!subject) return subject.error();
   const auto most = read_number("--limit", arguments.limit.value_or("50"), 1, 1'000'000);
   if (!most) return most.error();
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   JsonList json(session.out(), "events");
   auto listed = for_each_item([&](const Paging& paging) { return (*limiter)->audit(*subject, paging); },

@@ -137,7 +137,7 @@ Result<ExitCode> acquire(Session& session, const Arguments& arguments) {
 Result<ExitCode> available(Session& session, const Arguments& arguments) {
   const auto request = read_request(arguments);
   if (!request) return request.error();
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   auto decision = (*limiter)->available(*arguments.entity, *arguments.resource, std::span(request->charges),
                                         request->options());
@@ -156,7 +156,7 @@ Result<ExitCode> available(Session& session, const Arguments& arguments) {
 Result<ExitCode> lease_adjust(Session& session, const Arguments& arguments) {
   const auto charges = read_charges(arguments.consume);
   if (!charges) return charges.error();
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   return print_changed(session, (*limiter)->adjust(arguments.lease_id, std::span(*charges), *arguments.key),
                        "adjusted");
@@ -165,13 +165,13 @@ Result<ExitCode> lease_adjust(Session& session, const Arguments& arguments) {
 Result<ExitCode> lease_settle(Session& session, const Arguments& arguments) {
   const auto charges = read_charges(arguments.consume);
   if (!charges) return charges.error();
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   return print_changed(session, (*limiter)->settle(arguments.lease_id, std::span(*charges)), "settled");
 }
 
 Result<ExitCode> lease_rollback(Session& session, const Arguments& arguments) {
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   return print_changed(session, (*limiter)->rollback(arguments.lease_id), "rolled back");
 }

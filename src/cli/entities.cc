@@ -56,7 +56,7 @@ Result<ExitCode> entity_create(Session& session, const Arguments& arguments) {
 }
 
 Result<ExitCode> entity_get(Session& session, const Arguments& arguments) {
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   const auto entity = (*limiter)->entity(*arguments.entity);
   if (!entity) return entity.error();
@@ -65,7 +65,7 @@ Result<ExitCode> entity_get(Session& session, const Arguments& arguments) {
 }
 
 Result<ExitCode> entity_delete(Session& session, const Arguments& arguments) {
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   if (auto deleted = (*limiter)->delete_entity(*arguments.entity); !deleted) return deleted.error();
   if (!session.json())
@@ -74,7 +74,7 @@ Result<ExitCode> entity_delete(Session& session, const Arguments& arguments) {
 }
 
 Result<ExitCode> entity_children(Session& session, const Arguments& arguments) {
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   JsonList json(session.out(), "children");
   auto listed =

@@ -116,7 +116,7 @@ Result<ExitCode> limits_set(Session& session, const Arguments& arguments) {
 Result<ExitCode> limits_get(Session& session, const Arguments& arguments) {
   const auto level = read_level(arguments);
   if (!level) return level.error();
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   const auto stored = (*limiter)->limits(*level);
   if (!stored) return stored.error();
@@ -127,7 +127,7 @@ Result<ExitCode> limits_get(Session& session, const Arguments& arguments) {
 Result<ExitCode> limits_delete(Session& session, const Arguments& arguments) {
   const auto level = read_level(arguments);
   if (!level) return level.error();
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   if (auto deleted = (*limiter)->delete_limits(*level); !deleted) return deleted.error();
   if (!session.json()) session.out() << "deleted the limits of " << level_text(*level) << '\n';
@@ -137,7 +137,7 @@ Result<ExitCode> limits_delete(Session& session, const Arguments& arguments) {
 Result<ExitCode> limits_effective(Session& session, const Arguments& arguments) {
   if (!arguments.entity || !arguments.resource)
     return invalid("say for whom and for what: weir limits effective ENTITY RESOURCE");
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   const auto effective = (*limiter)->effective_limits(*arguments.entity, *arguments.resource);
   if (!effective) return effective.error();
@@ -164,7 +164,7 @@ Result<ExitCode> limits_list(Session& session, const Arguments& arguments) {
     if (!owner) return owner.error();
     filter.owner = *owner;
   }
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   const Time now = session.now();
   Table table = list_table();

@@ -65,6 +65,11 @@ Result<Limiter*> Session::limiter() {
   return limiter_.get();
 }
 
+Result<Limiter*> Session::existing() {
+  options_.create = false;
+  return limiter();
+}
+
 void Session::print_fields(const std::vector<std::pair<std::string, std::string>>& fields) const {
   std::size_t width = 0;
   for (const auto& [name, value] : fields) {

@@ -43,6 +43,8 @@ class Session {
 
   /// Opens the store on the first call. Valid as long as the session.
   Result<Limiter*> limiter();
+  /// The same, for commands that make no sense on a store that does not exist yet.
+  Result<Limiter*> existing();
 
   /// Prints one document.
   void print_json(std::string_view json) const { out() << json << '\n'; }

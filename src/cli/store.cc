@@ -116,7 +116,7 @@ Result<ExitCode> store_check(Session& session, const Arguments& /*arguments*/) {
 }
 
 Result<ExitCode> store_show(Session& session, const Arguments& arguments) {
-  auto limiter = session.limiter();
+  auto limiter = session.existing();
   if (!limiter) return limiter.error();
   bool found = false;
   JsonList json(session.out(), "buckets");

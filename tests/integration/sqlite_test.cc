@@ -221,6 +221,13 @@ TEST_F(SqliteFile, WhoseFolderDoesNotExistSaysSo) {
   EXPECT_NE(error_of_opening(), "no error");
 }
 
+TEST_F(SqliteFile, IsOnlyMadeWhereThatWasAskedFor) {
+  auto limiter = open({.create = false});
+  ASSERT_FALSE(limiter);
+  EXPECT_EQ(limiter.error().code, ErrorCode::not_found);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
 TEST_F(SqliteFile, ThatMayNotBeWrittenSaysSo) {
   ASSERT_EQ(error_of_opening(), "no error");
   // As somebody who is not root: root may write everything.

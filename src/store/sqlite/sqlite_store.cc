@@ -1,7 +1,9 @@
 #include "store/sqlite/sqlite_store.h"
 
 #include <cstring>
+#include <filesystem>
 
+#include "base/text.h"
 #include "store/audit.h"
 #include "store/sqlite/schema.h"
 
@@ -83,6 +85,11 @@ Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, bas
 
 Result<SqliteStore::Parts> SqliteStore::open_parts(const std::string& path, const OpenOptions& options,
                                                    base::Entropy& entropy) {
+  std::error_code unknown;
+  if (!options.create && !std::filesystem::exists(path, unknown)) {
+    return base::error(ErrorCode::not_found, path,
+                       ": there is no such file; check the path, or make it with weir store init");
+  }
   Parts parts;
   auto lock = FileLock::acquire(path, options.wait_for_file);
   if (!lock) return lock.error();
