@@ -68,7 +68,8 @@ void random_acquires() {
           const double spent = seconds([&] { flight.run(count, any); });
           our_cpu.push_back((cpu() - cpu_before) / count);
           const auto after = arena.store->counts();
-          ours = {after.commits - before.commits, after.bucket_rows - before.bucket_rows};
+          ours = {after.commits - before.commits, after.bucket_rows - before.bucket_rows,
+                  after.new_buckets - before.new_buckets};
           our_syncs = syncs().log - syncs_before.log;
           batch = std::max<std::size_t>(count / ours.commits, 1);
           return spent * 1e9 / count;

@@ -65,6 +65,17 @@ TEST_F(Churn, EntitiesThatComeOnceByTheThousandDoNotStayInTheFile) {
   EXPECT_LT(rows("SELECT count(*) FROM buckets"), 5 * static_cast<std::int64_t>(each));
 }
 
+TEST_F(Churn, ABucketThatIsUsedAgainMakesNoMoreWorkForCleaning) {
+  const Charge consume[] = {{"rpm", 1}};
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(core_->acquire("busy", "r", consume, {}));
+    // A change makes a new record of the same bucket.
+    const std::string limit = std::to_string(200 + i) + "/min";
+    ASSERT_TRUE(core_->set_limits(Level::system(), *parse_limits({{"rpm", limit}}), {}));
+  }
+  EXPECT_EQ(store_->counts().new_buckets, 1U);
+}
+
 TEST_F(Churn, LeasesThatEndedLongAgoDoNotStayInTheFile) {
   constexpr std::size_t each = 1000;
   const Charge consume[] = {{"rpm", Amount::milli(1)}};

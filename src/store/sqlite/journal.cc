@@ -42,6 +42,7 @@ Result<void> Journal::commit(const std::function<Result<void>()>& more) {
   }
   ++counts_.commits;
   counts_.bucket_rows += batch_.buckets();
+  counts_.new_buckets += batch_.new_buckets();
   cleaner_.expect({.buckets = batch_.new_buckets(), .leases = batch_.leases()});
   batch_.clear();
   return {};

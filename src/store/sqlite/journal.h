@@ -39,6 +39,7 @@ class Journal {
   struct Counts {
     std::uint64_t commits = 0;
     std::uint64_t bucket_rows = 0;
+    std::uint64_t new_buckets = 0;  ///< of these, that the file did not know
   };
   Counts counts();
 
