@@ -1,0 +1,119 @@
+#include "service/calls.h"
+
+#include "api/decision_json.h"
+#include "base/text.h"
+#include "service/rate_limit_fields.h"
+
+namespace weir::service {
+namespace {
+
+constexpr std::size_t longest_request_id = 128;
+
+/// An id that a proxy in front gave is kept, if it can stand in a header and in a log line.
+bool usable_id(std::string_view id) {
+  return !id.empty() && id.size() <= longest_request_id &&
+         std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\'; });
+}
+
+bool store_is_away(const Error& error) {
+  return error.code == ErrorCode::unavailable || error.code == ErrorCode::outcome_unknown;
+}
+
+std::string_view outcome_of(const Decision& decision) {
+  if (decision.admitted()) return "admitted";
+  return decision.never_fits() ? "never_fits" : "refused";
+}
+
+}  // namespace
+
+Answering::Answering(Service& service, net::Exchange exchange, Call call)
+    : service_(&service),
+      exchange_(std::move(exchange)),
+      end_{.call = call},
+      started_(std::chrono::steady_clock::now()) {
+  const auto given = request().fields().find("x-request-id");
+  if (given && usable_id(*given)) {
+    request_id_ = *given;
+  } else {
+    request_id_ = base::join("weir-", std::to_string(service.next_request_.fetch_add(1) + 1));
+  }
+}
+
+void Answering::send(const Reply& reply) {
+  std::string fields;
+  fields.reserve(reply.fields.size() + request_id_.size() + 80);
+  if (!reply.body.empty()) fields += base::join("Content-Type: ", reply.content_type, "\r\n");
+  fields += base::join("X-Request-Id: ", request_id_, "\r\n");
+  fields += reply.fields;
+  end_.status = reply.status;
+  end_.nanoseconds = (std::chrono::steady_clock::now() - started_).count();
+  if (service_->options_.observer != nullptr) service_->options_.observer->ended(end_);
+  exchange_.answer({.status = reply.status, .fields = fields, .body = reply.body});
+}
+
+void AcquireCall::start() {
+  charges = body.consume.charges();
+  answering.end().name_space = name_space;
+  answering.end().resource = body.resource;
+  AcquireOptions options;
+  if (!body.limits.empty()) {
+    auto made = RequestLimits::make(std::span<const NamedLimit>(body.limits));
+    if (!made) return done(made.error());
+    limits = *std::move(made);
+    options.limits = &*limits;
+  }
+  pending.start(body.entity, body.resource, charges, options,
+                {[](void* self, Result<void>&& result) {
+                   static_cast<AcquireCall*>(self)->done(std::move(result));
+                 },
+                 this});
+}
+
+void AcquireCall::done(Result<void>&& result) {
+  const std::unique_ptr<AcquireCall> self(this);
+  CallEnd& end = answering.end();
+  if (!result) {
+    end.outcome = result.error().code == ErrorCode::contention ? "contended" : "error";
+    if (store_is_away(result.error()) && service.policy(*core) == OnUnavailable::allow)
+      return answering.send(degraded());
+    return answering.send(problem(result.error()));
+  }
+  Decision& decision = pending.decision();
+  end.outcome = outcome_of(decision);
+  Reply reply;
+  append_rate_limit_fields(reply.fields, decision.limits());
+  if (decision.admitted()) {
+    const auto id = decision.lease().id();
+    reply.body = api::admitted_json(decision.limits(), id ? *id : std::string());
+  } else {
+    reply.status = 429;
+    reply.content_type = "application/problem+json";
+    append_retry_after(reply.fields, decision);
+    reply.body = api::refused_json(decision);
+  }
+  answering.send(reply);
+}
+
+Reply AcquireCall::degraded() {
+  answering.end().outcome = "degraded";
+  return {.body = R"({"allowed":true,"degraded":true,"lease":null,"limits":[]})",
+          .fields = "Weir-Degraded: true\r\n"};
+}
+
+void LeaseCall::start(detail::LeaseVerb verb) {
+  charges = amounts.charges();
+  answering.end().name_space = name_space;
+  pending.start(id, {verb, key, charges},
+                {[](void* self, Result<void>&& result) {
+                   static_cast<LeaseCall*>(self)->done(std::move(result));
+                 },
+                 this});
+}
+
+void LeaseCall::done(Result<void>&& result) {
+  const std::unique_ptr<LeaseCall> self(this);
+  if (!result) return answering.send(problem(result.error()));
+  answering.send({.body = api::to_json(pending.report())});
+}
+
+}  // namespace weir::service
