@@ -1,5 +1,5 @@
-# What `cmake --install` puts in place: the library, its headers, and what CMake and pkg-config need to find
-# them. Nothing in it names the prefix, so the installed tree can be moved.
+# What `cmake --install` puts in place: the library, its headers, what CMake and pkg-config need to find them, and the
+# program with its completions. Nothing in it names the prefix, so the installed tree can be moved.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -45,3 +45,11 @@ cmake_path(APPEND weir_pc_includedir ${CMAKE_INSTALL_INCLUDEDIR})
 cmake_path(APPEND weir_pc_libdir ${CMAKE_INSTALL_LIBDIR})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/weir.pc.in ${PROJECT_BINARY_DIR}/weir.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/weir.pc DESTINATION ${weir_pkgconfig_dir})
+
+# The program.
+if(WEIR_PROGRAMS)
+  install(TARGETS weir_program)
+  install(FILES ${PROJECT_BINARY_DIR}/completions/weir DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${PROJECT_BINARY_DIR}/completions/_weir DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${PROJECT_BINARY_DIR}/completions/weir.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()

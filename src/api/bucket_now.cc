@@ -1,0 +1,24 @@
+#include "api/bucket_now.h"
+
+#include <algorithm>
+
+#include "bucket/refill.h"
+#include "limits/limit_set.h"
+
+namespace weir::api {
+
+Amount held_at(const Bucket& bucket, const BucketLimit& limit, Time now) {
+  const bucket::Parameters parameters = limits::parameters_of(limit.limit);
+  const Time from = std::max<Time>(bucket.refilled_at, 0);
+  return Amount::milli(
+      bucket::claim(parameters.rate, parameters.burst, from, now).held(limit.tokens.millitokens()));
+}
+
+Time full_at(const Bucket& bucket, const BucketLimit& limit, Time now) {
+  const bucket::Parameters parameters = limits::parameters_of(limit.limit);
+  const Time from = std::max<Time>(bucket.refilled_at, 0);
+  const std::int64_t missing = parameters.burst - limit.tokens.millitokens();
+  return std::max(now, bucket::moment_granted(parameters.rate, from, missing));
+}
+
+}  // namespace weir::api

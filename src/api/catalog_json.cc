@@ -1,0 +1,96 @@
+#include "api/catalog_json.h"
+
+#include "api/bucket_now.h"
+#include "base/json.h"
+
+namespace weir::api {
+namespace {
+
+using base::JsonWriter;
+
+void add_settings(JsonWriter& json, const StoredLimits& stored) {
+  json.raw("limits", to_json(std::span(stored.limits))).text("owner", name_of(stored.owner));
+  if (stored.expires_at) json.number("expires_at_ms", *stored.expires_at);
+  if (stored.bucket_ttl_refill_multiplier)
+    json.number("bucket_ttl_refill_multiplier", *stored.bucket_ttl_refill_multiplier);
+  if (stored.on_unavailable) json.text("on_unavailable", name_of(*stored.on_unavailable));
+  if (stored.from_file) json.flag("from_file", true);
+  if (stored.taken_from_sync) json.flag("taken_from_sync", true);
+}
+
+std::string limit_json(const Bucket& bucket, const BucketLimit& limit, Time now) {
+  auto json = JsonWriter::object();
+  json.text("name", limit.name).raw("remaining", held_at(bucket, limit, now).to_string());
+  json.raw("tokens", limit.tokens.to_string()).raw("consumed", limit.consumed.to_string());
+  json.raw("capacity", limit.limit.capacity().to_string()).raw("burst", limit.limit.burst().to_string());
+  json.raw("refill_amount", limit.limit.refill_amount().to_string());
+  json.number("refill_period_ms", limit.limit.refill_period().count());
+  json.number("full_at_ms", full_at(bucket, limit, now)).flag("in_force", limit.in_force);
+  return json.str();
+}
+
+}  // namespace
+
+std::string to_json(std::span<const NamedLimit> limits) {
+  auto json = JsonWriter::object();
+  for (const NamedLimit& limit : limits) json.raw(limit.name, limit.limit.to_json());
+  return json.str();
+}
+
+std::string to_json(const StoredLimits& stored) {
+  auto json = JsonWriter::object();
+  add_settings(json, stored);
+  return json.str();
+}
+
+std::string item_json(const StoredLimits& stored) {
+  auto json = JsonWriter::object();
+  json.text("level", name_of(stored.level.kind()));
+  if (!stored.level.entity().empty()) json.text("entity", stored.level.entity());
+  if (!stored.level.resource().empty()) json.text("resource", stored.level.resource());
+  add_settings(json, stored);
+  return json.str();
+}
+
+std::string to_json(const EffectiveLimits& effective) {
+  auto json = JsonWriter::object();
+  json.raw("limits", to_json(std::span(effective.limits))).text("source", name_of(effective.source));
+  json.text("owner", name_of(effective.owner));
+  return json.str();
+}
+
+std::string to_json(const Entity& entity) {
+  auto metadata = JsonWriter::object();
+  for (const auto& [name, value] : entity.metadata) metadata.text(name, value);
+  auto json = JsonWriter::object();
+  json.text("entity", entity.id);
+  if (!entity.parent.empty()) json.text("parent", entity.parent);
+  json.flag("cascade", entity.cascade);
+  if (!entity.name.empty()) json.text("name", entity.name);
+  json.raw("metadata", metadata.str()).number("created_at_ms", entity.created_at);
+  if (entity.from_file) json.flag("from_file", true);
+  return json.str();
+}
+
+std::string to_json(const AuditEvent& event) {
+  auto json = JsonWriter::object();
+  json.text("id", event.id).number("at_ms", event.at).text("principal", event.principal);
+  json.text("action", event.action).text("subject", event.subject);
+  if (!event.resource.empty()) json.text("resource", event.resource);
+  json.raw("before", event.before.empty() ? "null" : event.before);
+  json.raw("after", event.after.empty() ? "null" : event.after);
+  return json.str();
+}
+
+std::string to_json(const Bucket& bucket, Time now) {
+  auto limits = JsonWriter::array();
+  for (const BucketLimit& limit : bucket.limits) limits.add(limit_json(bucket, limit, now));
+  auto json = JsonWriter::object();
+  json.text("entity", bucket.entity).text("resource", bucket.resource);
+  json.number("refilled_at_ms", bucket.refilled_at);
+  if (bucket.expires_at) json.number("expires_at_ms", *bucket.expires_at);
+  json.number("version", bucket.version).raw("limits", limits.str());
+  return json.str();
+}
+
+}  // namespace weir::api

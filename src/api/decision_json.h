@@ -1,0 +1,29 @@
+// Decisions and leases as the JSON of the HTTP API, which the command line prints too. Pure.
+//
+// Amounts are numbers with up to three decimals, moments are milliseconds since the Unix epoch.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "weir/decision.h"
+#include "weir/report.h"
+
+namespace weir::api {
+
+/// One limit of one bucket: L in the contract.
+std::string to_json(const LimitStatus& status);
+/// `{"limits":[L...]}`: the answer to a change of a lease.
+std::string to_json(const LimitReport& report);
+
+/// The answer to an acquire that was admitted.
+std::string admitted_json(const LimitReport& report, std::string_view lease_id);
+/// The answer to an acquire that was refused: a problem (RFC 9457) that names the limits which refused.
+std::string refused_json(const Decision& refused);
+/// The answer to a look at what is available.
+std::string available_json(const Decision& decision);
+
+/// Who refused and for how long, as one sentence: "over the limit rpm of key-1; retry in 1200 ms".
+std::string refusal_text(const Decision& refused);
+
+}  // namespace weir::api

@@ -1,0 +1,58 @@
+// What was said on the command line, as text: each command reads and checks its own part.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weir::cli {
+
+/// What can be said with every command.
+struct Common {
+  std::optional<std::string> store;
+  std::optional<std::string> name_space;
+  std::optional<std::string> output;
+  std::optional<std::string> color;
+  std::optional<std::string> principal;
+};
+
+struct Arguments {
+  Common common;
+
+  // Who and what. Empty where nothing was said.
+  std::optional<std::string> entity;
+  std::optional<std::string> resource;
+  bool system = false;
+
+  // Deciding.
+  std::vector<std::string> consume;  ///< NAME=AMOUNT
+  std::vector<std::string> limits;   ///< NAME:LIMIT
+  bool lease = false;
+  std::string lease_id;
+  std::optional<std::string> key;
+
+  // Limits.
+  std::optional<std::string> owner;
+  std::optional<std::string> expires;
+  std::optional<std::string> bucket_ttl_multiplier;
+  std::optional<std::string> on_unavailable;
+  std::optional<std::string> level;
+  std::string file;
+  bool dry_run = false;
+
+  // Entities.
+  std::optional<std::string> parent;
+  bool cascade = false;
+  std::optional<std::string> name;
+  std::vector<std::string> metadata;  ///< NAME=VALUE
+
+  // The audit and the store.
+  std::optional<std::string> limit;
+  std::optional<std::string> keep_audit;
+
+  std::string shell;
+  std::vector<std::string> topic;
+};
+
+}  // namespace weir::cli

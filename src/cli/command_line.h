@@ -1,0 +1,46 @@
+// From the words of the command line to a command and its arguments.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/shape.h"
+
+namespace weir::cli {
+
+struct Tree;
+
+/// What the words ask for.
+struct Wish {
+  enum class Kind { run, help, version, misuse };
+  Kind kind = Kind::misuse;
+  Command command = nullptr;   ///< of run
+  Arguments arguments = {};    ///< of run
+  std::string topic = "weir";  ///< the path of the command that was named: "weir limits set"
+  std::string problem = {};    ///< of misuse: what is wrong
+};
+
+/// The commands that there are. Reads one command line.
+class CommandLine {
+ public:
+  CommandLine();
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  const CommandShape& shape() const { return shape_; }
+  /// `words` without the name of the program.
+  Wish read(const std::vector<std::string>& words);
+
+ private:
+  std::unique_ptr<Tree> tree_;
+  CommandShape shape_;
+};
+
+/// The command with this path, such as "weir limits set"; null where there is none.
+const CommandShape* find_command(const CommandShape& root, const std::string& path);
+
+}  // namespace weir::cli

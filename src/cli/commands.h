@@ -1,0 +1,41 @@
+// The commands. Each does its work in a session and returns what the program ends with, or an error.
+#pragma once
+
+#include "cli/arguments.h"
+#include "cli/session.h"
+#include "weir/result.h"
+
+namespace weir::cli {
+
+using Command = Result<ExitCode> (*)(Session& session, const Arguments& arguments);
+
+Result<ExitCode> acquire(Session& session, const Arguments& arguments);
+Result<ExitCode> available(Session& session, const Arguments& arguments);
+Result<ExitCode> lease_adjust(Session& session, const Arguments& arguments);
+Result<ExitCode> lease_settle(Session& session, const Arguments& arguments);
+Result<ExitCode> lease_rollback(Session& session, const Arguments& arguments);
+
+Result<ExitCode> limits_set(Session& session, const Arguments& arguments);
+Result<ExitCode> limits_get(Session& session, const Arguments& arguments);
+Result<ExitCode> limits_delete(Session& session, const Arguments& arguments);
+Result<ExitCode> limits_effective(Session& session, const Arguments& arguments);
+Result<ExitCode> limits_list(Session& session, const Arguments& arguments);
+Result<ExitCode> limits_plan(Session& session, const Arguments& arguments);
+Result<ExitCode> limits_apply(Session& session, const Arguments& arguments);
+Result<ExitCode> limits_diff(Session& session, const Arguments& arguments);
+
+Result<ExitCode> entity_create(Session& session, const Arguments& arguments);
+Result<ExitCode> entity_get(Session& session, const Arguments& arguments);
+Result<ExitCode> entity_delete(Session& session, const Arguments& arguments);
+Result<ExitCode> entity_children(Session& session, const Arguments& arguments);
+
+Result<ExitCode> audit(Session& session, const Arguments& arguments);
+
+Result<ExitCode> store_init(Session& session, const Arguments& arguments);
+Result<ExitCode> store_check(Session& session, const Arguments& arguments);
+Result<ExitCode> store_show(Session& session, const Arguments& arguments);
+
+Result<ExitCode> completion(Session& session, const Arguments& arguments);
+Result<ExitCode> help(Session& session, const Arguments& arguments);
+
+}  // namespace weir::cli

@@ -1,0 +1,91 @@
+// entity create, get, delete and children.
+#include "api/catalog_json.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/words.h"
+
+namespace weir::cli {
+namespace {
+
+using base::join;
+
+void print_entity(const Session& session, const Entity& entity) {
+  if (session.json()) return session.print_json(api::to_json(entity));
+  std::string metadata;
+  for (const auto& [name, value] : entity.metadata)
+    metadata += join(metadata.empty() ? "" : ", ", name, "=", value);
+  const std::string parent =
+      entity.parent.empty() ? "-" : join(entity.parent, entity.cascade ? ", charges cascade to it" : "");
+  session.print_fields({{"entity", entity.id},
+                        {"name", entity.name},
+                        {"parent", parent},
+                        {"created", join(relative_text(entity.created_at, session.now()), ", ",
+                                         moment_text(entity.created_at))},
+                        {"metadata", metadata},
+                        {"from file", entity.from_file ? "yes" : ""}});
+}
+
+Result<Entity> read_entity(const Arguments& arguments) {
+  Entity entity{.id = *arguments.entity};
+  entity.parent = arguments.parent.value_or("");
+  entity.cascade = arguments.cascade;
+  entity.name = arguments.name.value_or("");
+  if (entity.cascade && entity.parent.empty()) return base::invalid("--cascade needs --parent");
+  for (const std::string& text : arguments.metadata) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return base::invalid("--meta ", base::quoted(text), ": write NAME=VALUE, such as --meta team=search");
+    if (!entity.metadata.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
+      return base::invalid("--meta ", base::quoted(text.substr(0, equals)), " is given twice");
+  }
+  return entity;
+}
+
+}  // namespace
+
+Result<ExitCode> entity_create(Session& session, const Arguments& arguments) {
+  const auto entity = read_entity(arguments);
+  if (!entity) return entity.error();
+  auto limiter = session.limiter();
+  if (!limiter) return limiter.error();
+  const auto stored = (*limiter)->put_entity(*entity);
+  if (!stored) return stored.error();
+  print_entity(session, *stored);
+  return done;
+}
+
+Result<ExitCode> entity_get(Session& session, const Arguments& arguments) {
+  auto limiter = session.limiter();
+  if (!limiter) return limiter.error();
+  const auto entity = (*limiter)->entity(*arguments.entity);
+  if (!entity) return entity.error();
+  print_entity(session, *entity);
+  return done;
+}
+
+Result<ExitCode> entity_delete(Session& session, const Arguments& arguments) {
+  auto limiter = session.limiter();
+  if (!limiter) return limiter.error();
+  if (auto deleted = (*limiter)->delete_entity(*arguments.entity); !deleted) return deleted.error();
+  if (!session.json())
+    session.out() << "deleted entity " << printable(*arguments.entity) << ", its limits and its buckets\n";
+  return done;
+}
+
+Result<ExitCode> entity_children(Session& session, const Arguments& arguments) {
+  auto limiter = session.limiter();
+  if (!limiter) return limiter.error();
+  JsonList json(session.out(), "children");
+  auto listed =
+      for_each_item([&](const Paging& paging) { return (*limiter)->children(*arguments.entity, paging); },
+                    [&](const std::string& child) {
+                      if (session.json()) return json.add(base::json_string(child));
+                      session.out() << printable(child) << '\n';
+                    });
+  if (!listed) return listed.error();
+  if (session.json()) json.end();
+  return done;
+}
+
+}  // namespace weir::cli

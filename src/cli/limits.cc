@@ -1,0 +1,189 @@
+// limits set, get, delete, effective and list.
+#include "api/catalog_json.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/read.h"
+#include "cli/table.h"
+#include "cli/words.h"
+
+namespace weir::cli {
+namespace {
+
+using base::invalid;
+using base::join;
+
+/// The options that name a level, to be typed again.
+std::string options_of(const Level& level) {
+  if (level.kind() == Source::system) return "--system";
+  if (level.kind() == Source::resource) return join("--resource ", level.resource());
+  if (level.kind() == Source::entity_default) return join("--entity ", level.entity());
+  return join("--entity ", level.entity(), " --resource ", level.resource());
+}
+
+void print_limits(const Session& session, std::span<const NamedLimit> limits) {
+  using enum Table::Align;
+  Table table({{"LIMIT"}, {"CAPACITY", right}, {"BURST", right}, {"REFILL", right}});
+  for (const NamedLimit& named : limits) {
+    table.add({{named.name},
+               {amount_text(named.limit.capacity())},
+               {amount_text(named.limit.burst())},
+               {refill_text(named.limit)}});
+  }
+  table.print(session.out(), session.style());
+}
+
+void print_stored(const Session& session, const StoredLimits& stored) {
+  if (session.json()) return session.print_json(api::to_json(stored));
+  session.print_fields(
+      {{"limits of", level_text(stored.level)},
+       {"owner", join(name_of(stored.owner), stored.from_file ? ", from a limits file" : "")},
+       {"expires", stored.expires_at ? relative_text(*stored.expires_at, session.now()) : ""},
+       {"on unavailable", stored.on_unavailable ? name_of(*stored.on_unavailable) : ""},
+       {"bucket ttl",
+        stored.bucket_ttl_refill_multiplier
+            ? join(std::to_string(*stored.bucket_ttl_refill_multiplier), " times the time to fill")
+            : ""}});
+  print_limits(session, stored.limits);
+}
+
+Result<SetLimitsOptions> read_set_options(const Arguments& arguments) {
+  SetLimitsOptions options;
+  if (arguments.owner) {
+    const auto owner = read_owner(*arguments.owner);
+    if (!owner) return owner.error();
+    options.owner = *owner;
+  }
+  if (arguments.expires) {
+    const auto expires = read_duration("--expires", *arguments.expires);
+    if (!expires) return expires.error();
+    options.expires_in = *expires;
+  }
+  if (options.owner == Owner::sync && !options.expires_in)
+    return invalid("--owner sync needs an expiry, such as --expires 30s");
+  if (options.owner == Owner::operator_ && options.expires_in)
+    return invalid("--expires needs --owner sync: an operator's limits do not expire");
+  if (arguments.bucket_ttl_multiplier) {
+    const auto multiplier =
+        read_number("--bucket-ttl-multiplier", *arguments.bucket_ttl_multiplier, 1, 1'000'000);
+    if (!multiplier) return multiplier.error();
+    options.bucket_ttl_refill_multiplier = *multiplier;
+  }
+  if (arguments.on_unavailable) {
+    const auto policy = read_on_unavailable(*arguments.on_unavailable);
+    if (!policy) return policy.error();
+    options.on_unavailable = *policy;
+  }
+  return options;
+}
+
+Table list_table() {
+  return Table({{"LEVEL"}, {"ENTITY"}, {"RESOURCE"}, {"OWNER"}, {"EXPIRES"}, {"FROM FILE"}, {"LIMITS"}});
+}
+
+std::vector<Cell> list_row(const StoredLimits& stored, Time now) {
+  const auto or_dash = [](const std::string& text) { return text.empty() ? std::string("-") : text; };
+  return {{name_of(stored.level.kind())},
+          {or_dash(stored.level.entity())},
+          {or_dash(stored.level.resource())},
+          {name_of(stored.owner), stored.owner == Owner::sync ? Tone::warning : Tone::plain},
+          {stored.expires_at ? relative_text(*stored.expires_at, now) : "never"},
+          {stored.from_file ? "yes" : "no"},
+          {option_text(std::span(stored.limits))}};
+}
+
+}  // namespace
+
+Result<ExitCode> limits_set(Session& session, const Arguments& arguments) {
+  const auto level = read_level(arguments);
+  if (!level) return level.error();
+  const auto limits = read_limits(arguments.limits);
+  if (!limits) return limits.error();
+  const auto options = read_set_options(arguments);
+  if (!options) return options.error();
+  auto limiter = session.limiter();
+  if (!limiter) return limiter.error();
+  const auto stored = (*limiter)->set_limits(*level, std::span(*limits), *options);
+  if (!stored) return stored.error();
+  if (stored->taken_from_sync) {
+    session.warn(
+        join("these limits were sync's and are the operator's now; give them back with: weir limits delete ",
+             options_of(*level)));
+  }
+  print_stored(session, *stored);
+  return done;
+}
+
+Result<ExitCode> limits_get(Session& session, const Arguments& arguments) {
+  const auto level = read_level(arguments);
+  if (!level) return level.error();
+  auto limiter = session.limiter();
+  if (!limiter) return limiter.error();
+  const auto stored = (*limiter)->limits(*level);
+  if (!stored) return stored.error();
+  print_stored(session, *stored);
+  return done;
+}
+
+Result<ExitCode> limits_delete(Session& session, const Arguments& arguments) {
+  const auto level = read_level(arguments);
+  if (!level) return level.error();
+  auto limiter = session.limiter();
+  if (!limiter) return limiter.error();
+  if (auto deleted = (*limiter)->delete_limits(*level); !deleted) return deleted.error();
+  if (!session.json()) session.out() << "deleted the limits of " << level_text(*level) << '\n';
+  return done;
+}
+
+Result<ExitCode> limits_effective(Session& session, const Arguments& arguments) {
+  if (!arguments.entity || !arguments.resource)
+    return invalid("say for whom and for what: weir limits effective ENTITY RESOURCE");
+  auto limiter = session.limiter();
+  if (!limiter) return limiter.error();
+  const auto effective = (*limiter)->effective_limits(*arguments.entity, *arguments.resource);
+  if (!effective) return effective.error();
+  if (session.json()) {
+    session.print_json(api::to_json(*effective));
+    return done;
+  }
+  session.print_fields({{"limits of", join(*arguments.entity, " on ", *arguments.resource)},
+                        {"source", name_of(effective->source)},
+                        {"owner", name_of(effective->owner)}});
+  print_limits(session, effective->limits);
+  return done;
+}
+
+Result<ExitCode> limits_list(Session& session, const Arguments& arguments) {
+  LimitsFilter filter;
+  if (arguments.level) {
+    const auto level = read_source(*arguments.level);
+    if (!level) return level.error();
+    filter.level = *level;
+  }
+  if (arguments.owner) {
+    const auto owner = read_owner(*arguments.owner);
+    if (!owner) return owner.error();
+    filter.owner = *owner;
+  }
+  auto limiter = session.limiter();
+  if (!limiter) return limiter.error();
+  const Time now = session.now();
+  Table table = list_table();
+  JsonList json(session.out(), "items");
+  const auto page = [&](const Paging& paging) {
+    if (!table.empty()) table.print(session.out(), session.style());
+    return (*limiter)->list_limits(filter, paging);
+  };
+  const auto visit = [&](const StoredLimits& stored) {
+    if (session.json()) return json.add(api::item_json(stored));
+    table.add(list_row(stored, now));
+  };
+  if (auto listed = for_each_item(page, visit); !listed) return listed.error();
+  if (session.json()) {
+    json.end();
+  } else {
+    table.print(session.out(), session.style());
+  }
+  return done;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,63 @@
+// The program weir: gives the commands the machine that they run on.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+
+#include "cli/output_buffer.h"
+#include "cli/run.h"
+
+namespace weir::cli {
+namespace {
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+std::string login_name() {
+  if (const passwd* user = getpwuid(geteuid()); user != nullptr && *user->pw_name != '\0')
+    return user->pw_name;
+  return "uid-" + std::to_string(geteuid());
+}
+
+Result<std::shared_ptr<Limiter>> open_limiter(std::string_view url, const Options& options) {
+  auto limiter = Limiter::open(url, options);
+  if (!limiter) return limiter.error();
+  return std::make_shared<Limiter>(*std::move(limiter));
+}
+
+int run_here(const std::vector<std::string>& words) {
+  const SystemClock clock;
+  OutputBuffer buffer(STDOUT_FILENO);
+  std::ostream out(&buffer);
+  World world{.in = std::cin,
+              .out = out,
+              .err = std::cerr,
+              .out_is_terminal = isatty(STDOUT_FILENO) == 1,
+              .err_is_terminal = isatty(STDERR_FILENO) == 1,
+              .environment = environment,
+              .clock = clock,
+              .login = login_name(),
+              .open = open_limiter,
+              .check = app::check_store};
+  const int ended = run(words, world);
+  out.flush();
+  // A reader that has seen enough (`| head`) is no failure; a full disk is.
+  if (buffer.problem() == 0 || buffer.problem() == EPIPE) return ended;
+  std::cerr << "weir: cannot write the output: " << std::strerror(buffer.problem()) << '\n';
+  return ended == 0 ? 1 : ended;
+}
+
+}  // namespace
+}  // namespace weir::cli
+
+int main(int count, char** words) {
+  std::signal(SIGPIPE, SIG_IGN);  // so that the store is closed in order when the reader goes away
+  return weir::cli::run_here(std::vector<std::string>(words + (count > 0 ? 1 : 0), words + count));
+}

@@ -1,0 +1,102 @@
+#include "cli/session.h"
+
+#include "base/text.h"
+#include "cli/read.h"
+#include "cli/words.h"
+
+namespace weir::cli {
+namespace {
+
+/// What was said, else what the environment says, else nothing.
+std::optional<std::string> said(const std::optional<std::string>& option, const World& world,
+                                const char* variable) {
+  if (option) return option;
+  auto value = world.environment(variable);
+  if (value && value->empty()) return std::nullopt;
+  return value;
+}
+
+Result<Color> read_color(const std::optional<std::string>& word) {
+  constexpr std::string_view choices[] = {"auto", "always", "never"};
+  if (!word) return Color::automatic;
+  auto choice = read_choice("--color", *word, choices);
+  if (!choice) return choice.error();
+  return *choice == "always" ? Color::always : *choice == "never" ? Color::never : Color::automatic;
+}
+
+Result<Format> read_format(const std::optional<std::string>& word) {
+  constexpr std::string_view choices[] = {"table", "json"};
+  if (!word) return Format::table;
+  auto choice = read_choice("-o", *word, choices);
+  if (!choice) return choice.error();
+  return *choice == "json" ? Format::json : Format::table;
+}
+
+}  // namespace
+
+Result<Session> Session::make(World& world, const Common& common, const CommandShape& commands) {
+  Session session(world);
+  session.commands_ = &commands;
+  const auto color = read_color(common.color);
+  if (!color) return color.error();
+  const auto format = read_format(common.output);
+  if (!format) return format.error();
+  session.format_ = *format;
+  session.style_ = Style(use_color(*color, world.out_is_terminal, world.environment));
+  session.side_style_ = Style(use_color(*color, world.err_is_terminal, world.environment));
+
+  session.store_ = said(common.store, world, "WEIR_STORE").value_or("sqlite:weir.db");
+  if (auto name_space = said(common.name_space, world, "WEIR_NAMESPACE")) {
+    session.options_.name_space = *name_space;
+    session.namespace_was_said_ = true;
+  }
+  session.options_.principal = common.principal.value_or(world.login);
+  // Short commands in a pipeline or a loop take turns instead of tripping over each other.
+  session.options_.wait_for_file = std::chrono::seconds(2);
+  return session;
+}
+
+Result<Limiter*> Session::limiter() {
+  if (limiter_ == nullptr) {
+    auto opened = world_->open(store_, options_);
+    if (!opened) return opened.error();
+    limiter_ = *std::move(opened);
+  }
+  return limiter_.get();
+}
+
+void Session::print_fields(const std::vector<std::pair<std::string, std::string>>& fields) const {
+  std::size_t width = 0;
+  for (const auto& [name, value] : fields) {
+    if (!value.empty()) width = std::max(width, name.size());
+  }
+  for (const auto& [name, value] : fields) {
+    if (value.empty()) continue;
+    out() << style_(Tone::heading, name) << std::string(width - name.size() + 2, ' ') << printable(value)
+          << '\n';
+  }
+}
+
+void Session::warn(std::string_view text) const {
+  world_->err << "weir: " << side_style_(Tone::warning, "warning: ") << printable(text) << '\n';
+}
+
+void Session::note(std::string_view text) const {
+  world_->err << side_style_(Tone::quiet, base::join("weir: ", printable(text))) << '\n';
+}
+
+void JsonList::add(std::string_view json) {
+  if (begun_) {
+    out_ << ',' << json;
+  } else {
+    out_ << "{\"" << name_ << "\":[" << json;
+  }
+  begun_ = true;
+}
+
+void JsonList::end() {
+  if (!begun_) add("");
+  out_ << "]}\n";
+}
+
+}  // namespace weir::cli

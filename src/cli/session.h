@@ -1,0 +1,101 @@
+// One run of one command: its world, what was said with every command, and the opened store.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/shape.h"
+#include "cli/style.h"
+#include "cli/world.h"
+#include "weir/limiter.h"
+
+namespace weir::cli {
+
+/// What the program ends with.
+enum ExitCode : int { done = 0, failure = 1, misuse = 2, refused = 3, changes = 4 };
+
+enum class Format { table, json };
+
+class Session {
+ public:
+  /// Reads what was said with every command; then the environment, then defaults.
+  static Result<Session> make(World& world, const Common& common, const CommandShape& commands);
+
+  std::ostream& out() const { return world_->out; }
+  bool json() const { return format_ == Format::json; }
+  const Style& style() const { return style_; }
+  World& world() const { return *world_; }
+  Time now() const { return world_->clock.now(); }
+  const CommandShape& commands() const { return *commands_; }
+
+  const std::string& store() const { return store_; }
+  /// How the store is opened. Changes count until it is.
+  Options& options() { return options_; }
+  /// Whether somebody said which namespace, and not only the default.
+  bool namespace_was_said() const { return namespace_was_said_; }
+
+  /// Opens the store on the first call. Valid as long as the session.
+  Result<Limiter*> limiter();
+
+  /// Prints one document.
+  void print_json(std::string_view json) const { out() << json << '\n'; }
+  /// Prints names and values in two columns; leaves out what has no value.
+  void print_fields(const std::vector<std::pair<std::string, std::string>>& fields) const;
+  /// Says something on the side, as `weir: warning: ...`.
+  void warn(std::string_view text) const;
+  /// Says something on the side that needs no attention.
+  void note(std::string_view text) const;
+
+ private:
+  explicit Session(World& world) : world_(&world) {}
+
+  World* world_;
+  const CommandShape* commands_ = nullptr;
+  std::string store_;
+  Options options_;
+  bool namespace_was_said_ = false;
+  Format format_ = Format::table;
+  Style style_{false};
+  Style side_style_{false};
+  std::shared_ptr<Limiter> limiter_;
+};
+
+/// Prints a list that may be long as one JSON document, an element at a time: {"items":[...]}. Nothing is
+/// printed before the first element or the end, so that a failure before them leaves the output empty.
+class JsonList {
+ public:
+  JsonList(std::ostream& out, std::string_view name) : out_(out), name_(name) {}
+  void add(std::string_view json);
+  void end();
+
+ private:
+  std::ostream& out_;
+  std::string name_;
+  bool begun_ = false;
+};
+
+/// Calls `visit` with every item of a listing, page after page. `page` gets the paging and returns a
+/// Result<Page<T>>; `most` is how many items there may be at the most.
+template <class PageOf, class Visit>
+Result<void> for_each_item(PageOf page, Visit visit, std::size_t most = static_cast<std::size_t>(-1)) {
+  Paging paging;
+  while (most > 0) {
+    paging.limit = std::min<std::size_t>(most, 1000);
+    auto items = page(paging);
+    if (!items) return items.error();
+    for (const auto& item : items->items) visit(item);
+    most -= items->items.size();
+    if (items->next.empty()) break;
+    paging.cursor = items->next;
+  }
+  return {};
+}
+
+}  // namespace weir::cli

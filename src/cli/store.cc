@@ -1,0 +1,145 @@
+// store init, check and show.
+#include "api/bucket_now.h"
+#include "api/catalog_json.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/read.h"
+#include "cli/table.h"
+#include "cli/words.h"
+
+namespace weir::cli {
+namespace {
+
+using app::Severity;
+using base::join;
+
+const char* name_of(Severity severity) {
+  switch (severity) {
+    case Severity::ok:
+      return "ok";
+    case Severity::warning:
+      return "warning";
+    default:
+      return "failure";
+  }
+}
+
+Tone tone_of(Severity severity) {
+  switch (severity) {
+    case Severity::ok:
+      return Tone::good;
+    case Severity::warning:
+      return Tone::warning;
+    default:
+      return Tone::bad;
+  }
+}
+
+std::string to_json(const app::Finding& finding) {
+  auto json = base::JsonWriter::object();
+  json.text("severity", name_of(finding.severity)).text("what", finding.what).text("detail", finding.detail);
+  return json.str();
+}
+
+void print_bucket(const Session& session, const Bucket& bucket) {
+  using enum Table::Align;
+  const Time now = session.now();
+  session.print_fields(
+      {{"bucket of", join(bucket.entity, " on ", bucket.resource)},
+       {"written", join(relative_text(bucket.refilled_at, now), ", ", moment_text(bucket.refilled_at))},
+       {"expires", bucket.expires_at ? relative_text(*bucket.expires_at, now) : "never"}});
+  Table table({{"LIMIT"},
+               {"NOW", right},
+               {"WHEN WRITTEN", right},
+               {"CAPACITY", right},
+               {"BURST", right},
+               {"REFILL", right},
+               {"CONSUMED", right},
+               {"FULL"},
+               {""}});
+  for (const BucketLimit& limit : bucket.limits) {
+    const Amount held = api::held_at(bucket, limit, now);
+    table.add({{limit.name},
+               {amount_text(held), held < Amount() ? Tone::bad : Tone::plain},
+               {amount_text(limit.tokens)},
+               {amount_text(limit.limit.capacity())},
+               {amount_text(limit.limit.burst())},
+               {refill_text(limit.limit)},
+               {amount_text(limit.consumed)},
+               {relative_text(api::full_at(bucket, limit, now), now)},
+               {limit.in_force ? "" : "no longer in force", Tone::quiet}});
+  }
+  table.print(session.out(), session.style());
+}
+
+}  // namespace
+
+Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
+  std::string kept;
+  if (arguments.keep_audit) {
+    const auto keep = read_duration("--keep-audit", *arguments.keep_audit);
+    if (!keep) return keep.error();
+    session.options().keep_audit_for = *keep;
+    kept = join("; the audit is kept for ", duration_text(*keep));
+  }
+  if (auto limiter = session.limiter(); !limiter) return limiter.error();
+  if (session.json()) {
+    session.print_json(base::JsonWriter::object().text("store", session.store()).str());
+  } else {
+    session.out() << session.style()(Tone::good, "ready") << ": " << printable(session.store()) << kept
+                  << '\n';
+  }
+  return done;
+}
+
+Result<ExitCode> store_check(Session& session, const Arguments& /*arguments*/) {
+  const auto findings = session.world().check(session.store(), session.options());
+  if (!findings) return findings.error();
+  bool failed = false;
+  Table table({{"RESULT"}, {"CHECK"}, {"DETAIL"}});
+  JsonList json(session.out(), "findings");
+  for (const app::Finding& finding : *findings) {
+    failed = failed || finding.severity == Severity::failure;
+    if (session.json()) {
+      json.add(to_json(finding));
+    } else {
+      table.add({{name_of(finding.severity), tone_of(finding.severity)}, {finding.what}, {finding.detail}});
+    }
+  }
+  if (session.json()) {
+    json.end();
+  } else {
+    table.print(session.out(), session.style());
+  }
+  return failed ? failure : done;
+}
+
+Result<ExitCode> store_show(Session& session, const Arguments& arguments) {
+  auto limiter = session.limiter();
+  if (!limiter) return limiter.error();
+  bool found = false;
+  JsonList json(session.out(), "buckets");
+  const auto show = [&](const Bucket& bucket) {
+    if (arguments.resource && bucket.resource != *arguments.resource) return;
+    if (session.json()) {
+      json.add(api::to_json(bucket, session.now()));
+    } else {
+      if (found) session.out() << '\n';
+      print_bucket(session, bucket);
+    }
+    found = true;
+  };
+  auto listed = for_each_item(
+      [&](const Paging& paging) { return (*limiter)->buckets(*arguments.entity, paging); }, show);
+  if (!listed) return listed.error();
+  if (!found) {
+    return base::error(ErrorCode::not_found, "entity ", base::quoted(*arguments.entity), " has no bucket",
+                       arguments.resource ? join(" on ", base::quoted(*arguments.resource)) : "",
+                       "; one is made by the first acquire, and expires when it was full for long");
+  }
+  if (session.json()) json.end();
+  return done;
+}
+
+}  // namespace weir::cli

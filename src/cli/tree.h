@@ -1,0 +1,59 @@
+// The tree of commands as CLI11 reads it. Its headers are slow to compile: only tree*.cc and command_line.cc
+// include this.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/shape.h"
+
+namespace weir::cli {
+
+/// What CLI11 does not keep about a command.
+struct CommandNotes {
+  std::string usage = {};  ///< what follows the path, where the usual is not good enough
+  std::string examples = {};
+};
+
+/// The CLI11 tree and what it writes to.
+struct Tree {
+  Tree();
+
+  CLI::App root;
+  Common before;  ///< what was said before the command
+  Arguments arguments;
+  Command chosen = nullptr;
+  std::map<const CLI::App*, CommandNotes> notes;
+
+  /// A command that does something: it has the common options.
+  CLI::App& command(CLI::App& parent, const std::string& name, const std::string& about, Command run,
+                    CommandNotes notes);
+  /// A command that only has others.
+  CLI::App& group(const std::string& name, const std::string& about, const std::string& examples);
+};
+
+/// An option with one value.
+CLI::Option* add_value(CLI::App& app, const std::string& names, std::optional<std::string>& target,
+                       const std::string& value, const std::string& about);
+/// An option that can be given several times, with one value each.
+CLI::Option* add_values(CLI::App& app, const std::string& names, std::vector<std::string>& target,
+                        const std::string& value, const std::string& about);
+/// An argument, by its position, or by an option that means the same ("ENTITY,--entity"). `value` as in
+/// OptionShape, where it is more than a name.
+CLI::Option* add_argument(CLI::App& app, const std::string& name, std::optional<std::string>& target,
+                          const std::string& about, const std::string& value = {});
+void add_common(CLI::App& app, Common& target);
+
+void add_deciding_commands(Tree& tree);
+void add_limits_commands(Tree& tree);
+void add_other_commands(Tree& tree);
+
+/// The same tree as plain data.
+CommandShape shape_of(const Tree& tree, const CLI::App& app, const std::string& parent_path);
+
+}  // namespace weir::cli

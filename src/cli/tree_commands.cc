@@ -1,0 +1,237 @@
+// Every command, its options and its examples.
+#include "cli/tree.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr const char* about_consume = "How much of a limit, such as rpm=1 or tpm=500; once for each limit";
+constexpr const char* about_limits =
+    "A limit, such as rpm:100/min, rpm:100/min:150 (saves up to 150) or rpm:5/10s; once for each";
+
+void add_entity_and_resource(CLI::App& app, Arguments& arguments) {
+  add_argument(app, "ENTITY", arguments.entity, "Who is charged: an API key, a user, a project")->required();
+  add_argument(app, "RESOURCE", arguments.resource, "What is used: a model, an endpoint, a route")
+      ->required();
+}
+
+void add_lease_id(CLI::App& app, Arguments& arguments) {
+  app.add_option("LEASE", arguments.lease_id, "The id that acquire printed")->required()->type_name("LEASE");
+}
+
+/// --system, --resource and --entity.
+void add_level(CLI::App& app, Arguments& arguments) {
+  app.add_flag("--system", arguments.system, "The limits of everything that has none of its own");
+  add_value(app, "--resource", arguments.resource, "RESOURCE",
+            "The limits of a resource; with --entity: of both");
+  add_value(app, "--entity", arguments.entity, "ENTITY", "The limits of an entity on every resource");
+}
+
+constexpr const char* level_usage = "(--system | --resource R | --entity E [--resource R])";
+
+void add_file(CLI::App& app, Arguments& arguments) {
+  app.add_option("FILE", arguments.file, "The limits file, YAML or JSON; - reads from stdin")
+      ->required()
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void add_deciding_commands(Tree& tree) {
+  Arguments& arguments = tree.arguments;
+  CLI::App& acquire_app = tree.command(
+      tree.root, "acquire",
+      "Charge an entity for using a resource, or learn how long to wait. All limits are charged, or none. "
+      "Exits with 0 if admitted, 3 if refused.",
+      acquire,
+      {.examples = "weir acquire key-1 gpt-4 -c rpm=1 -c tpm=500\n"
+                   "weir acquire key-1 gpt-4 -c rpm=1 --lease       prints a lease, to settle later\n"
+                   "weir acquire key-1 search -c rps=1 -l rps:10/s  with limits for when none are set"});
+  add_entity_and_resource(acquire_app, arguments);
+  add_values(acquire_app, "-c,--consume", arguments.consume, "NAME=AMOUNT", about_consume)->required();
+  add_values(acquire_app, "-l,--limit", arguments.limits, "NAME:LIMIT",
+             "A limit to use where none are set, such as rpm:100/min; once for each");
+  acquire_app.add_flag("--lease", arguments.lease,
+                       "Print the lease and how to settle it (-o json always has it)");
+
+  CLI::App& available_app = tree.command(
+      tree.root, "available",
+      "Show what an entity has left on a resource. Charges nothing. With -c, exits with 3 if that would be "
+      "refused.",
+      available, {.examples = "weir available key-1 gpt-4\nweir available key-1 gpt-4 -c rpm=1 -c tpm=500"});
+  add_entity_and_resource(available_app, arguments);
+  add_values(available_app, "-c,--consume", arguments.consume, "NAME=AMOUNT", about_consume);
+  add_values(available_app, "-l,--limit", arguments.limits, "NAME:LIMIT",
+             "A limit to use where none are set, such as rpm:100/min; once for each");
+
+  CLI::App& lease =
+      tree.group("lease", "Change a charge after it was admitted.",
+                 "weir acquire key-1 gpt-4 -c tpm=500 --lease\nweir lease settle LEASE -c tpm=380");
+  CLI::App& adjust = tree.command(
+      lease, "adjust", "Charge more, or give back, while the work goes on. May take a balance into debt.",
+      lease_adjust,
+      {.examples = "weir lease adjust LEASE -c tpm=200 --key part-2\n"
+                   "weir lease adjust LEASE -c tpm=-120 --key part-3  gives 120 back"});
+  add_lease_id(adjust, arguments);
+  add_values(adjust, "-c,--consume", arguments.consume, "NAME=AMOUNT",
+             "How much more, or less if negative; once for each limit")
+      ->required();
+  add_value(adjust, "--key", arguments.key, "KEY",
+            "Names this adjustment: sending it again with the same key changes nothing more")
+      ->required();
+  CLI::App& settle = tree.command(
+      lease, "settle",
+      "Say what was really used, and end the lease. Settling again the same way changes nothing.",
+      lease_settle,
+      {.examples = "weir lease settle LEASE -c tpm=380\nweir lease settle LEASE               what was "
+                   "charged was used"});
+  add_lease_id(settle, arguments);
+  add_values(settle, "-c,--consume", arguments.consume, "NAME=AMOUNT",
+             "What was used of a limit; those left out keep their charge");
+  CLI::App& rollback = tree.command(lease, "rollback", "Give everything back, and end the lease.",
+                                    lease_rollback, {.examples = "weir lease rollback LEASE"});
+  add_lease_id(rollback, arguments);
+}
+
+void add_limits_commands(Tree& tree) {
+  Arguments& arguments = tree.arguments;
+  CLI::App& limits = tree.group("limits", "Set, show and plan limits.",
+                                "weir limits set --system -l rpm:100/min\n"
+                                "weir limits effective key-1 gpt-4\n"
+                                "weir limits plan limits.yaml");
+  CLI::App& set =
+      tree.command(limits, "set",
+                   "Set the limits of a level, in place of those that it had. The first level that has "
+                   "limits holds: entity on "
+                   "resource, entity, resource, system.",
+                   limits_set,
+                   {.usage = std::string(level_usage) + " -l NAME:LIMIT... [OPTION...]",
+                    .examples = "weir limits set --system -l rpm:100/min -l tpm:50000/min\n"
+                                "weir limits set --resource gpt-4 -l rpm:10/min:20\n"
+                                "weir limits set --entity key-1 --resource gpt-4 -l rpm:1000/min\n"
+                                "weir limits set --entity key-1 --owner sync --expires 30s -l rpm:50/min"});
+  add_level(set, arguments);
+  add_values(set, "-l,--limit", arguments.limits, "NAME:LIMIT", about_limits)->required();
+  add_value(set, "--owner", arguments.owner, "operator|sync",
+            "Whose limits they are (default operator); sync's give way to an operator's");
+  add_value(set, "--expires", arguments.expires, "TIME", "How long sync's limits hold, such as 30s or 5min");
+  add_value(set, "--bucket-ttl-multiplier", arguments.bucket_ttl_multiplier, "N",
+            "With --system: an unused bucket is kept for N times the time to fill it (default 7)");
+  add_value(set, "--on-unavailable", arguments.on_unavailable, "allow|deny",
+            "With --system: what to decide while the store is away");
+
+  add_level(
+      tree.command(limits, "get", "Show the limits that are set at one level.", limits_get,
+                   {.usage = std::string(level_usage) + " [OPTION...]",
+                    .examples = "weir limits get --system\nweir limits get --entity key-1 --resource gpt-4"}),
+      arguments);
+  add_level(
+      tree.command(limits, "delete",
+                   "Delete the limits of one level. An entity's are then sync's to set again.", limits_delete,
+                   {.usage = std::string(level_usage) + " [OPTION...]",
+                    .examples = "weir limits delete --entity key-1 --resource gpt-4"}),
+      arguments);
+  CLI::App& effective = tree.command(
+      limits, "effective", "Show the limits that hold for an entity on a resource, and which level set them.",
+      limits_effective,
+      {.usage = "ENTITY RESOURCE [OPTION...]", .examples = "weir limits effective key-1 gpt-4"});
+  add_argument(effective, "ENTITY,--entity", arguments.entity, "Who is charged");
+  add_argument(effective, "RESOURCE,--resource", arguments.resource, "What is used");
+  CLI::App& list =
+      tree.command(limits, "list", "List all limits that are set.", limits_list,
+                   {.examples = "weir limits list\n"
+                                "weir limits list --owner sync\n"
+                                "weir limits list --level entity -o json | jq '.items[].entity'"});
+  add_value(list, "--level", arguments.level, "entity|entity_default|resource|system", "Only this level");
+  add_value(list, "--owner", arguments.owner, "operator|sync", "Only this owner's");
+
+  add_file(tree.command(
+               limits, "plan",
+               "Show what applying a limits file would change. Changes nothing. Exits with 4 if there are "
+               "changes.",
+               limits_plan, {.examples = "weir limits plan limits.yaml"}),
+           arguments);
+  CLI::App& apply = tree.command(
+      limits, "apply",
+      "Make the store say what a limits file says: all of it, or nothing. Removes only what an earlier apply "
+      "created.",
+      limits_apply,
+      {.examples = "weir limits apply limits.yaml\nweir limits apply limits.yaml --dry-run  same as plan"});
+  add_file(apply, arguments);
+  apply.add_flag("--dry-run", arguments.dry_run, "Only show what would change, as plan does");
+  add_file(
+      tree.command(
+          limits, "diff",
+          "Show what applying a limits file would change, line by line. Exits with 4 if there are changes.",
+          limits_diff, {.examples = "weir limits diff limits.yaml"}),
+      arguments);
+}
+
+void add_other_commands(Tree& tree) {
+  Arguments& arguments = tree.arguments;
+  CLI::App& entity =
+      tree.group("entity", "Give entities a parent, a name, metadata.",
+                 "weir entity create key-1 --parent project --cascade\nweir entity children project");
+  CLI::App& create = tree.command(
+      entity, "create",
+      "Store an entity, in place of what was stored about it. Entities need not be stored to be charged.",
+      entity_create,
+      {.examples = "weir entity create key-1 --parent project --cascade\n"
+                   "weir entity create project --name 'Search team' --meta cost-center=42"});
+  const auto add_entity = [&](CLI::App& app) {
+    add_argument(app, "ENTITY", arguments.entity, "Its id")->required();
+  };
+  add_entity(create);
+  add_value(create, "--parent", arguments.parent, "ENTITY", "The entity above it");
+  create.add_flag("--cascade", arguments.cascade, "Charge the parent, too, for what this entity uses");
+  add_value(create, "--name", arguments.name, "NAME", "A name for people");
+  add_values(create, "--meta", arguments.metadata, "NAME=VALUE",
+             "Anything to remember about it; once for each");
+  add_entity(tree.command(entity, "get", "Show what is stored about an entity.", entity_get,
+                          {.examples = "weir entity get key-1"}));
+  add_entity(tree.command(entity, "delete",
+                          "Delete an entity, its limits and its buckets. Refused while it has children.",
+                          entity_delete, {.examples = "weir entity delete key-1"}));
+  add_entity(tree.command(entity, "children", "List the entities right below an entity, one on a line.",
+                          entity_children, {.examples = "weir entity children project"}));
+
+  CLI::App& audit_app =
+      tree.command(tree.root, "audit", "Show who changed which limits and entities, newest first.", audit,
+                   {.usage = "[ENTITY | --resource R | --system] [OPTION...]",
+                    .examples = "weir audit\nweir audit key-1\nweir audit --resource gpt-4 --limit 10"});
+  add_argument(audit_app, "ENTITY,--entity", arguments.entity, "Only changes of this entity and its limits");
+  add_value(audit_app, "--resource", arguments.resource, "RESOURCE",
+            "Only changes of this resource's limits");
+  audit_app.add_flag("--system", arguments.system, "Only changes of the system's limits");
+  add_value(audit_app, "--limit", arguments.limit, "N", "How many at the most (default 50)");
+
+  CLI::App& store =
+      tree.group("store", "Set up and look into the store.",
+                 "weir store init --keep-audit 90d\nweir store check\nweir store show key-1 gpt-4");
+  CLI::App& init =
+      tree.command(store, "init", "Make the store where there is none. One that exists stays as it is.",
+                   store_init, {.examples = "weir store init --store sqlite:/var/lib/weir/weir.db"});
+  add_value(init, "--keep-audit", arguments.keep_audit, "TIME",
+            "How long to keep the audit, from now on, such as 90d (a year unless said)");
+  tree.command(store, "check", "Check that the store is sound and keeps its promises, and say what to do.",
+               store_check, {.examples = "weir store check --store sqlite:/var/lib/weir/weir.db"});
+  CLI::App& show = tree.command(
+      store, "show", "Show the buckets of an entity: what each limit holds, and when it is full.", store_show,
+      {.examples = "weir store show key-1 gpt-4\nweir store show key-1"});
+  add_entity(show);
+  add_argument(show, "RESOURCE", arguments.resource, "Only the bucket on this resource");
+
+  CLI::App& completion_app =
+      tree.command(tree.root, "completion",
+                   "Print what teaches a shell to complete weir's commands and options.", completion,
+                   {.examples = "eval \"$(weir completion bash)\"                    in ~/.bashrc\n"
+                                "weir completion zsh > ~/.zfunc/_weir              in a folder of $fpath\n"
+                                "weir completion fish > ~/.config/fish/completions/weir.fish"});
+  completion_app.add_option("SHELL", arguments.shell, "Which shell: bash, zsh or fish")
+      ->required()
+      ->type_name("bash|zsh|fish");
+  CLI::App& help_app =
+      tree.command(tree.root, "help", "Show help for a command.", help, {.examples = "weir help limits set"});
+  help_app.add_option("COMMAND", arguments.topic, "Which command")->type_name("COMMAND");
+}
+
+}  // namespace weir::cli

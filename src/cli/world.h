@@ -1,0 +1,33 @@
+// What the program sees of the machine, passed in so that tests can stand in for it.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/check_store.h"
+#include "cli/style.h"
+#include "weir/clock.h"
+#include "weir/limiter.h"
+#include "weir/result.h"
+
+namespace weir::cli {
+
+struct World {
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  Environment environment;
+  const Clock& clock;
+  /// Who runs the program, for the audit.
+  std::string login;
+  std::function<Result<std::shared_ptr<Limiter>>(std::string_view url, const Options& options)> open;
+  std::function<Result<std::vector<app::Finding>>(std::string_view url, const Options& options)> check;
+};
+
+}  // namespace weir::cli

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Runs the commands in a document and compares what they print with what it shows.
+#   tour.sh WEIR DOCUMENT
+# In ```console blocks, lines that begin with "$ " are commands and the rest is their output. Columns, times, decimals
+# and names of users may differ.
+set -euo pipefail
+[[ $# -eq 2 ]] || { sed -n '2,5p' "$0"; exit 2; }
+weir=$1 document=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin" "$work/here"
+ln -s "$weir" "$work/bin/weir"
+
+# What the document shows, and a script that prints the same.
+# shellcheck disable=SC2016
+sed -n '/^```console$/,/^```$/{/^```/d;p}' "$document" >"$work/shown"
+while IFS= read -r line; do
+  [[ $line == '$ '* ]] || continue
+  printf 'printf "%%s\\n" %q\n%s\n' "$line" "${line#\$ }"
+done <"$work/shown" >"$work/script"
+[[ -s $work/script ]] || { echo "tour: there are no commands in $document"; exit 1; }
+
+(
+  cd "$work/here"
+  unset WEIR_STORE WEIR_NAMESPACE NO_COLOR CLICOLOR_FORCE
+  PATH=$work/bin:$PATH bash "$work/script" >"$work/printed" 2>&1
+) || true # a plan that found changes ends with 4
+
+span='[0-9.]+ (ms|s|min|h|d)( [0-9]+ (s|min|h))?'
+normal() {
+  sed -E -e '/^\$ /b' -e "s/(in|retry in) $span/\\1 TIME/g; s/[0-9]+ ms\\)/TIME)/; s/  +$span  +/ TIME /" \
+    -e "s/(now|[0-9,]+ (s|min|h|d) ago)(,? \\(?)[0-9-]{10} [0-9:]{8} UTC/TIME\\3DATE/; s/ by [^ ,]+,/ by USER,/" \
+    -e 's/([0-9])\.[0-9]+/\1/g; s/  +/ /g' "$1"
+}
+normal "$work/shown" >"$work/wanted"
+normal "$work/printed" >"$work/got"
+diff -u --label "$document" --label "what weir prints" "$work/wanted" "$work/got"
