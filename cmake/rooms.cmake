@@ -3,11 +3,13 @@
 # build tree, and only the directories of its dependencies are on a room's include path. So an include
 # that points outward does not compile (tests/house shows it).
 
-set(WEIR_ROOMS "" CACHE INTERNAL "every room, in the order of definition")
+set(WEIR_ROOMS "" CACHE INTERNAL "every room of the library, in the order of definition")
+set(WEIR_PROGRAM_ROOMS "" CACHE INTERNAL "every room that only programs use")
 
 # weir_room(store/table DEPENDS store limits SOURCES a.cc b.cc LIBRARIES OpenSSL::Crypto)
+# PROGRAM: a room of our programs, not part of the library that others embed.
 function(weir_room room)
-  cmake_parse_arguments(arg "" "" "DEPENDS;SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "PROGRAM" "" "DEPENDS;SOURCES;LIBRARIES" ${ARGN})
   string(REPLACE "/" "_" name ${room})
   set(target weir_${name})
   set(folder ${PROJECT_SOURCE_DIR}/src/${room})
@@ -36,5 +38,9 @@ function(weir_room room)
     string(REPLACE "/" "_" dependency ${dependency})
     target_link_libraries(${target} ${scope} weir_${dependency})
   endforeach()
-  set(WEIR_ROOMS ${WEIR_ROOMS} ${target} CACHE INTERNAL "")
+  if(arg_PROGRAM)
+    set(WEIR_PROGRAM_ROOMS ${WEIR_PROGRAM_ROOMS} ${target} CACHE INTERNAL "")
+  else()
+    set(WEIR_ROOMS ${WEIR_ROOMS} ${target} CACHE INTERNAL "")
+  endif()
 endfunction()
