@@ -35,6 +35,7 @@ class Buffer {
 
   /// The bytes behind the end, not initialised: write there, then commit() what was written.
   std::span<char> room() { return {bytes_.get() + end_, capacity_ - end_}; }
+  bool has_room() const { return end_ < capacity_; }
   void commit(std::size_t count) { end_ += count; }
 
   /// Gives up `count` bytes at the front. An emptied buffer starts again at its beginning.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 #include "wire/http_head.h"
 #include "wire/http_message.h"
@@ -35,6 +36,13 @@ class RequestHead {
   void rebase(const char* base) {
     base_ = base;
     fields_.rebase(base);
+  }
+  /// As new, keeping what was allocated.
+  void clear() {
+    Fields fields = std::move(fields_);
+    fields.clear();
+    *this = RequestHead();
+    fields_ = std::move(fields);
   }
 
  private:
