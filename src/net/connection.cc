@@ -177,9 +177,10 @@ void Connection::close() {
 
 void Connection::drain() {
   if (stage_ == Stage::open) {
+    session_.drain();
     // A request that is already here was accepted.
     if (!read()) return close();
-    session_.drain();
+    session_.received(0);
     if (!flush()) return close();
     update();
   }

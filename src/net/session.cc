@@ -75,11 +75,6 @@ void Session::received_end() {
   process();
 }
 
-void Session::drain() {
-  draining_ = true;
-  process();
-}
-
 void Session::process() {
   if (processing_) return;
   processing_ = true;

@@ -62,8 +62,8 @@ class Session {
   void received_end();
   /// The deadline of wait() has passed.
   void timed_out();
-  /// The server is going down: no request after those that have begun to arrive.
-  void drain();
+  /// The server is going down: no request after those that have begun to arrive. Follow with received().
+  void drain() { draining_ = true; }
   /// The connection is gone. What is out with the handler stays until the handler lets go of it.
   void gone();
 

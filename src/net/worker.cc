@@ -113,6 +113,7 @@ void Worker::close_all() {
 
 void Worker::stop_if_empty() {
   if (!draining_ || connections_ != nullptr || !retired_.empty()) return;
+  stopped_ = true;
   listeners_.clear();
   work_.reset();
   ticker_.cancel();

@@ -73,7 +73,7 @@ class Worker final : public Host, private Timer {
   void close_all();
   void bury();
   void stop_if_empty();
-  bool has_to_tick() const { return connections_ != nullptr || draining_ || timers_ != 0; }
+  bool has_to_tick() const { return !stopped_ && (connections_ != nullptr || draining_ || timers_ != 0); }
 
   const unsigned index_;
   const ServerOptions& options_;
@@ -95,6 +95,7 @@ class Worker final : public Host, private Timer {
   unsigned timers_ = 0;  ///< of listeners that wait
   bool ticking_ = false;
   bool draining_ = false;
+  bool stopped_ = false;
 
   friend class Listener;
 };
