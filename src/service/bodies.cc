@@ -32,13 +32,17 @@ class Document {
   void members(const Visit& visit) {
     if (failed()) return;
     ondemand::object object;
-    if (document_.get_object().get(object) != simdjson::SUCCESS) return malform("the body must be a JSON object");
+    if (document_.get_object().get(object) != simdjson::SUCCESS)
+      return malform("the body must be a JSON object");
     visit_members(object, "the body", visit);
-    if (!failed() && !document_.at_end()) malform("there is something behind the JSON object");
+    const char* rest = nullptr;
+    if (!failed() && document_.current_location().get(rest) == simdjson::SUCCESS)
+      malform("there is something behind the JSON object");
   }
   void members(ondemand::value& value, std::string_view of, const Visit& visit) {
     ondemand::object object;
-    if (value.get_object().get(object) != simdjson::SUCCESS) return malform(join(quoted(of), " must be an object"));
+    if (value.get_object().get(object) != simdjson::SUCCESS)
+      return malform(join(quoted(of), " must be an object"));
     visit_members(object, of, visit);
   }
 
@@ -57,12 +61,14 @@ class Document {
   }
   std::int64_t integer(ondemand::value& value, std::string_view of) {
     std::int64_t number = 0;
-    if (value.get_int64().get(number) != simdjson::SUCCESS) malform(join(quoted(of), " must be a whole number"));
+    if (value.get_int64().get(number) != simdjson::SUCCESS)
+      malform(join(quoted(of), " must be a whole number"));
     return number;
   }
   bool is_null(ondemand::value& value) {
     ondemand::json_type type{};
-    return value.type().get(type) == simdjson::SUCCESS && type == ondemand::json_type::null && value.is_null();
+    return value.type().get(type) == simdjson::SUCCESS && type == ondemand::json_type::null &&
+           value.is_null();
   }
   /// Numbers are taken as they are written, so that thousandths stay exact.
   Amount amount(ondemand::value& value, std::string_view of) {
@@ -85,7 +91,8 @@ class Document {
     } else if (type == ondemand::json_type::object) {
       limit = Limit::parse(long_form(value, name));
     } else {
-      invalidate(join("limit ", quoted(name), " must be text such as \"100/min\", or an object with capacity"));
+      invalidate(
+          join("limit ", quoted(name), " must be text such as \"100/min\", or an object with capacity"));
     }
     if (failed()) return none;
     if (!limit) {
@@ -116,7 +123,8 @@ class Document {
     for (auto member : object) {
       std::string_view key;
       ondemand::value value;
-      if (member.unescaped_key().get(key) != simdjson::SUCCESS || member.value().get(value) != simdjson::SUCCESS)
+      if (member.unescaped_key().get(key) != simdjson::SUCCESS ||
+          member.value().get(value) != simdjson::SUCCESS)
         return malform("the body is not JSON");
       if (std::find(seen.begin(), seen.end(), key) != seen.end())
         return malform(join(quoted(key), " stands twice in ", of, "; keep one of them"));
@@ -260,12 +268,15 @@ Parsed<Entity> parse_entity(std::string_view json, std::string_view id) {
       document.members(value, key, [&](std::string_view name, ondemand::value& text) {
         entity.metadata.emplace(name, document.text(text, name));
       });
-    } else if (key != "id" && key != "created_at_ms" && key != "from_file") {
-      document.unknown(key, known);
+    } else if (key == "entity") {
+      // Of an entity that was read before, as what follows: said by the store, not by the caller.
+      static_cast<void>(document.text(value, key));
+    } else if (key == "created_at_ms") {
+      static_cast<void>(document.integer(value, key));
+    } else if (key == "from_file") {
+      static_cast<void>(document.flag(value, key));
     } else {
-      // Of an entity that was read before: said by the store, not by the caller.
-      std::string_view ignored;
-      if (value.raw_json().get(ignored) != simdjson::SUCCESS) document.malform("the body is not JSON");
+      document.unknown(key, known);
     }
   });
   return document.result(std::move(entity));

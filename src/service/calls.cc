@@ -11,8 +11,9 @@ constexpr std::size_t longest_request_id = 128;
 
 /// An id that a proxy in front gave is kept, if it can stand in a header and in a log line.
 bool usable_id(std::string_view id) {
-  return !id.empty() && id.size() <= longest_request_id &&
-         std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\'; });
+  return !id.empty() && id.size() <= longest_request_id && std::all_of(id.begin(), id.end(), [](char c) {
+    return c > ' ' && c < 0x7f && c != '"' && c != '\\';
+  });
 }
 
 bool store_is_away(const Error& error) {
@@ -62,11 +63,10 @@ void AcquireCall::start() {
     limits = *std::move(made);
     options.limits = &*limits;
   }
-  pending.start(body.entity, body.resource, charges, options,
-                {[](void* self, Result<void>&& result) {
-                   static_cast<AcquireCall*>(self)->done(std::move(result));
-                 },
-                 this});
+  pending.start(
+      body.entity, body.resource, charges, options,
+      {[](void* self, Result<void>&& result) { static_cast<AcquireCall*>(self)->done(std::move(result)); },
+       this});
 }
 
 void AcquireCall::done(Result<void>&& result) {
@@ -103,11 +103,10 @@ Reply AcquireCall::degraded() {
 void LeaseCall::start(detail::LeaseVerb verb) {
   charges = amounts.charges();
   answering.end().name_space = name_space;
-  pending.start(id, {verb, key, charges},
-                {[](void* self, Result<void>&& result) {
-                   static_cast<LeaseCall*>(self)->done(std::move(result));
-                 },
-                 this});
+  pending.start(
+      id, {verb, key, charges},
+      {[](void* self, Result<void>&& result) { static_cast<LeaseCall*>(self)->done(std::move(result)); },
+       this});
 }
 
 void LeaseCall::done(Result<void>&& result) {

@@ -21,16 +21,17 @@ class Query {
     QueryParameters parameters(text);
     std::string name;
     std::string value;
-    for (;;) {
+    while (error_.empty()) {
       const auto next = parameters.next(name, value);
-      if (next == QueryParameters::Next::end) return;
-      if (next == QueryParameters::Next::malformed) return fail("the query cannot be read");
-      if (std::find(known.begin(), known.end(), name) == known.end()) {
-        return fail(base::join("parameter ", base::quoted(name), " is not known here",
-                               base::did_you_mean(name, std::span(known.begin(), known.size()))));
+      if (next == QueryParameters::Next::end) break;
+      if (next == QueryParameters::Next::malformed) {
+        error_ = "the query cannot be read";
+      } else if (std::find(known.begin(), known.end(), name) == known.end()) {
+        error_ = base::join("parameter ", base::quoted(name), " is not known here",
+                            base::did_you_mean(name, std::span(known.begin(), known.size())));
+      } else if (!values_.emplace(name, value).second) {
+        error_ = base::join("parameter ", base::quoted(name), " is given twice");
       }
-      if (!values_.emplace(name, value).second)
-        return fail(base::join("parameter ", base::quoted(name), " is given twice"));
     }
   }
   const std::string& error() const { return error_; }
@@ -41,7 +42,6 @@ class Query {
   }
 
  private:
-  void fail(std::string message) { error_ = std::move(message); }
   std::map<std::string, std::string> values_;
   std::string error_;
 };

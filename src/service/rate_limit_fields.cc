@@ -12,13 +12,16 @@ constexpr std::int64_t largest = 999'999'999'999'999;
 
 void append_number(std::string& text, std::int64_t number) {
   char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, std::clamp<std::int64_t>(number, 0, largest));
+  const auto end =
+      std::to_chars(digits, digits + sizeof digits, std::clamp<std::int64_t>(number, 0, largest));
   text.append(digits, end.ptr);
 }
 
 std::int64_t whole(Amount amount) { return std::max<std::int64_t>(amount.millitokens(), 0) / 1000; }
 
-std::int64_t seconds(std::chrono::milliseconds wait) { return wait.count() / 1000 + (wait.count() % 1000 != 0 ? 1 : 0); }
+std::int64_t seconds(std::chrono::milliseconds wait) {
+  return wait.count() / 1000 + (wait.count() % 1000 != 0 ? 1 : 0);
+}
 
 /// How long this limit must wait; one that can never fit waits for its whole window.
 std::int64_t wait_of(const LimitStatus& status) {
@@ -31,7 +34,8 @@ bool tighter(const LimitStatus& a, const LimitStatus& b) {
   return a.remaining < b.remaining;
 }
 
-/// Names by which people count tokens: tpm, tpd, tokens-per-day. Units beyond requests have no registered name.
+/// Names by which people count tokens: tpm, tpd, tokens-per-day. Units beyond requests have no registered
+/// name.
 bool counts_tokens(std::string_view name) {
   return name.starts_with("tp") || name.find("token") != std::string_view::npos;
 }

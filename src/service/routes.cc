@@ -110,9 +110,9 @@ bool needs_token(Call call) {
 }
 
 std::string_view name_of(Call call) {
-  constexpr std::string_view names[] = {"acquire",  "adjust",   "settle",  "rollback", "available", "limits",
-                                        "limits",   "effective", "entity", "entities", "children",  "buckets",
-                                        "audit",    "livez",    "readyz",  "metrics",  "openapi"};
+  constexpr std::string_view names[] = {"acquire", "adjust",    "settle", "rollback", "available", "limits",
+                                        "limits",  "effective", "entity", "entities", "children",  "buckets",
+                                        "audit",   "livez",     "readyz", "metrics",  "openapi"};
   return names[static_cast<std::size_t>(call)];
 }
 

@@ -46,8 +46,8 @@ struct Match {
 
 Match match(const wire::http::RequestHead& request);
 
-/// The role that a call needs; health, metrics and the OpenAPI document need a token only where one is asked for
-/// at all (`needs_token`).
+/// The role that a call needs; health, metrics and the OpenAPI document need a token only where one is asked
+/// for at all (`needs_token`).
 Role role_for(Call call, wire::http::Method method);
 bool needs_token(Call call);
 

@@ -93,8 +93,8 @@ void Service::handle(net::Exchange exchange) {
   const wire::http::RequestHead& request = answering.request();
   if (found.malformed) return answering.send(problem(400, "malformed", "the path has a broken % escape"));
   if (!found.found) {
-    return answering.send(
-        problem(404, "not-found", base::join("there is nothing at ", base::quoted(request.path()),
+    return answering.send(problem(404, "not-found",
+                                  base::join("there is nothing at ", base::quoted(request.path()),
                                              "; GET /openapi.json lists what there is")));
   }
   if (!found.allowed) {
@@ -127,12 +127,13 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
     case Call::livez:
       return answering.send({.body = "ok\n", .content_type = "text/plain"});
     case Call::readyz:
-      if (ready_.load(std::memory_order_relaxed)) return answering.send({.body = "ready\n", .content_type = "text/plain"});
+      if (ready_.load(std::memory_order_relaxed))
+        return answering.send({.body = "ready\n", .content_type = "text/plain"});
       return answering.send(problem(503, "not-ready", "the service is shutting down"));
     case Call::metrics:
       if (options_.observer == nullptr) return answering.send(problem(404, "not-found", "metrics are off"));
-      return answering.send(
-          {.body = options_.observer->exposition(), .content_type = "text/plain; version=0.0.4; charset=utf-8"});
+      return answering.send({.body = options_.observer->exposition(),
+                             .content_type = "text/plain; version=0.0.4; charset=utf-8"});
     default:
       return answering.send(answer_at_once(*core, options_.observer, route, answering.request(), body,
                                            foundation_.clock->now()));
@@ -149,8 +150,9 @@ void Service::change_lease(Answering answering, const Route& route, const CoreRe
   if (!parsed.ok()) return answering.send(bad_body(parsed));
   const auto key = answering.request().fields().find("idempotency-key");
   if (route.call == Call::adjust && (!key || key->empty())) {
-    return answering.send(problem(400, "idempotency-key-missing",
-                                  "an adjust needs the header Idempotency-Key, so that it can be sent again safely"));
+    return answering.send(
+        problem(400, "idempotency-key-missing",
+                "an adjust needs the header Idempotency-Key, so that it can be sent again safely"));
   }
   auto* const call = new LeaseCall(std::move(answering), core, name_space);
   call->id = route.names[0];

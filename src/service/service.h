@@ -74,7 +74,8 @@ class Service final : public net::Handler {
   Result<CoreRef> core_of(const Who& who);
   OnUnavailable policy(limiter::Core& core);
   void dispatch(Answering answering, const Route& route, const CoreRef& core, const std::string& name_space);
-  void change_lease(Answering answering, const Route& route, const CoreRef& core, const std::string& name_space);
+  void change_lease(Answering answering, const Route& route, const CoreRef& core,
+                    const std::string& name_space);
 
   const limiter::Foundation foundation_;
   const ServiceOptions options_;

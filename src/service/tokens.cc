@@ -54,8 +54,7 @@ bool read_hex(std::string_view text, Digest& digest) {
 
 Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
   const auto words = split(line, " \t\r");
-  if (words.size() < 3 || words.size() > 4)
-    return invalid("write: name role[,role] sha256:HEX [namespace]");
+  if (words.size() < 3 || words.size() > 4) return invalid("write: name role[,role] sha256:HEX [namespace]");
   Entry entry;
   entry.caller.name = words[0];
   if (words[0].size() > 128 || !base::is_utf8(words[0])) return invalid("the name is too long or not UTF-8");
@@ -66,7 +65,8 @@ Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
   }
   constexpr std::string_view scheme = "sha256:";
   if (!words[2].starts_with(scheme) || !read_hex(words[2].substr(scheme.size()), entry.digest)) {
-    return invalid("the third word must be sha256: and 64 hex digits; make it with: printf %s TOKEN | sha256sum");
+    return invalid(
+        "the third word must be sha256: and 64 hex digits; make it with: printf %s TOKEN | sha256sum");
   }
   if (words.size() == 4) {
     if (auto checked = limits::check_namespace(words[3]); !checked) return checked.error();
@@ -96,7 +96,8 @@ Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
 const Caller* Tokens::find(std::string_view token) const {
   Digest digest{};
   unsigned size = 0;
-  if (EVP_Digest(token.data(), token.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) return nullptr;
+  if (EVP_Digest(token.data(), token.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
+    return nullptr;
   const Caller* found = nullptr;
   // All of them, so that the time does not tell which one was near.
   for (const Entry& entry : entries_) {
