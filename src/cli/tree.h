@@ -51,6 +51,7 @@ void add_common(CLI::App& app, Common& target);
 
 void add_deciding_commands(Tree& tree);
 void add_limits_commands(Tree& tree);
+void add_serve_command(Tree& tree);
 void add_other_commands(Tree& tree);
 
 /// The same tree as plain data.
