@@ -14,12 +14,6 @@
 
 namespace weir::service {
 
-/// A mistake in a request: `malformed` is 400, everything else 422.
-struct BadRequest {
-  bool malformed = false;
-  std::string message;
-};
-
 /// Either a value or what is wrong with the request.
 template <class T>
 struct Parsed {

@@ -1,5 +1,7 @@
 #include "service/calls.h"
 
+#include <algorithm>
+
 #include "api/decision_json.h"
 #include "base/text.h"
 #include "service/rate_limit_fields.h"
@@ -20,18 +22,14 @@ bool store_is_away(const Error& error) {
   return error.code == ErrorCode::unavailable || error.code == ErrorCode::outcome_unknown;
 }
 
-std::string_view outcome_of(const Decision& decision) {
-  if (decision.admitted()) return "admitted";
-  return decision.never_fits() ? "never_fits" : "refused";
+Reply degraded() {
+  return {.body = R"({"allowed":true,"degraded":true,"lease":null,"limits":[]})",
+          .fields = "Weir-Degraded: true\r\n"};
 }
 
 }  // namespace
 
-Answering::Answering(Service& service, net::Exchange exchange, Call call)
-    : service_(&service),
-      exchange_(std::move(exchange)),
-      end_{.call = call},
-      started_(std::chrono::steady_clock::now()) {
+Answering::Answering(Service& service, net::Exchange exchange) : exchange_(std::move(exchange)) {
   const auto given = request().fields().find("x-request-id");
   if (given && usable_id(*given)) {
     request_id_ = *given;
@@ -46,16 +44,11 @@ void Answering::send(const Reply& reply) {
   if (!reply.body.empty()) fields += base::join("Content-Type: ", reply.content_type, "\r\n");
   fields += base::join("X-Request-Id: ", request_id_, "\r\n");
   fields += reply.fields;
-  end_.status = reply.status;
-  end_.nanoseconds = (std::chrono::steady_clock::now() - started_).count();
-  if (service_->options_.observer != nullptr) service_->options_.observer->ended(end_);
   exchange_.answer({.status = reply.status, .fields = fields, .body = reply.body});
 }
 
 void AcquireCall::start() {
   charges = body.consume.charges();
-  answering.end().name_space = name_space;
-  answering.end().resource = body.resource;
   AcquireOptions options;
   if (!body.limits.empty()) {
     auto made = RequestLimits::make(std::span<const NamedLimit>(body.limits));
@@ -71,15 +64,12 @@ void AcquireCall::start() {
 
 void AcquireCall::done(Result<void>&& result) {
   const std::unique_ptr<AcquireCall> self(this);
-  CallEnd& end = answering.end();
   if (!result) {
-    end.outcome = result.error().code == ErrorCode::contention ? "contended" : "error";
     if (store_is_away(result.error()) && service.policy(*core) == OnUnavailable::allow)
       return answering.send(degraded());
     return answering.send(problem(result.error()));
   }
   Decision& decision = pending.decision();
-  end.outcome = outcome_of(decision);
   Reply reply;
   append_rate_limit_fields(reply.fields, decision.limits());
   if (decision.admitted()) {
@@ -94,15 +84,8 @@ void AcquireCall::done(Result<void>&& result) {
   answering.send(reply);
 }
 
-Reply AcquireCall::degraded() {
-  answering.end().outcome = "degraded";
-  return {.body = R"({"allowed":true,"degraded":true,"lease":null,"limits":[]})",
-          .fields = "Weir-Degraded: true\r\n"};
-}
-
 void LeaseCall::start(detail::LeaseVerb verb) {
   charges = amounts.charges();
-  answering.end().name_space = name_space;
   pending.start(
       id, {verb, key, charges},
       {[](void* self, Result<void>&& result) { static_cast<LeaseCall*>(self)->done(std::move(result)); },

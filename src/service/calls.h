@@ -1,7 +1,6 @@
 // One call of the API on its way: the exchange, and what its answer needs.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,41 +16,29 @@ namespace weir::service {
 /// The right to answer, with what every answer carries. Movable.
 class Answering {
  public:
-  Answering(Service& service, net::Exchange exchange, Call call);
+  Answering(Service& service, net::Exchange exchange);
   Answering(Answering&&) noexcept = default;
 
   net::Exchange& exchange() { return exchange_; }
   const wire::http::RequestHead& request() const { return exchange_.request(); }
-  /// For metrics and logs. The texts must live until send().
-  CallEnd& end() { return end_; }
   void send(const Reply& reply);
 
  private:
-  Service* service_;
   net::Exchange exchange_;
-  CallEnd end_;
   std::string request_id_;
-  std::chrono::steady_clock::time_point started_;
 };
 
 /// An acquire that may be answered later. Deletes itself when it was.
 struct AcquireCall {
-  AcquireCall(Service& service_in, Answering answering_in, std::shared_ptr<limiter::Core> core_in,
-              std::string name_space_in)
-      : service(service_in),
-        answering(std::move(answering_in)),
-        core(std::move(core_in)),
-        name_space(std::move(name_space_in)),
-        pending(*core) {}
+  AcquireCall(Service& service_in, Answering answering_in, std::shared_ptr<limiter::Core> core_in)
+      : service(service_in), answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}
 
   void start();
   void done(Result<void>&& result);
-  Reply degraded();
 
   Service& service;
   Answering answering;
   std::shared_ptr<limiter::Core> core;
-  std::string name_space;
   AcquireBody body;
   std::vector<Charge> charges;
   std::optional<RequestLimits> limits;
@@ -60,18 +47,14 @@ struct AcquireCall {
 
 /// A change to a lease that may be answered later. Deletes itself when it was.
 struct LeaseCall {
-  LeaseCall(Answering answering_in, std::shared_ptr<limiter::Core> core_in, std::string name_space_in)
-      : answering(std::move(answering_in)),
-        core(std::move(core_in)),
-        name_space(std::move(name_space_in)),
-        pending(*core) {}
+  LeaseCall(Answering answering_in, std::shared_ptr<limiter::Core> core_in)
+      : answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}
 
   void start(detail::LeaseVerb verb);
   void done(Result<void>&& result);
 
   Answering answering;
   std::shared_ptr<limiter::Core> core;
-  std::string name_space;
   std::string id;
   std::string key;
   Amounts amounts;
@@ -80,8 +63,8 @@ struct LeaseCall {
 };
 
 /// Calls that are answered at once: looks, limits, entities, audit.
-Reply answer_at_once(limiter::Core& core, Observer* observer, const Route& route,
-                     const wire::http::RequestHead& request, std::string_view body, Time now);
+Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
+                     std::string_view body, Time now);
 
 /// A mistake in a body: 400 or 422.
 template <class T>

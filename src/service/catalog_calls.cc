@@ -90,8 +90,7 @@ Level level_of(const Route& route) {
                                        : Level::entity(route.names[0], route.names[1]);
 }
 
-Reply limits_of_level(limiter::Core& core, Observer* observer, const Route& route, Method method,
-                      std::string_view body) {
+Reply limits_of_level(limiter::Core& core, const Route& route, Method method, std::string_view body) {
   const Level level = level_of(route);
   if (method == Method::delete_) {
     const auto deleted = core.delete_limits(level);
@@ -104,9 +103,7 @@ Reply limits_of_level(limiter::Core& core, Observer* observer, const Route& rout
   const auto parsed = parse_limits_body(body);
   if (!parsed.ok()) return bad_body(parsed);
   const auto stored = core.set_limits(level, parsed.value.limits, parsed.value.options);
-  if (!stored) return problem(stored.error());
-  if (stored->taken_from_sync && observer != nullptr) observer->took_from_sync();
-  return {.body = api::to_json(*stored)};
+  return stored ? Reply{.body = api::to_json(*stored)} : problem(stored.error());
 }
 
 Reply list_limits(limiter::Core& core, std::string_view query_text) {
@@ -177,13 +174,13 @@ Reply audit(limiter::Core& core, std::string_view query_text) {
 
 }  // namespace
 
-Reply answer_at_once(limiter::Core& core, Observer* observer, const Route& route,
-                     const wire::http::RequestHead& request, std::string_view body, Time now) {
+Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
+                     std::string_view body, Time now) {
   switch (route.call) {
     case Call::available:
       return available(core, request.query());
     case Call::limits_of_level:
-      return limits_of_level(core, observer, route, request.method(), body);
+      return limits_of_level(core, route, request.method(), body);
     case Call::list_limits:
       return list_limits(core, request.query());
     case Call::effective:

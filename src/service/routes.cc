@@ -39,8 +39,6 @@ constexpr Pattern patterns[] = {
     {Call::audit, "/v1/audit", only_get},
     {Call::livez, "/livez", only_get},
     {Call::readyz, "/readyz", only_get},
-    {Call::metrics, "/metrics", only_get},
-    {Call::openapi, "/openapi.json", only_get},
 };
 
 bool fits(const Pattern& pattern, std::span<const std::string_view> segments) {
@@ -107,13 +105,6 @@ Role role_for(Call call, Method method) {
 bool needs_token(Call call) {
   // Probes of a load balancer have none; both say nothing about any tenant.
   return call != Call::livez && call != Call::readyz;
-}
-
-std::string_view name_of(Call call) {
-  constexpr std::string_view names[] = {"acquire", "adjust",    "settle", "rollback", "available", "limits",
-                                        "limits",  "effective", "entity", "entities", "children",  "buckets",
-                                        "audit",   "livez",     "readyz", "metrics",  "openapi"};
-  return names[static_cast<std::size_t>(call)];
 }
 
 }  // namespace weir::service

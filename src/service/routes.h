@@ -26,8 +26,6 @@ enum class Call : unsigned char {
   audit,
   livez,
   readyz,
-  metrics,
-  openapi,
 };
 
 struct Route {
@@ -46,12 +44,8 @@ struct Match {
 
 Match match(const wire::http::RequestHead& request);
 
-/// The role that a call needs; health, metrics and the OpenAPI document need a token only where one is asked
-/// for at all (`needs_token`).
+/// The role that a call needs, if it needs a token at all (`needs_token`).
 Role role_for(Call call, wire::http::Method method);
 bool needs_token(Call call);
-
-/// For metrics and logs: "acquire".
-std::string_view name_of(Call call);
 
 }  // namespace weir::service

@@ -28,6 +28,28 @@ Reply unauthorized(std::string_view detail) {
   return reply;
 }
 
+void change_lease(Answering answering, const Route& route, const std::shared_ptr<limiter::Core>& core) {
+  using detail::LeaseVerb;
+  const std::string_view body = answering.exchange().body();
+  Parsed<Amounts> parsed;
+  if (route.call == Call::adjust) parsed = parse_adjust(body);
+  if (route.call == Call::settle) parsed = parse_settle(body);
+  if (!parsed.ok()) return answering.send(bad_body(parsed));
+  const auto key = answering.request().fields().find("idempotency-key");
+  if (route.call == Call::adjust && (!key || key->empty())) {
+    return answering.send(
+        problem(400, "idempotency-key-missing",
+                "an adjust needs the header Idempotency-Key, so that it can be sent again safely"));
+  }
+  auto* const call = new LeaseCall(std::move(answering), core);
+  call->id = route.names[0];
+  call->key = route.call == Call::adjust ? std::string(*key) : std::string();
+  call->amounts = std::move(parsed.value);
+  call->start(route.call == Call::adjust   ? LeaseVerb::adjust
+              : route.call == Call::settle ? LeaseVerb::settle
+                                           : LeaseVerb::rollback);
+}
+
 }  // namespace
 
 Service::Service(limiter::Foundation foundation, ServiceOptions options)
@@ -89,13 +111,12 @@ OnUnavailable Service::policy(limiter::Core& core) {
 
 void Service::handle(net::Exchange exchange) {
   const Match found = match(exchange.request());
-  Answering answering(*this, std::move(exchange), found.route.call);
+  Answering answering(*this, std::move(exchange));
   const wire::http::RequestHead& request = answering.request();
   if (found.malformed) return answering.send(problem(400, "malformed", "the path has a broken % escape"));
   if (!found.found) {
-    return answering.send(problem(404, "not-found",
-                                  base::join("there is nothing at ", base::quoted(request.path()),
-                                             "; GET /openapi.json lists what there is")));
+    return answering.send(
+        problem(404, "not-found", base::join("there is nothing at ", base::quoted(request.path()))));
   }
   if (!found.allowed) {
     Reply reply = problem(405, "method-not-allowed", base::join("use ", found.allow));
@@ -106,61 +127,33 @@ void Service::handle(net::Exchange exchange) {
   if (auto refused = check_caller(request, found.route, who)) return answering.send(*refused);
   auto core = core_of(who);
   if (!core) return answering.send(problem(core.error()));
-  dispatch(std::move(answering), found.route, *core, who.name_space);
+  dispatch(std::move(answering), found.route, *core);
 }
 
-void Service::dispatch(Answering answering, const Route& route, const CoreRef& core,
-                       const std::string& name_space) {
+void Service::dispatch(Answering answering, const Route& route, const CoreRef& core) {
   const std::string_view body = answering.exchange().body();
   switch (route.call) {
     case Call::acquire: {
       auto parsed = parse_acquire(body);
       if (!parsed.ok()) return answering.send(bad_body(parsed));
-      auto* const call = new AcquireCall(*this, std::move(answering), core, name_space);
+      auto* const call = new AcquireCall(*this, std::move(answering), core);
       call->body = std::move(parsed.value);
       return call->start();
     }
     case Call::adjust:
     case Call::settle:
     case Call::rollback:
-      return change_lease(std::move(answering), route, core, name_space);
+      return change_lease(std::move(answering), route, core);
     case Call::livez:
       return answering.send({.body = "ok\n", .content_type = "text/plain"});
     case Call::readyz:
       if (ready_.load(std::memory_order_relaxed))
         return answering.send({.body = "ready\n", .content_type = "text/plain"});
       return answering.send(problem(503, "not-ready", "the service is shutting down"));
-    case Call::metrics:
-      if (options_.observer == nullptr) return answering.send(problem(404, "not-found", "metrics are off"));
-      return answering.send({.body = options_.observer->exposition(),
-                             .content_type = "text/plain; version=0.0.4; charset=utf-8"});
     default:
-      return answering.send(answer_at_once(*core, options_.observer, route, answering.request(), body,
-                                           foundation_.clock->now()));
+      return answering.send(
+          answer_at_once(*core, route, answering.request(), body, foundation_.clock->now()));
   }
-}
-
-void Service::change_lease(Answering answering, const Route& route, const CoreRef& core,
-                           const std::string& name_space) {
-  using detail::LeaseVerb;
-  const std::string_view body = answering.exchange().body();
-  Parsed<Amounts> parsed;
-  if (route.call == Call::adjust) parsed = parse_adjust(body);
-  if (route.call == Call::settle) parsed = parse_settle(body);
-  if (!parsed.ok()) return answering.send(bad_body(parsed));
-  const auto key = answering.request().fields().find("idempotency-key");
-  if (route.call == Call::adjust && (!key || key->empty())) {
-    return answering.send(
-        problem(400, "idempotency-key-missing",
-                "an adjust needs the header Idempotency-Key, so that it can be sent again safely"));
-  }
-  auto* const call = new LeaseCall(std::move(answering), core, name_space);
-  call->id = route.names[0];
-  call->key = route.call == Call::adjust ? std::string(*key) : std::string();
-  call->amounts = std::move(parsed.value);
-  call->start(route.call == Call::adjust   ? LeaseVerb::adjust
-              : route.call == Call::settle ? LeaseVerb::settle
-                                           : LeaseVerb::rollback);
 }
 
 void Service::describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) {

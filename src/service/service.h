@@ -18,30 +18,9 @@
 
 namespace weir::service {
 
-/// What became of a call, for metrics and logs.
-struct CallEnd {
-  Call call;
-  int status = 0;
-  std::string_view name_space;
-  std::string_view resource;  ///< of decisions
-  std::string_view outcome;   ///< of decisions: "admitted", "refused", "never_fits", "degraded", ...
-  std::int64_t nanoseconds = 0;
-};
-
-/// Hears of every call. Safe to call from any thread.
-class Observer {
- public:
-  virtual ~Observer() = default;
-  virtual void ended(const CallEnd& end) = 0;
-  virtual void took_from_sync() = 0;
-  /// The text of GET /metrics.
-  virtual std::string exposition() = 0;
-};
-
 struct ServiceOptions {
   std::optional<OnUnavailable> on_unavailable = {};  ///< of a flag; nothing: what the system's limits say
   std::string principal = "anonymous";               ///< of changes, where no tokens are asked for
-  Observer* observer = nullptr;                      ///< must outlive the service
 };
 
 class Answering;
@@ -73,9 +52,7 @@ class Service final : public net::Handler {
   std::optional<Reply> check_caller(const wire::http::RequestHead& request, const Route& route, Who& who);
   Result<CoreRef> core_of(const Who& who);
   OnUnavailable policy(limiter::Core& core);
-  void dispatch(Answering answering, const Route& route, const CoreRef& core, const std::string& name_space);
-  void change_lease(Answering answering, const Route& route, const CoreRef& core,
-                    const std::string& name_space);
+  void dispatch(Answering answering, const Route& route, const CoreRef& core);
 
   const limiter::Foundation foundation_;
   const ServiceOptions options_;
