@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "limits/names.h"
 
@@ -154,7 +155,7 @@ class Document {
   std::string long_form(ondemand::value& value, std::string_view name) {
     std::string json = "{";
     members(value, name, [&](std::string_view key, ondemand::value& member) {
-      json += join(json.size() > 1 ? "," : "", "\"", key, "\":", number_token(member, key));
+      json += join(json.size() > 1 ? "," : "", base::json_string(key), ":", number_token(member, key));
     });
     return json + "}";
   }
@@ -270,7 +271,8 @@ Parsed<Entity> parse_entity(std::string_view json, std::string_view id) {
       });
     } else if (key == "entity") {
       // Of an entity that was read before, as what follows: said by the store, not by the caller.
-      static_cast<void>(document.text(value, key));
+      if (document.text(value, key) != id)
+        document.invalidate(join("the body is of another entity than ", quoted(id)));
     } else if (key == "created_at_ms") {
       static_cast<void>(document.integer(value, key));
     } else if (key == "from_file") {

@@ -34,7 +34,7 @@ Answering::Answering(Service& service, net::Exchange exchange) : exchange_(std::
   if (given && usable_id(*given)) {
     request_id_ = *given;
   } else {
-    request_id_ = base::join("weir-", std::to_string(service.next_request_.fetch_add(1) + 1));
+    request_id_ = service.next_request_id();
   }
 }
 
@@ -63,12 +63,18 @@ void AcquireCall::start() {
 }
 
 void AcquireCall::done(Result<void>&& result) {
-  const std::unique_ptr<AcquireCall> self(this);
-  if (!result) {
-    if (store_is_away(result.error()) && service.policy(*core) == OnUnavailable::allow)
-      return answering.send(degraded());
-    return answering.send(problem(result.error()));
-  }
+  const Reply reply = result ? decided() : failed(result.error());
+  Answering last = std::move(answering);
+  delete this;
+  last.send(reply);
+}
+
+Reply AcquireCall::failed(const Error& error) {
+  if (store_is_away(error) && service.policy(*core) == OnUnavailable::allow) return degraded();
+  return problem(error);
+}
+
+Reply AcquireCall::decided() {
   Decision& decision = pending.decision();
   Reply reply;
   append_rate_limit_fields(reply.fields, decision.limits());
@@ -81,7 +87,7 @@ void AcquireCall::done(Result<void>&& result) {
     append_retry_after(reply.fields, decision);
     reply.body = api::refused_json(decision);
   }
-  answering.send(reply);
+  return reply;
 }
 
 void LeaseCall::start(detail::LeaseVerb verb) {
@@ -93,9 +99,10 @@ void LeaseCall::start(detail::LeaseVerb verb) {
 }
 
 void LeaseCall::done(Result<void>&& result) {
-  const std::unique_ptr<LeaseCall> self(this);
-  if (!result) return answering.send(problem(result.error()));
-  answering.send({.body = api::to_json(pending.report())});
+  const Reply reply = result ? Reply{.body = api::to_json(pending.report())} : problem(result.error());
+  Answering last = std::move(answering);
+  delete this;
+  last.send(reply);
 }
 
 }  // namespace weir::service

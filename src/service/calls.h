@@ -28,13 +28,19 @@ class Answering {
   std::string request_id_;
 };
 
-/// An acquire that may be answered later. Deletes itself when it was.
+// Calls that may be answered later, maybe by a thread of the store. Each deletes itself and then answers:
+// once the last answer is given the service may go, and what a call still held of the store would be the last
+// of it.
+
+/// An acquire.
 struct AcquireCall {
   AcquireCall(Service& service_in, Answering answering_in, std::shared_ptr<limiter::Core> core_in)
       : service(service_in), answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}
 
   void start();
   void done(Result<void>&& result);
+  Reply decided();
+  Reply failed(const Error& error);
 
   Service& service;
   Answering answering;
@@ -45,7 +51,7 @@ struct AcquireCall {
   limiter::PendingAcquire pending;
 };
 
-/// A change to a lease that may be answered later. Deletes itself when it was.
+/// A change to a lease.
 struct LeaseCall {
   LeaseCall(Answering answering_in, std::shared_ptr<limiter::Core> core_in)
       : answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}

@@ -1,7 +1,7 @@
 #include "service/problem.h"
 
 #include "base/json.h"
-#include "base/text.h"
+#include "wire/http_message.h"
 
 namespace weir::service {
 namespace {
@@ -28,10 +28,8 @@ std::string_view title_of(int status) {
       return "Unsupported media type";
     case 422:
       return "Cannot be done";
-    case 503:
-      return "Store unavailable";
     default:
-      return status < 500 ? "Bad request" : "Internal error";
+      return wire::http::reason_phrase(status);
   }
 }
 

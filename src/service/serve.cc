@@ -106,17 +106,18 @@ Result<net::ServerOptions> server_options(const ServeOptions& options) {
 }
 
 void reload(const ServeOptions& options, Service& service, net::Server& server, std::ostream& log) {
-  auto tokens = read_tokens(options.tokens);
-  if (tokens) {
-    service.set_tokens(*tokens);
-  } else {
-    log << "weir: the old tokens stay: " << tokens.error().message << std::endl;
+  if (!options.tokens.empty()) {
+    auto tokens = read_tokens(options.tokens);
+    if (tokens) service.set_tokens(*tokens);
+    log << (tokens ? "weir: read the tokens again" : "weir: the old tokens stay: " + tokens.error().message)
+        << std::endl;
   }
   if (!options.tls_cert.empty()) {
     auto reloaded = server.reload_tls({options.tls_cert, options.tls_key});
-    if (!reloaded) log << "weir: the old certificate stays: " << reloaded.error().message << std::endl;
+    log << (reloaded ? "weir: read the certificate again"
+                     : "weir: the old certificate stays: " + reloaded.error().message)
+        << std::endl;
   }
-  log << "weir: read tokens and certificate again" << std::endl;
 }
 
 void greet(const ServeOptions& options, const std::string& url, std::ostream& out) {

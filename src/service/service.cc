@@ -159,6 +159,7 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
 void Service::describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) {
   const Reply reply = problem(refusal.status, {}, refusal.reason);
   wire::http::write_field(fields, "Content-Type", reply.content_type);
+  wire::http::write_field(fields, "X-Request-Id", next_request_id());
   body.append(reply.body);
 }
 

@@ -51,6 +51,9 @@ class Service final : public net::Handler {
   };
   std::optional<Reply> check_caller(const wire::http::RequestHead& request, const Route& route, Who& who);
   Result<CoreRef> core_of(const Who& who);
+  std::string next_request_id() {
+    return "weir-" + std::to_string(next_request_.fetch_add(1, std::memory_order_relaxed) + 1);
+  }
   OnUnavailable policy(limiter::Core& core);
   void dispatch(Answering answering, const Route& route, const CoreRef& core);
 

@@ -12,7 +12,6 @@ namespace weir::service {
 namespace {
 
 using base::invalid;
-using base::quoted;
 
 std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
   std::vector<std::string_view> parts;
@@ -52,6 +51,7 @@ bool read_hex(std::string_view text, Digest& digest) {
 
 }  // namespace
 
+/// No word of the line is repeated in an error: whoever mixes them up may have put the token itself there.
 Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
   const auto words = split(line, " \t\r");
   if (words.size() < 3 || words.size() > 4) return invalid("write: name role[,role] sha256:HEX [namespace]");
@@ -60,16 +60,18 @@ Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
   if (words[0].size() > 128 || !base::is_utf8(words[0])) return invalid("the name is too long or not UTF-8");
   for (const std::string_view name : split(words[1], ",")) {
     const auto role = role_of(name);
-    if (!role) return invalid("role ", quoted(name), " is not known; use acquire, read or admin");
+    if (!role) return invalid("the second word must be roles: acquire, read, admin, with commas between");
     entry.caller.roles |= *role;
   }
+  if (entry.caller.roles == 0) return invalid("the second word names no role");
   constexpr std::string_view scheme = "sha256:";
   if (!words[2].starts_with(scheme) || !read_hex(words[2].substr(scheme.size()), entry.digest)) {
     return invalid(
         "the third word must be sha256: and 64 hex digits; make it with: printf %s TOKEN | sha256sum");
   }
   if (words.size() == 4) {
-    if (auto checked = limits::check_namespace(words[3]); !checked) return checked.error();
+    if (!limits::check_namespace(words[3]))
+      return invalid("the fourth word must be a namespace: a-z, 0-9, -");
     entry.caller.name_space = words[3];
   }
   return entry;
