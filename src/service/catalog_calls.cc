@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "service/calls.h"
+#include "service/hex.h"
 #include "service/rate_limit_fields.h"
 #include "wire/http_text.h"
 
@@ -48,9 +49,12 @@ class Query {
 
 Reply malformed(const std::string& detail) { return problem(400, "malformed", detail); }
 
-/// How much of a listing: `limit` and `cursor`.
+/// How much of a listing: `limit` and `cursor`. Cursors are made of names, which have characters that mean
+/// something else in a query; in hex they can be put there as they are.
 Result<Paging> paging_of(const Query& query) {
-  Paging paging{.cursor = query.get("cursor")};
+  auto cursor = from_hex(query.get("cursor"));
+  if (!cursor) return base::invalid("cursor must be what the page before said in \"next\"");
+  Paging paging{.cursor = *std::move(cursor)};
   if (!query.has("limit")) return paging;
   const auto limit = base::parse_digits(query.get("limit"));
   if (!limit) return base::invalid("limit must be a whole number");
@@ -65,7 +69,7 @@ Reply page_reply(const Result<Page<T>>& page, const char* name, ToJson&& json_of
   for (const T& item : page->items) items.add(json_of(item));
   auto json = JsonWriter::object();
   json.raw(name, items.str());
-  if (!page->next.empty()) json.text("next", page->next);
+  if (!page->next.empty()) json.text("next", to_hex(page->next));
   return {.body = json.str()};
 }
 

@@ -3,10 +3,12 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/text.h"
 #include "limits/names.h"
+#include "service/hex.h"
 
 namespace weir::service {
 namespace {
@@ -30,25 +32,6 @@ std::optional<unsigned> role_of(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<unsigned char> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return static_cast<unsigned char>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<unsigned char>(c - 'a' + 10);
-  if (c >= 'A' && c <= 'F') return static_cast<unsigned char>(c - 'A' + 10);
-  return std::nullopt;
-}
-
-template <class Digest>
-bool read_hex(std::string_view text, Digest& digest) {
-  if (text.size() != 2 * digest.size()) return false;
-  for (std::size_t i = 0; i < digest.size(); ++i) {
-    const auto high = hex_digit(text[2 * i]);
-    const auto low = hex_digit(text[2 * i + 1]);
-    if (!high || !low) return false;
-    digest[i] = static_cast<unsigned char>(*high << 4U | *low);
-  }
-  return true;
-}
-
 }  // namespace
 
 /// No word of the line is repeated in an error: whoever mixes them up may have put the token itself there.
@@ -65,10 +48,12 @@ Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
   }
   if (entry.caller.roles == 0) return invalid("the second word names no role");
   constexpr std::string_view scheme = "sha256:";
-  if (!words[2].starts_with(scheme) || !read_hex(words[2].substr(scheme.size()), entry.digest)) {
+  const auto digest = words[2].starts_with(scheme) ? from_hex(words[2].substr(scheme.size())) : std::nullopt;
+  if (!digest || digest->size() != entry.digest.size()) {
     return invalid(
         "the third word must be sha256: and 64 hex digits; make it with: printf %s TOKEN | sha256sum");
   }
+  std::copy(digest->begin(), digest->end(), entry.digest.begin());
   if (words.size() == 4) {
     if (!limits::check_namespace(words[3]))
       return invalid("the fourth word must be a namespace: a-z, 0-9, -");

@@ -118,8 +118,8 @@ TEST_P(Limits, AreListedByLevelAndOwnerPageByPage) {
     ++items;
   } while (!cursor.empty() && items < 9);
   EXPECT_EQ(items, 4);
-  for (const char* const query :
-       {"level=request", "level=", "owner=me", "limit=x", "limit=-1", "limit=99999999999999999999", "page=2"})
+  for (const char* const query : {"level=request", "level=", "owner=me", "limit=x", "limit=-1",
+                                  "limit=99999999999999999999", "cursor=x", "page=2"})
     EXPECT_EQ(problem_of(get(std::string("/v1/limits?") + query)), "400 malformed") << query;
   EXPECT_EQ(problem_of(get("/v1/limits?limit=0")), "422 invalid-argument");
   EXPECT_EQ(problem_of(get("/v1/limits?limit=1001")), "422 invalid-argument");

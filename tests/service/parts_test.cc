@@ -1,4 +1,4 @@
-// Tokens files, bodies and RateLimit fields without a socket.
+// Tokens files and bodies without a socket.
 #include <gtest/gtest.h>
 
 #include "service/bodies.h"
