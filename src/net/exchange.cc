@@ -24,7 +24,7 @@ std::string_view date_now() {
 }  // namespace
 
 void ExchangeState::reset() {
-  constexpr std::size_t kept = 16 * 1024;
+  constexpr std::size_t kept = std::size_t{16} * 1024;
   body = {};
   for (wire::Buffer* buffer : {&held, &made_elsewhere}) {
     buffer->clear();
