@@ -24,10 +24,12 @@ std::string_view date_now() {
 }  // namespace
 
 void ExchangeState::reset() {
-  constexpr std::size_t kept = 16 * 1024;
+  constexpr std::size_t kept = std::size_t{16} * 1024;
   body = {};
-  held.clear();
-  if (held.capacity() > kept) held = {};
+  for (wire::Buffer* buffer : {&held, &made_elsewhere}) {
+    buffer->clear();
+    if (buffer->capacity() > kept) *buffer = {};
+  }
   next = next_finished = nullptr;
   observer = nullptr;
   answer = {};
@@ -79,7 +81,7 @@ unsigned Exchange::worker() const { return state_->host->index(); }
 void Exchange::answer(const Answer& answer) {
   ExchangeState& state = *std::exchange(state_, nullptr);
   if (state.host->is_here()) return state.session->answer(state, answer);
-  write_answer(state.held, state, state.keep_alive, answer);
+  write_answer(state.made_elsewhere, state, state.keep_alive, answer);
   state.host->hand_over(state);
 }
 
@@ -89,7 +91,8 @@ void Exchange::give_up() {
   wire::Buffer fields;
   wire::Buffer body;
   state.host->handler().describe(unanswered, fields, body);
-  write_answer(state.held, state, state.keep_alive, {unanswered.status, fields.view(), body.view()});
+  write_answer(state.made_elsewhere, state, state.keep_alive,
+               {unanswered.status, fields.view(), body.view()});
   state.host->hand_over(state);
 }
 

@@ -22,9 +22,11 @@ struct ExchangeState {
   Host* host = nullptr;
   wire::http::RequestHead head;
   std::string_view body;
-  /// Bytes of the answer that may not leave yet, since earlier answers are not complete, or that were made on
-  /// another thread.
+  /// Bytes of the answer that may not leave yet, since earlier answers are not complete. For the session's
+  /// thread only, like all members that are not said to be otherwise.
   wire::Buffer held;
+  /// An answer made on another thread: that thread's until hand_over().
+  wire::Buffer made_elsewhere;
   ExchangeState* next = nullptr;           ///< in the order of requests
   ExchangeState* next_finished = nullptr;  ///< in Host's list of those answered on other threads
   ExchangeObserver* observer = nullptr;
@@ -50,7 +52,7 @@ class Host {
   virtual unsigned index() const = 0;
   /// Whether the caller is on this thread.
   virtual bool is_here() const = 0;
-  /// From another thread: the state is finished, with its answer in `held`.
+  /// From another thread: the state is finished, with its answer in `made_elsewhere`.
   virtual void hand_over(ExchangeState& state) = 0;
 
   // Things that are in use for the length of a request only are shared by all sessions of the thread: what

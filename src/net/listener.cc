@@ -134,7 +134,7 @@ void Listener::place(int socket, const Address& peer) {
                     [&target, socket, peer, tls = tls_] { target.adopt(socket, peer, tls); });
 }
 
-void Listener::refuse(int socket) {
+void Listener::refuse(int socket) const {
   constexpr std::string_view answer =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
   if (!tls_) ::send(socket, answer.data(), answer.size(), MSG_NOSIGNAL);

@@ -53,7 +53,7 @@ class Listener final : public Timer {
   /// False if the system is out of something and it is better to wait.
   bool accept_some(int most);
   void place(int socket, const Address& peer);
-  void refuse(int socket);
+  void refuse(int socket) const;
 
   Worker& worker_;
   boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> descriptor_;

@@ -54,9 +54,9 @@ struct ServerOptions {
   /// handlers whose requests do not depend on each other. Answers are in order either way.
   unsigned max_pipelined = 1;
   /// The largest body that is buffered or streamed, unless the handler's plan says otherwise.
-  std::uint64_t max_body = 1024 * 1024;
+  std::uint64_t max_body = std::uint64_t{1024} * 1024;
   /// Unsent bytes of answers from which on a connection reads no further requests and write() says false.
-  std::size_t max_unsent = 256 * 1024;
+  std::size_t max_unsent = std::size_t{256} * 1024;
   wire::http::Limits limits;
   Timeouts timeouts;
   /// How often timeouts are looked at: they come late by at most twice this, never early.

@@ -34,7 +34,7 @@ void Session::answer(ExchangeState& state, const Answer& answer) {
 }
 
 void Session::finished_elsewhere(ExchangeState& state) {
-  if (!gone_ && first_ == &state) output_of(state).append(state.held.view());
+  if (!gone_) output_of(state).append(state.made_elsewhere.view());
   end(state);
 }
 

@@ -73,7 +73,7 @@ class TimerWheel {
       TimerLink due;
       take(lists_[now_ % slots], due);
       while (due.linked()) {
-        Timer& timer = static_cast<Timer&>(*due.next_);
+        auto& timer = static_cast<Timer&>(*due.next_);
         timer.unlink();
         if (timer.deadline_ <= now) {
           timer.on_deadline();

@@ -64,7 +64,7 @@ void Transport::shut_down() {
   ::shutdown(socket_, SHUT_WR);
 }
 
-void Transport::reset_on_close() {
+void Transport::reset_on_close() const {
   const linger immediately{1, 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &immediately, sizeof immediately);
 }

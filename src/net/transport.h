@@ -39,7 +39,7 @@ class Transport {
   /// Says that no more will be sent. What the peer still sends can be read.
   void shut_down();
   /// Has close() reset the connection instead of ending it in good order.
-  void reset_on_close();
+  void reset_on_close() const;
 
  private:
   Outcome outcome_of_tls(int result) const;

@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 namespace {
 
 /// Large enough for nearly every request with its body; what is larger grows a buffer of its own.
-constexpr std::size_t buffer_size = 16 * 1024;
+constexpr std::size_t buffer_size = std::size_t{16} * 1024;
 constexpr std::size_t most_spare = 256;
 
 /// The worker whose thread this is.

@@ -161,7 +161,7 @@ bool BodyDecoder::end_of_trailer_line() {
 /// Parsed only now that the text no longer moves.
 bool BodyDecoder::parse_trailers() {
   const std::string_view text = trailer_text_;
-  trailers_.rebase(text.data());
+  trailers_.rebase(trailer_text_.c_str());
   const auto slice = [&](std::string_view part) {
     return Slice{static_cast<std::uint32_t>(part.data() - text.data()),
                  static_cast<std::uint32_t>(part.size())};

@@ -1,6 +1,7 @@
 // Which bytes HTTP/1.1 allows where, as tables: one load per byte decides.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -47,10 +48,7 @@ constexpr bool is(char c, CharClass wanted) {
 
 /// Whether every byte is of the class; true for an empty text.
 constexpr bool all(std::string_view text, CharClass wanted) {
-  for (const char c : text) {
-    if (!is(c, wanted)) return false;
-  }
-  return true;
+  return std::all_of(text.begin(), text.end(), [wanted](char c) { return is(c, wanted); });
 }
 
 constexpr bool is_token(std::string_view text) { return !text.empty() && all(text, token_char); }

@@ -79,16 +79,14 @@ Progress ResponseParser::finish(Method request, ResponseHead& head) {
   head.length_.reset();
   if (semantics_.has_length()) head.length_ = semantics_.length();
   head.body_ = {};
-  if (head.status_ == 101) {
+  const bool bodiless = request == Method::head || is_bodiless(head.status_);
+  const bool delimited = semantics_.has_coding() || semantics_.has_length();
+  if (head.status_ == 101 || (!bodiless && !delimited)) {
     head.body_.kind = Framing::Kind::until_close;
-  } else if (request == Method::head || is_bodiless(head.status_)) {
-    head.body_.kind = Framing::Kind::none;
-  } else if (semantics_.has_coding()) {
+  } else if (!bodiless && semantics_.has_coding()) {
     head.body_.kind = Framing::Kind::chunked;
-  } else if (semantics_.has_length()) {
-    if (semantics_.length() != 0) head.body_ = {Framing::Kind::length, semantics_.length()};
-  } else {
-    head.body_.kind = Framing::Kind::until_close;
+  } else if (!bodiless && semantics_.length() != 0) {
+    head.body_ = {Framing::Kind::length, semantics_.length()};
   }
   if (head.body_.kind == Framing::Kind::until_close) head.keep_alive_ = false;
   head.rebase(bytes_);

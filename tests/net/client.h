@@ -71,7 +71,7 @@ class Client {
     }
     return true;
   }
-  void end_sending() { ::shutdown(socket_, SHUT_WR); }
+  void end_sending() const { ::shutdown(socket_, SHUT_WR); }
   /// Has close() reset the connection.
   void reset() {
     const linger immediately{1, 0};

@@ -69,7 +69,7 @@ TEST(HttpRequest, SurvivesABufferThatMovesWhileItArrives) {
   EXPECT_EQ(head.host(), "one") << "the host in the target outranks the field";
   EXPECT_EQ(head.path(), "/p");
   EXPECT_EQ(head.fields().find("a"), "b");
-  const std::string moved = bytes;
+  const std::string moved(bytes.begin(), bytes.end());
   head.rebase(moved.data());
   EXPECT_EQ(head.fields().find("a")->data(), moved.data() + bytes.find("b\r\n\r\n"));
 }

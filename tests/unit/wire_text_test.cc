@@ -45,7 +45,7 @@ TEST(HttpText, WalksQueries) {
       const auto next = parameters.next(name, value);
       if (next == QueryParameters::Next::end) return all;
       if (next == QueryParameters::Next::malformed) return std::string("malformed");
-      all += name + "=" + value + ";";
+      all.append(name).append("=").append(value).append(";");
     }
   };
   EXPECT_EQ(walk(""), "");
