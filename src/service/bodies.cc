@@ -68,8 +68,11 @@ class Document {
   }
   bool is_null(ondemand::value& value) {
     ondemand::json_type type{};
-    return value.type().get(type) == simdjson::SUCCESS && type == ondemand::json_type::null &&
-           value.is_null();
+    if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::null) return false;
+    // The type is that of the first letter alone.
+    bool null = false;
+    if (value.is_null().get(null) != simdjson::SUCCESS || !null) malform("the body is not JSON");
+    return true;
   }
   /// Numbers are taken as they are written, so that thousandths stay exact.
   Amount amount(ondemand::value& value, std::string_view of) {

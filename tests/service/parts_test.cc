@@ -105,6 +105,12 @@ TEST(Bodies, MayBeLeftOutWhereNothingNeedsSaying) {
   EXPECT_NE(wrong(parse_limits_body("")), "ok");
 }
 
+TEST(Bodies, OfAnEntityAreRefusedIfNullIsMisspelt) {
+  EXPECT_EQ(wrong(parse_entity(R"({"parent":nyll})", "e")), "400 the body is not JSON");
+  EXPECT_EQ(wrong(parse_entity(R"({"parent":nyll{}}}})", "e")), "400 the body is not JSON");
+  EXPECT_EQ(wrong(parse_entity(R"({"parent":null})", "e")), "ok");
+}
+
 TEST(Bodies, DoNotRememberTheOneBefore) {
   EXPECT_NE(wrong(parse_acquire(R"({"entity":"e)")), "ok");
   EXPECT_EQ(wrong(parse_acquire(R"({"entity":"e"})")), "ok");
