@@ -46,7 +46,7 @@ class DurableBuckets final : public store::Buckets {
 struct OpenOptions {
   std::shared_ptr<const Clock> clock;
   std::chrono::milliseconds wait_for_file{0};
-  bool create = true;  ///< make the file where there is none
+  bool create = true;       ///< make the file where there is none
   bool checkpoints = true;  ///< false, for measurements: the log grows until the file is closed
 };
 
