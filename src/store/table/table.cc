@@ -138,14 +138,12 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
       return false;
     const bool alone = !record->resolution->parent_resolution;
     if (alone && is_aligned(record, *record->resolution)) [[likely]] {
-      const Time expires_at = record->expires_at;
+      if (backing_ != nullptr) [[unlikely]]
+        return decide_and_touch(request, place, *record, decision, now);
       // Requests and tokens: where the compiler knows the number, it unrolls every loop.
-      const bool decided = record->limit_count == 2 ? decide_aligned(request, *record, decision, now,
-                                                                     std::integral_constant<std::size_t, 2>())
-                                                    : decide_any_aligned(request, *record, decision, now);
-      if (backing_ != nullptr && decided && (decision.admitted() || record->expires_at != expires_at))
-        touch(*place.shard, place.hash, *record);
-      return decided;
+      if (record->limit_count == 2)
+        return decide_aligned(request, *record, decision, now, std::integral_constant<std::size_t, 2>());
+      return decide_any_aligned(request, *record, decision, now);
     }
     resolution = record->resolution;
   }
@@ -154,6 +152,16 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
 
 bool Table::decide_any_aligned(const Request& request, Record& record, Decision& decision, Time now) {
   return decide_aligned(request, record, decision, now, std::size_t{record.limit_count});
+}
+
+/// The same with something behind the table, which has to be told of what changes.
+bool Table::decide_and_touch(const Request& request, const Place& place, Record& record, Decision& decision,
+                             Time now) {
+  const Time expires_at = record.expires_at;
+  const bool decided = decide_any_aligned(request, record, decision, now);
+  if (decided && (decision.admitted() || record.expires_at != expires_at))
+    touch(*place.shard, place.hash, record);
+  return decided;
 }
 
 /// The general way, which locks the chain in order. A mistake in the request is left to the slow door.

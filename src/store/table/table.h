@@ -128,6 +128,8 @@ class Table final : public store::Buckets {
                                        Time now);
   [[gnu::noinline]] static bool decide_any_aligned(const store::Request& request, Record& record,
                                                    Decision& decision, Time now);
+  [[gnu::noinline]] bool decide_and_touch(const store::Request& request, const Place& place, Record& record,
+                                          Decision& decision, Time now);
   [[gnu::noinline]] bool acquire_chain(const store::Plan& plan, Decision& decision);
   Result<store::Progress> decide(const store::Plan& plan, Decision& decision, bool charge);
   void conclude(const store::Request& request, Stops& stops, Decision& decision, bool charge, Time now);
