@@ -239,5 +239,14 @@ TEST_P(Acquire, SixteenLimitsAreDecidedTogether) {
   }
 }
 
+TEST_P(Acquire, TheWindowSaysInWhichTimeAnEmptyBucketRefills) {
+  set_system({{"rpd", "100/day"}, {"rps", "5/10s"}, {"slow", "3/s:9"}, {"zero", "0"}});
+  const auto look = limiter.available("key", resource);
+  EXPECT_EQ(look->limits().find("rpd")->window, 24h);
+  EXPECT_EQ(look->limits().find("rps")->window, 10s);
+  EXPECT_EQ(look->limits().find("slow")->window, 1s);
+  EXPECT_EQ(look->limits().find("zero")->window, 1s) << "never 0: a window has a length";
+}
+
 }  // namespace
 }  // namespace weir::contract
