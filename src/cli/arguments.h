@@ -51,6 +51,14 @@ struct Arguments {
   std::optional<std::string> limit;
   std::optional<std::string> keep_audit;
 
+  // The service.
+  std::optional<std::string> listen;
+  std::optional<std::string> threads;
+  std::optional<std::string> tokens;
+  std::optional<std::string> tls_cert;
+  std::optional<std::string> tls_key;
+  bool insecure = false;
+
   std::string shell;
   std::vector<std::string> topic;
 };

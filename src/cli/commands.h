@@ -35,6 +35,7 @@ Result<ExitCode> store_init(Session& session, const Arguments& arguments);
 Result<ExitCode> store_check(Session& session, const Arguments& arguments);
 Result<ExitCode> store_show(Session& session, const Arguments& arguments);
 
+Result<ExitCode> serve(Session& session, const Arguments& arguments);
 Result<ExitCode> completion(Session& session, const Arguments& arguments);
 Result<ExitCode> help(Session& session, const Arguments& arguments);
 

@@ -40,6 +40,7 @@ Tree::Tree() : root("Exact rate limits and quotas for APIs and LLM gateways.", "
                       "weir limits set --system -l rpm:100/min -l tpm:50000/min\n"
                       "weir acquire key-1 gpt-4 -c rpm=1 -c tpm=500\n"
                       "weir help limits set"};
+  add_serve_command(*this);
   add_deciding_commands(*this);
   add_lease_commands(*this);
   add_limits_commands(*this);

@@ -181,6 +181,28 @@ void add_limits_file_commands(Tree& tree) {
       arguments);
 }
 
+void add_serve_command(Tree& tree) {
+  Arguments& arguments = tree.arguments;
+  CLI::App& app = tree.command(
+      tree.root, "serve",
+      "Serve decisions over HTTP until it is told to stop. SIGHUP reads tokens and certificate again.", serve,
+      {.examples =
+           "weir serve\n"
+           "weir serve --listen 0.0.0.0:8080 --tokens tokens.txt --threads 4\n"
+           "weir serve --listen [::]:8443 --tokens tokens.txt --tls-cert cert.pem --tls-key key.pem"});
+  add_value(app, "--listen", arguments.listen, "HOST:PORT", "Where to listen (default 127.0.0.1:8080)");
+  add_value(app, "--threads", arguments.threads, "N", "How many threads answer (default 1)");
+  add_value(
+      app, "--tokens", arguments.tokens, "FILE",
+      "Who may call: lines of NAME ROLE[,ROLE] sha256:HEX [NAMESPACE], with roles acquire, read and admin");
+  add_value(app, "--tls-cert", arguments.tls_cert, "FILE", "The certificate chain, as PEM");
+  add_value(app, "--tls-key", arguments.tls_key, "FILE", "Its key, as PEM");
+  add_value(
+      app, "--on-unavailable", arguments.on_unavailable, "allow|deny",
+      "What to answer while the store cannot be reached (default: what the system's limits say, else deny)");
+  app.add_flag("--insecure", arguments.insecure, "Listen beyond this machine without tokens");
+}
+
 void add_entity_commands(Tree& tree) {
   Arguments& arguments = tree.arguments;
   CLI::App& entity =

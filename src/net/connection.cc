@@ -1,0 +1,277 @@
+#include "net/connection.h"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "net/worker.h"
+
+namespace weir::net {
+
+namespace asio = boost::asio;
+
+Connection::Connection(Worker& worker, int socket, const Address& peer, TlsConnection tls)
+    : worker_(worker),
+      descriptor_(worker.context(), socket),
+      transport_(socket, std::move(tls)),
+      session_(worker, *this, peer, transport_.tls()) {}
+
+Connection::~Connection() { TimerWheel::cancel(*this); }
+
+void Connection::begin() {
+  if (transport_.tls()) {
+    arm(Awaits::handshake, 0);
+  } else {
+    stage_ = Stage::open;
+  }
+  update();
+}
+
+void Connection::wait_for_read() {
+  if (waits_for_read_) return;
+  waits_for_read_ = true;
+  descriptor_.async_wait(Descriptor::wait_read, [this](const boost::system::error_code& error) {
+    waits_for_read_ = false;
+    on_event(error.failed());
+  });
+}
+
+void Connection::wait_for_write() {
+  if (waits_for_write_) return;
+  waits_for_write_ = true;
+  descriptor_.async_wait(Descriptor::wait_write, [this](const boost::system::error_code& error) {
+    waits_for_write_ = false;
+    on_event(error.failed());
+  });
+}
+
+void Connection::on_event(bool failed) {
+  if (stage_ == Stage::closed) return retire_if_done();
+  if (failed) return close();
+  drive();
+}
+
+/// Does all that can be done without waiting.
+void Connection::drive() {
+  switch (stage_) {
+    case Stage::handshake:
+      return handshake();
+    case Stage::lingering:
+      return linger();
+    case Stage::closed:
+      return retire_if_done();
+    case Stage::open:
+      break;
+  }
+  if (!read() || !flush()) return close();
+  update();
+}
+
+void Connection::handshake() {
+  switch (transport_.handshake().status) {
+    case Transport::Status::needs_read:
+      return wait_for_read();
+    case Transport::Status::needs_write:
+      return wait_for_write();
+    case Transport::Status::done:
+      break;
+    default:
+      return close();
+  }
+  stage_ = Stage::open;
+  drive();
+}
+
+/// Reads once; with TLS, as long as bytes are left of what was read from the socket. False if the connection
+/// is broken.
+bool Connection::read() {
+  do {
+    const std::span<char> room = session_.room();
+    if (room.empty()) return true;
+    const Transport::Outcome outcome = transport_.read(room);
+    session_.received(outcome.bytes);
+    switch (outcome.status) {
+      case Transport::Status::done:
+        break;
+      case Transport::Status::needs_read:
+        return true;
+      case Transport::Status::needs_write:
+        wait_for_write();
+        return true;
+      case Transport::Status::ended:
+        session_.received_end();
+        return true;
+      case Transport::Status::failed:
+        return false;
+    }
+  } while (transport_.has_pending());
+  return true;
+}
+
+/// Writes until there is nothing left or the socket takes no more. False if the connection is broken.
+bool Connection::flush() {
+  while (!session_.output().empty()) {
+    const Transport::Outcome outcome = transport_.write(session_.output());
+    switch (outcome.status) {
+      case Transport::Status::done:
+        sent_ += outcome.bytes;
+        session_.sent(outcome.bytes);
+        break;
+      case Transport::Status::needs_read:
+        wait_for_read();
+        return true;
+      case Transport::Status::needs_write:
+        wait_for_write();
+        return true;
+      default:
+        return false;
+    }
+  }
+  return true;
+}
+
+void Connection::update() {
+  if (stage_ == Stage::closed || failing_) return;
+  if (stage_ == Stage::handshake) return wait_for_read();
+  if (session_.over() && session_.output().empty()) return start_linger();
+  if (session_.wants_input()) {
+    // No event tells of bytes that TLS has read already.
+    if (transport_.has_pending() && !waits_for_read_) {
+      drive_later();
+    } else {
+      wait_for_read();
+    }
+  }
+  arm_open();
+}
+
+/// Ends our side, and reads on until the client has ended its own. To close with bytes unread would reset
+/// the connection, and the client might lose our last answer.
+void Connection::start_linger() {
+  if (session_.ended() || session_.was_idle()) return close();
+  transport_.shut_down();
+  stage_ = Stage::lingering;
+  arm(Awaits::linger, 0);
+  wait_for_read();
+}
+
+void Connection::linger() {
+  wire::Buffer scrap = worker_.take_buffer();
+  const Transport::Outcome outcome = transport_.read(scrap.room());
+  worker_.give_back(std::move(scrap));
+  if (outcome.status == Transport::Status::done || outcome.status == Transport::Status::needs_read) {
+    return wait_for_read();
+  }
+  close();
+}
+
+void Connection::close() {
+  if (stage_ == Stage::closed) return;
+  if (stage_ == Stage::open && transport_.tls()) transport_.shut_down();
+  stage_ = Stage::closed;
+  TimerWheel::cancel(*this);
+  boost::system::error_code ignored;
+  descriptor_.close(ignored);
+  session_.gone();
+  retire_if_done();
+}
+
+void Connection::drain() {
+  if (stage_ == Stage::open) {
+    session_.drain();
+    // A request that is already here was accepted.
+    if (!read()) return close();
+    session_.received(0);
+    if (!flush()) return close();
+    update();
+  }
+}
+
+void Connection::wake() {
+  if (stage_ == Stage::closed) return retire_if_done();
+  if (stage_ != Stage::open || failing_) return;
+  if (!flush()) return fail_soon();
+  update();
+}
+
+void Connection::cut() {
+  if (stage_ == Stage::closed) return;
+  transport_.reset_on_close();
+  fail_soon();
+}
+
+/// Closes from the loop, since the caller is in the middle of something.
+void Connection::fail_soon() {
+  failing_ = true;
+  drive_later();
+}
+
+void Connection::drive_later() {
+  if (posted_) return;
+  posted_ = true;
+  asio::post(worker_.context(), [this] {
+    posted_ = false;
+    if (failing_ && stage_ != Stage::closed) return close();
+    drive();
+  });
+}
+
+void Connection::on_deadline() {
+  const Awaits awaits = std::exchange(awaits_, Awaits::nothing);
+  if (awaits == Awaits::nothing) return;
+  if (awaits == Awaits::write) transport_.reset_on_close();
+  if (stage_ != Stage::open || awaits == Awaits::write) return close();
+  session_.timed_out();
+  if (!flush()) return close();
+  update();
+}
+
+void Connection::arm_open() {
+  if (!session_.output().empty()) return arm(Awaits::write, sent_);
+  const Session::Wait wait = session_.wait();
+  switch (wait.kind) {
+    case Session::Wait::Kind::idle:
+      return arm(Awaits::idle, wait.serial);
+    case Session::Wait::Kind::head:
+      return arm(Awaits::head, wait.serial);
+    case Session::Wait::Kind::body:
+      return arm(Awaits::body, wait.serial);
+    case Session::Wait::Kind::handler:
+      return arm(Awaits::nothing, wait.serial);
+  }
+}
+
+/// A wait that goes on keeps its deadline; a new one gets a new deadline.
+void Connection::arm(Awaits awaits, std::uint64_t serial) {
+  if (awaits == awaits_ && serial == serial_) return;
+  awaits_ = awaits;
+  serial_ = serial;
+  // A timer that waits for nothing stays in the wheel, far out: it will be needed again in a moment.
+  constexpr std::uint64_t never = std::uint64_t{1} << 40U;
+  worker_.set_deadline(*this, awaits == Awaits::nothing ? never : worker_.ticks(timeout_of(awaits)));
+}
+
+std::chrono::milliseconds Connection::timeout_of(Awaits awaits) const {
+  const Timeouts& timeouts = worker_.options().timeouts;
+  switch (awaits) {
+    case Awaits::handshake:
+    case Awaits::head:
+      return timeouts.head;
+    case Awaits::body:
+      return timeouts.body;
+    case Awaits::write:
+      return timeouts.write;
+    case Awaits::linger:
+      return timeouts.linger;
+    default:
+      return timeouts.idle;
+  }
+}
+
+void Connection::retire_if_done() {
+  if (retired_ || stage_ != Stage::closed || waits_for_read_ || waits_for_write_ || posted_) return;
+  if (!session_.released()) return;
+  retired_ = true;
+  worker_.retire(*this);
+}
+
+}  // namespace weir::net

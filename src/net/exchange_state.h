@@ -1,0 +1,75 @@
+// What is behind an Exchange, and what a session needs of the thread that it lives on. For this room only.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "net/handler.h"
+#include "net/options.h"
+#include "wire/buffer.h"
+#include "wire/http_message.h"
+#include "wire/http_request.h"
+
+namespace weir::net {
+
+class Session;
+class Host;
+
+/// One request on its way through. Belongs to its session, which keeps it and the request's bytes until the
+/// handler has let go of it.
+struct ExchangeState {
+  Session* session = nullptr;
+  Host* host = nullptr;
+  wire::http::RequestHead head;
+  std::string_view body;
+  /// Bytes of the answer that may not leave yet, since earlier answers are not complete. For the session's
+  /// thread only, like all members that are not said to be otherwise.
+  wire::Buffer held;
+  /// An answer made on another thread: that thread's until hand_over().
+  wire::Buffer made_elsewhere;
+  ExchangeState* next = nullptr;           ///< in the order of requests
+  ExchangeState* next_finished = nullptr;  ///< in Host's list of those answered on other threads
+  ExchangeObserver* observer = nullptr;
+  wire::http::Framing answer;     ///< of a streamed answer
+  std::uint64_t answer_left = 0;  ///< bytes still due, where the length was promised
+  bool keep_alive = true;         ///< whether the connection goes on after it
+  bool started = false;           ///< a streamed answer has begun
+  bool finished = false;          ///< the handler has let go of it
+  bool wants_body = false;        ///< read() was called and not yet served
+  bool owes_continue = false;     ///< the client waits for 100
+  bool waits_for_room = false;    ///< write() said false
+
+  /// As new, keeping what was allocated.
+  void reset();
+};
+
+/// The thread that a session lives on. All but is_here() and hand_over() are for that thread only.
+class Host {
+ public:
+  virtual ~Host() = default;
+  virtual Handler& handler() = 0;
+  virtual const ServerOptions& options() const = 0;
+  virtual unsigned index() const = 0;
+  /// Whether the caller is on this thread.
+  virtual bool is_here() const = 0;
+  /// From another thread: the state is finished, with its answer in `made_elsewhere`.
+  virtual void hand_over(ExchangeState& state) = 0;
+
+  // Things that are in use for the length of a request only are shared by all sessions of the thread: what
+  // one has just used is still in the cache for the next, and an idle connection holds nothing.
+  virtual ExchangeState* take_state() = 0;
+  virtual void give_back(ExchangeState* state) = 0;
+  virtual wire::Buffer take_buffer() = 0;
+  virtual void give_back(wire::Buffer&& buffer) = 0;
+};
+
+/// How a request ends that the handler let go of without an answer.
+inline constexpr wire::http::Refusal unanswered{500, "the request was not answered"};
+
+/// Appends the head of an answer, with the date of now.
+void write_answer_head(wire::Buffer& out, const ExchangeState& state, bool keep_alive,
+                       wire::http::Framing framing, int status, std::string_view fields);
+/// Appends a whole answer. Safe on any thread: reads the state's head and keep_alive only.
+void write_answer(wire::Buffer& out, const ExchangeState& state, bool keep_alive, const Answer& answer);
+
+}  // namespace weir::net

@@ -1,0 +1,146 @@
+// What a program that answers HTTP requests implements and uses. No socket and no Asio in here.
+//
+//   class Hello : public net::Handler {
+//     void handle(net::Exchange exchange) override { exchange.answer({.body = "hello"}); }
+//   };
+//
+// There are three ways to answer, from the cheapest on:
+//   inline    answer() before handle() returns. Nothing is allocated; answers to pipelined requests leave in
+//             one write.
+//   later     move the Exchange somewhere and answer() from any thread. Answers leave in the order of their
+//             requests all the same.
+//   streamed  observe() with read() for the request's body, start(), write() and finish() for the answer's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "net/address.h"
+#include "wire/buffer.h"
+#include "wire/http_request.h"
+
+namespace weir::net {
+
+struct ExchangeState;
+
+/// A whole answer. What it points to is copied before answer() returns.
+struct Answer {
+  int status = 200;
+  /// Fields as whole lines, made with wire::http::write_field(). Not Date, Content-Length,
+  /// Transfer-Encoding or Connection: those are added.
+  std::string_view fields;
+  std::string_view body;  ///< left out for HEAD, 204 and 304
+};
+
+/// The head of a streamed answer.
+struct AnswerHead {
+  int status = 200;
+  std::string_view fields;  ///< as in Answer; for 101 with Connection and Upgrade
+  /// The length of the body, if it is known. Without it the body is sent in chunks, or to a client of
+  /// HTTP/1.0 until the connection closes.
+  std::optional<std::uint64_t> length;
+};
+
+/// What a streamed exchange tells whoever holds it. Called on the exchange's worker thread.
+class ExchangeObserver {
+ public:
+  /// A part of the body, valid during the call; after the last part, or with it, `end` is true.
+  virtual void on_body(std::string_view data, bool end) = 0;
+  /// After write() said false: more may be written now.
+  virtual void on_writable() = 0;
+  /// The client is gone, or the rest of the body cannot be read: nothing more will come from it. The status
+  /// is 0 where no answer can reach the client; else it may be answered with. Drop or answer the exchange.
+  virtual void on_gone(const wire::http::Refusal& why) = 0;
+
+ protected:
+  ~ExchangeObserver() = default;
+};
+
+/// One request and the right to answer it, once. Movable; whoever destroys it without an answer has the
+/// client told 500, or cut off if a streamed answer had begun. Views of request() and body() are valid until
+/// then. All members are for one thread at a time; those under "streaming" only for the worker's thread.
+class Exchange {
+ public:
+  Exchange() = default;
+  explicit Exchange(ExchangeState* state) : state_(state) {}
+  Exchange(Exchange&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Exchange& operator=(Exchange&& other) noexcept;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  ~Exchange() {
+    if (state_ != nullptr) give_up();
+  }
+  /// False once answered or moved from; then nothing but destruction and assignment is allowed.
+  explicit operator bool() const { return state_ != nullptr; }
+
+  const wire::http::RequestHead& request() const;
+  /// The whole body, where the plan was to buffer it.
+  std::string_view body() const;
+  const Address& peer() const;
+  bool tls() const;
+  /// Which of the server's threads serves this connection, from 0.
+  unsigned worker() const;
+
+  /// Answers and ends the exchange. From any thread.
+  void answer(const Answer& answer);
+
+  // Streaming.
+
+  /// Who is told what happens; must outlive the exchange or be replaced.
+  void observe(ExchangeObserver* observer);
+  /// Asks for the next part of the body: one on_body() follows, now or later. A client that waits for 100 is
+  /// told to go on by the first call. Requires a plan to stream, or a started 101.
+  void read();
+  /// Sends an interim answer: 102, 103.
+  void interim(int status, std::string_view fields);
+  /// Sends the head of the answer; write() and finish() follow. After 101 both directions are bytes without
+  /// further meaning, until one side ends.
+  void start(const AnswerHead& head);
+  /// Sends a part of the body. False if enough is on its way: wait for on_writable(). Writing on is allowed
+  /// and costs memory.
+  bool write(std::string_view data);
+  /// Ends the answer and the exchange. Trailers are whole lines, sent if the body goes in chunks. A body
+  /// shorter than promised cuts the connection instead.
+  void finish(std::string_view trailers = {});
+  /// Cuts the connection: the client sees that the answer is not whole.
+  void abort();
+
+ private:
+  void give_up();
+  ExchangeState* state_ = nullptr;
+};
+
+/// What to do with the body of a request, decided when its head is known.
+struct BodyPlan {
+  enum class Kind : std::uint8_t {
+    buffer,  ///< handle() is called when the whole body is there
+    stream,  ///< handle() is called at once, and reads the body as it likes
+    refuse,  ///< answer with `status`, without reading the body
+  };
+  Kind kind = Kind::buffer;
+  std::optional<std::uint64_t> largest;  ///< bytes; the server's max_body unless said. Beyond it: 413
+  int status = 0;
+  std::string_view reason;  ///< with static lifetime
+};
+
+/// Answers requests. One object serves all threads of a server, so its members are called from several
+/// threads at once.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+
+  /// Asked before the body of a request is read, if it has one, and before a client that waits for 100 is
+  /// told to send it.
+  virtual BodyPlan plan(const wire::http::RequestHead& request);
+
+  /// A request is there.
+  virtual void handle(Exchange exchange) = 0;
+
+  /// Makes fields and body of an answer to a request that the server refuses by itself: one that cannot be
+  /// read (400, 408, 413, ...), or that nobody answered (500). The default is a line of text.
+  virtual void describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body);
+};
+
+}  // namespace weir::net

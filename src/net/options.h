@@ -1,0 +1,67 @@
+// How a server is set up. Every number has a default that is safe on the open internet.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wire/http_message.h"
+
+namespace weir::net {
+
+struct ListenOn {
+  std::string address = "127.0.0.1";  ///< a literal, IPv4 or IPv6
+  std::uint16_t port = 0;             ///< 0: any that is free
+  bool tls = false;                   ///< needs ServerOptions::tls
+};
+
+/// A certificate chain and its key, as PEM files.
+struct TlsFiles {
+  std::string certificate;
+  std::string key;
+};
+
+/// How long a client may take. None covers the time that the handler takes.
+struct Timeouts {
+  /// From the first byte of a head, or of a TLS handshake, to its end: 408.
+  std::chrono::milliseconds head{10'000};
+  /// For a buffered body: all of it. For a streamed one: between two reads that bring something. 408.
+  std::chrono::milliseconds body{30'000};
+  /// Between two requests, and before the first.
+  std::chrono::milliseconds idle{75'000};
+  /// Between two writes that the client takes something of.
+  std::chrono::milliseconds write{30'000};
+  /// For the client to close its side after the last answer, so that the answer is not lost to a reset.
+  std::chrono::milliseconds linger{2'000};
+};
+
+/// How connections come to threads.
+enum class Sharing : std::uint8_t {
+  one_acceptor,  ///< the first thread accepts for all, in turn
+  reuse_port,    ///< each thread accepts for itself; the kernel spreads by address and port
+};
+
+struct ServerOptions {
+  std::vector<ListenOn> listen;
+  unsigned threads = 1;
+  Sharing sharing = Sharing::one_acceptor;
+  /// Over all threads. A connection beyond it is answered 503 (cut, with TLS) and closed.
+  unsigned max_connections = 10'000;
+  /// How many requests of one connection may be in the handler's hands at once. With 1 a request waits until
+  /// the one before it is answered, as RFC 9112 (9.3.2) wants of requests that change something; more is for
+  /// handlers whose requests do not depend on each other. Answers are in order either way.
+  unsigned max_pipelined = 1;
+  /// The largest body that is buffered or streamed, unless the handler's plan says otherwise.
+  std::uint64_t max_body = std::uint64_t{1024} * 1024;
+  /// Unsent bytes of answers from which on a connection reads no further requests and write() says false.
+  std::size_t max_unsent = std::size_t{256} * 1024;
+  wire::http::Limits limits;
+  Timeouts timeouts;
+  /// How often timeouts are looked at: they come late by at most twice this, never early.
+  std::chrono::milliseconds tick{100};
+  std::optional<TlsFiles> tls;
+};
+
+}  // namespace weir::net

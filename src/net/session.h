@@ -1,0 +1,164 @@
+// One connection's side of HTTP/1.1, without the connection: bytes come in, exchanges go to the handler,
+// bytes go out in the order of requests. The shell around it (connection.h) reads, writes and watches the
+// time, and does as it is told here.
+//
+//      in_:   | requests in the handler's hands | the request that is arriving | room |
+//                                               ^ message_start_    ^ parsed_
+//
+// While an exchange is out, the bytes of its request must stay where they are; so the buffer moves or grows
+// only when none is.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "net/exchange_state.h"
+#include "wire/buffer.h"
+#include "wire/http_body.h"
+#include "wire/http_request.h"
+
+namespace weir::net {
+
+/// The shell, as its session sees it.
+class Shell {
+ public:
+  /// Something was answered outside of received(): there is output, or reading may go on. Calls sent(), but
+  /// not gone(), before it returns.
+  virtual void wake() = 0;
+  /// The connection is to be cut, with a call of gone() after this returns.
+  virtual void cut() = 0;
+
+ protected:
+  ~Shell() = default;
+};
+
+/// Not safe for use by several threads at once: everything happens on the thread of its Host.
+class Session {
+ public:
+  /// What the session waits for. A new serial with the same kind is a new wait, with a new deadline.
+  struct Wait {
+    enum class Kind : std::uint8_t { idle, head, body, handler };
+    Kind kind = Kind::idle;
+    std::uint64_t serial = 0;
+    friend bool operator==(const Wait&, const Wait&) = default;
+  };
+
+  Session(Host& host, Shell& shell, const Address& peer, bool tls);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  // Input.
+
+  /// Whether anything is to be read now.
+  bool wants_input() const;
+  /// Where to read to; empty if nothing is to be read now. Follow with received(), of 0 bytes if there were
+  /// none: until then it holds a buffer.
+  std::span<char> room();
+  /// Takes the first `count` bytes of room() and handles every request that is complete.
+  void received(std::size_t count);
+  /// The client will send no more.
+  void received_end();
+  /// The deadline of wait() has passed.
+  void timed_out();
+  /// The server is going down: no request after those that have begun to arrive. Follow with received().
+  void drain() { draining_ = true; }
+  /// The connection is gone. What is out with the handler stays until the handler lets go of it.
+  void gone();
+
+  // Output.
+
+  std::string_view output() const { return out_.view(); }
+  /// The first `count` bytes of output() are sent.
+  void sent(std::size_t count);
+  /// Nothing more will be sent or read; the connection may end once the output is sent.
+  bool over() const { return closing_ && first_ == nullptr; }
+  /// Whether the client has sent all that it will send.
+  bool ended() const { return ended_; }
+  /// Whether it is over because nothing was going on: there is nothing that a reset could lose.
+  bool was_idle() const { return idle_; }
+  /// Whether the handler has let go of everything, so that the session may be destroyed.
+  bool released() const { return first_ == nullptr; }
+
+  Wait wait() const;
+  const Address& peer() const { return peer_; }
+  bool tls() const { return tls_; }
+
+  // For Exchange, on the session's thread.
+
+  void answer(ExchangeState& state, const Answer& answer);
+  void finished_elsewhere(ExchangeState& state);
+  void give_up(ExchangeState& state);
+  void read(ExchangeState& state);
+  void interim(ExchangeState& state, int status, std::string_view fields);
+  void start(ExchangeState& state, const AnswerHead& head);
+  bool write(ExchangeState& state, std::string_view data);
+  void finish(ExchangeState& state, std::string_view trailers);
+  void abort(ExchangeState& state);
+
+ private:
+  enum class Phase : std::uint8_t {
+    head,    ///< before or in the head of the next request
+    body,    ///< in a body that is buffered
+    stream,  ///< in a body that the handler reads as it comes
+    closed,  ///< nothing is parsed any more
+  };
+
+  void process();
+  bool step();
+  void settle();
+  bool step_head();
+  bool begin_body();
+  bool postpone();
+  bool step_body();
+  bool step_stream();
+  void dispatch();
+  void next_message();
+  void enqueue(ExchangeState& state);
+  void refuse(const wire::http::Refusal& refusal);
+  void answer_refusal(ExchangeState& state, const wire::http::Refusal& refusal);
+  void body_failed(const wire::http::Refusal& refusal);
+  void stop_reading();
+  void keep_only_unread();
+  void tell_to_continue(ExchangeState& state);
+
+  wire::Buffer& output_of(ExchangeState& state);
+  bool keeps_alive(const ExchangeState& state) const;
+  void end(ExchangeState& state);
+  void advance();
+  void start_tunnel(ExchangeState& state);
+  void send();
+  void wake();
+  std::string_view unparsed() const { return in_.view().substr(parsed_); }
+  bool at_capacity() const;
+
+  Host& host_;
+  Shell& shell_;
+  Address peer_;
+  wire::Buffer in_;
+  wire::Buffer out_;
+  std::size_t message_start_ = 0;
+  std::size_t parsed_ = 0;
+  std::size_t body_start_ = 0;
+  std::size_t body_end_ = 0;
+  wire::http::RequestParser parser_;
+  wire::http::BodyDecoder decoder_;
+  ExchangeState* current_ = nullptr;  ///< whose head or buffered body is arriving
+  ExchangeState* stream_ = nullptr;   ///< whose body is streamed
+  ExchangeState* first_ = nullptr;    ///< the exchanges that are out, in order
+  ExchangeState* last_ = nullptr;
+  unsigned exchanges_ = 0;
+  std::uint64_t serial_ = 0;
+  Phase phase_ = Phase::head;
+  bool tls_;
+  bool processing_ = false;
+  bool draining_ = false;
+  bool closing_ = false;
+  bool ended_ = false;
+  bool idle_ = false;
+  bool gone_ = false;
+  bool telling_ = false;  ///< that it is gone: exchanges that end meanwhile are kept until all are told
+};
+
+}  // namespace weir::net

@@ -1,0 +1,231 @@
+// The output side of a session: from exchanges to bytes, in the order of requests.
+#include "net/session.h"
+#include "wire/http_write.h"
+
+namespace weir::net {
+namespace {
+
+using wire::http::Framing;
+
+}  // namespace
+
+/// Where the bytes of an answer go: out, if all earlier answers are complete, else they wait.
+wire::Buffer& Session::output_of(ExchangeState& state) {
+  if (first_ != &state) return state.held;
+  if (out_.capacity() == 0) out_ = host_.take_buffer();
+  return out_;
+}
+
+/// Whether another request may follow the answer to this one.
+bool Session::keeps_alive(const ExchangeState& state) const {
+  if (!state.keep_alive) return false;
+  const bool nothing_follows = &state == last_ && in_.size() == message_start_;
+  return !(nothing_follows && (draining_ || ended_));
+}
+
+void Session::answer(ExchangeState& state, const Answer& answer) {
+  if (state.started) return abort(state);
+  if (!gone_) {
+    // With the rest of its body unread, the next request could not be found.
+    state.keep_alive = stream_ != &state && keeps_alive(state);
+    write_answer(output_of(state), state, state.keep_alive, answer);
+  }
+  end(state);
+}
+
+void Session::finished_elsewhere(ExchangeState& state) {
+  if (!gone_) output_of(state).append(state.made_elsewhere.view());
+  end(state);
+}
+
+void Session::answer_refusal(ExchangeState& state, const wire::http::Refusal& refusal) {
+  wire::Buffer fields;
+  wire::Buffer body;
+  host_.handler().describe(refusal, fields, body);
+  answer(state, {refusal.status, fields.view(), body.view()});
+}
+
+void Session::give_up(ExchangeState& state) {
+  if (gone_) return end(state);
+  if (state.started) return abort(state);
+  answer_refusal(state, unanswered);
+}
+
+/// The handler has let go of the exchange.
+void Session::end(ExchangeState& state) {
+  state.finished = true;
+  if (stream_ == &state) {
+    // Its body has not been read to the end, and nobody will.
+    stream_ = nullptr;
+    state.keep_alive = false;
+    phase_ = Phase::closed;
+  }
+  advance();
+  wake();
+}
+
+/// Lets the answers leave that are complete and have nothing before them.
+void Session::advance() {
+  if (telling_) return;
+  while (first_ != nullptr && first_->finished) {
+    ExchangeState* done = first_;
+    first_ = done->next;
+    if (first_ == nullptr) last_ = nullptr;
+    --exchanges_;
+    if (!done->keep_alive) stop_reading();
+    host_.give_back(done);
+    if (first_ != nullptr && !gone_ && !first_->held.empty()) {
+      output_of(*first_).append(first_->held.view());
+      first_->held.clear();
+    }
+  }
+  if (first_ == nullptr && phase_ == Phase::body && current_->owes_continue) tell_to_continue(*current_);
+}
+
+void Session::tell_to_continue(ExchangeState& state) {
+  state.owes_continue = false;
+  if (out_.capacity() == 0) out_ = host_.take_buffer();
+  wire::http::write_interim(out_, 100);
+}
+
+/// Has the output sent. The exchange whose member is being called is not called back meanwhile: it may end
+/// in a callback, and the member would return to nothing.
+void Session::send() {
+  if (processing_) return;
+  processing_ = true;
+  shell_.wake();
+  processing_ = false;
+}
+
+/// Goes on with what an answer has made possible, unless received() is about to do that.
+void Session::wake() {
+  if (processing_ || telling_) return;
+  process();
+  shell_.wake();
+}
+
+void Session::sent(std::size_t count) {
+  out_.consume(count);
+  if (out_.empty()) host_.give_back(std::move(out_));
+  if (processing_) return;
+  const bool relieved = out_.size() <= host_.options().max_unsent / 2;
+  if (relieved && first_ != nullptr && first_->waits_for_room) {
+    first_->waits_for_room = false;
+    if (first_->observer != nullptr) first_->observer->on_writable();
+  }
+  if (relieved && phase_ != Phase::closed && !unparsed().empty()) process();
+}
+
+void Session::read(ExchangeState& state) {
+  if (stream_ != &state) return;
+  state.wants_body = true;
+  if (state.owes_continue) {
+    // What has arrived already was not waited for.
+    if (unparsed().empty()) tell_to_continue(state);
+    state.owes_continue = false;
+  }
+  wake();
+}
+
+void Session::interim(ExchangeState& state, int status, std::string_view fields) {
+  if (gone_ || state.started || state.head.version() == wire::http::Version::http_1_0) return;
+  wire::http::write_interim(output_of(state), status, fields);
+  send();
+}
+
+void Session::start(ExchangeState& state, const AnswerHead& head) {
+  state.started = true;
+  if (gone_) return;
+  if (head.status == 101) start_tunnel(state);
+  state.keep_alive = keeps_alive(state);
+  Framing framing;
+  if (head.status == 101) {
+    state.answer = {Framing::Kind::until_close};
+  } else if (wire::http::is_bodiless(head.status)) {
+    state.answer = {};
+  } else {
+    if (head.length) {
+      framing = {Framing::Kind::length, *head.length};
+    } else if (state.head.version() == wire::http::Version::http_1_1) {
+      framing = {Framing::Kind::chunked};
+    } else {
+      framing = {Framing::Kind::until_close};
+      state.keep_alive = false;
+    }
+    state.answer = state.head.method() == wire::http::Method::head ? Framing{} : framing;
+  }
+  state.answer_left = state.answer.length;
+  write_answer_head(output_of(state), state, state.keep_alive, framing, head.status, head.fields);
+  send();
+}
+
+/// From here on the connection carries bytes without further meaning, both ways.
+void Session::start_tunnel(ExchangeState& state) {
+  // A request that offers an upgrade is out alone, and nothing behind it has been parsed.
+  if (phase_ == Phase::closed || &state != first_ || &state != last_ || !state.head.upgrade()) {
+    return shell_.cut();
+  }
+  state.keep_alive = false;
+  stream_ = &state;
+  phase_ = Phase::stream;
+  body_start_ = parsed_ = message_start_;
+  decoder_.start({Framing::Kind::until_close}, ~std::uint64_t{0});
+}
+
+bool Session::write(ExchangeState& state, std::string_view data) {
+  if (gone_) return false;
+  wire::Buffer& out = output_of(state);
+  switch (state.answer.kind) {
+    case Framing::Kind::none:
+      return true;
+    case Framing::Kind::chunked:
+      wire::http::write_chunk(out, data);
+      break;
+    case Framing::Kind::until_close:
+      out.append(data);
+      break;
+    case Framing::Kind::length:
+      // More than was promised would be read as the next answer.
+      if (data.size() > state.answer_left) data = data.substr(0, state.answer_left);
+      state.answer_left -= data.size();
+      out.append(data);
+      break;
+  }
+  send();
+  const bool full = (first_ == &state ? out_ : state.held).size() >= host_.options().max_unsent;
+  state.waits_for_room = full;
+  return !full;
+}
+
+void Session::finish(ExchangeState& state, std::string_view trailers) {
+  if (!state.started || state.answer_left != 0) return abort(state);
+  if (!gone_ && state.answer.kind == Framing::Kind::chunked) {
+    wire::http::write_last_chunk(output_of(state), trailers);
+  }
+  end(state);
+}
+
+void Session::abort(ExchangeState& state) {
+  state.keep_alive = false;
+  if (!gone_) shell_.cut();
+  end(state);
+}
+
+void Session::gone() {
+  if (gone_) return;
+  gone_ = true;
+  stream_ = nullptr;
+  stop_reading();
+  host_.give_back(std::move(out_));
+  telling_ = true;
+  for (ExchangeState* state = first_; state != nullptr; state = state->next) {
+    if (!state->finished && state->observer != nullptr) {
+      state->observer->on_gone({0, "the client is gone"});
+    }
+  }
+  telling_ = false;
+  advance();
+  keep_only_unread();
+}
+
+}  // namespace weir::net

@@ -1,0 +1,114 @@
+#include "net/tls.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+
+#include "base/text.h"
+
+namespace weir::net {
+namespace {
+
+// OpenSSL's own BIO for sockets writes with write(), which raises SIGPIPE when the peer is gone. A library
+// must not ask its program to ignore signals, so this one sends.
+
+int socket_of(BIO* bio) { return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio))); }
+
+int bio_write(BIO* bio, const char* data, int size) {
+  BIO_clear_retry_flags(bio);
+  const auto sent = ::send(socket_of(bio), data, static_cast<std::size_t>(size), MSG_NOSIGNAL);
+  if (sent < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
+  return static_cast<int>(sent);
+}
+
+int bio_read(BIO* bio, char* data, int size) {
+  BIO_clear_retry_flags(bio);
+  const auto received = ::recv(socket_of(bio), data, static_cast<std::size_t>(size), 0);
+  if (received < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
+  return static_cast<int>(received);
+}
+
+long bio_control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+const BIO_METHOD* socket_method() {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weir socket");
+    BIO_meth_set_write(made, bio_write);
+    BIO_meth_set_read(made, bio_read);
+    BIO_meth_set_ctrl(made, bio_control);
+    return made;
+  }();
+  return method;
+}
+
+/// The first error that OpenSSL has queued, as an error of ours.
+Error tls_error(std::string_view what, std::string_view file) {
+  std::array<char, 256> text{};
+  ERR_error_string_n(ERR_get_error(), text.data(), text.size());
+  ERR_clear_error();
+  return base::invalid(what, " ", base::quoted(file), ": ", std::string_view(text.data()));
+}
+
+constexpr std::string_view http_1_1 = "\x08http/1.1";
+
+int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+                    unsigned offered_size, void*) {
+  unsigned char* found = nullptr;
+  const auto* ours = reinterpret_cast<const unsigned char*>(http_1_1.data());
+  if (SSL_select_next_proto(&found, size, ours, http_1_1.size(), offered, offered_size) !=
+      OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+  }
+  *chosen = found;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+}  // namespace
+
+void FreeTls::operator()(ssl_ctx_st* context) const { SSL_CTX_free(context); }
+void FreeTls::operator()(ssl_st* connection) const { SSL_free(connection); }
+
+Result<TlsContext> load_server_tls(const TlsFiles& files) {
+  TlsContext context(SSL_CTX_new(TLS_server_method()), FreeTls());
+  if (context == nullptr) return tls_error("cannot use TLS with", files.certificate);
+  SSL_CTX* raw = context.get();
+  SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
+  SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+  // A write takes what the socket takes, from wherever the bytes are by then; idle connections hold no
+  // buffers.
+  SSL_CTX_set_mode(
+      raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_alpn_select_cb(raw, choose_protocol, nullptr);
+  ERR_clear_error();
+  if (SSL_CTX_use_certificate_chain_file(raw, files.certificate.c_str()) != 1) {
+    return tls_error("cannot use the certificate", files.certificate);
+  }
+  if (SSL_CTX_use_PrivateKey_file(raw, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return tls_error("cannot use the key", files.key);
+  }
+  if (SSL_CTX_check_private_key(raw) != 1)
+    return tls_error("the certificate does not belong to the key", files.key);
+  return context;
+}
+
+TlsConnection accept_tls(const TlsContext& context, int socket) {
+  TlsConnection connection(SSL_new(context.get()));
+  BIO* bio = BIO_new(socket_method());
+  if (connection == nullptr || bio == nullptr) {
+    BIO_free(bio);
+    return nullptr;
+  }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a BIO keeps a pointer, and the socket is all that we need
+  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
+  BIO_set_init(bio, 1);
+  SSL_set_bio(connection.get(), bio, bio);
+  SSL_set_accept_state(connection.get());
+  return connection;
+}
+
+}  // namespace weir::net

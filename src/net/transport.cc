@@ -1,0 +1,72 @@
+#include "net/transport.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace weir::net {
+
+Transport::Outcome Transport::outcome_of_tls(int result) const {
+  switch (SSL_get_error(tls_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+      return {Status::needs_read};
+    case SSL_ERROR_WANT_WRITE:
+      return {Status::needs_write};
+    case SSL_ERROR_ZERO_RETURN:
+      return {Status::ended};
+    default:
+      return {Status::failed};
+  }
+}
+
+Transport::Outcome Transport::handshake() {
+  if (!tls_) return {Status::done};
+  // Errors of other connections on this thread must not be taken for ours.
+  ERR_clear_error();
+  const int result = SSL_do_handshake(tls_.get());
+  return result == 1 ? Outcome{Status::done} : outcome_of_tls(result);
+}
+
+Transport::Outcome Transport::read(std::span<char> into) {
+  if (tls_) {
+    ERR_clear_error();
+    std::size_t bytes = 0;
+    const int result = SSL_read_ex(tls_.get(), into.data(), into.size(), &bytes);
+    return result == 1 ? Outcome{Status::done, bytes} : outcome_of_tls(result);
+  }
+  const auto received = ::recv(socket_, into.data(), into.size(), 0);
+  if (received > 0) return {Status::done, static_cast<std::size_t>(received)};
+  if (received == 0) return {Status::ended};
+  return {errno == EAGAIN || errno == EINTR ? Status::needs_read : Status::failed};
+}
+
+Transport::Outcome Transport::write(std::string_view from) {
+  if (tls_) {
+    ERR_clear_error();
+    std::size_t bytes = 0;
+    const int result = SSL_write_ex(tls_.get(), from.data(), from.size(), &bytes);
+    return result == 1 ? Outcome{Status::done, bytes} : outcome_of_tls(result);
+  }
+  const auto sent = ::send(socket_, from.data(), from.size(), MSG_NOSIGNAL);
+  if (sent >= 0) return {Status::done, static_cast<std::size_t>(sent)};
+  return {errno == EAGAIN || errno == EINTR ? Status::needs_write : Status::failed};
+}
+
+bool Transport::has_pending() const { return tls_ && SSL_has_pending(tls_.get()) == 1; }
+
+void Transport::shut_down() {
+  if (tls_) {
+    ERR_clear_error();
+    SSL_shutdown(tls_.get());
+  }
+  ::shutdown(socket_, SHUT_WR);
+}
+
+void Transport::reset_on_close() const {
+  const linger immediately{1, 0};
+  ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &immediately, sizeof immediately);
+}
+
+}  // namespace weir::net

@@ -1,0 +1,62 @@
+// The JSON that callers send, checked and turned into what the limiter takes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/amount.h"
+#include "weir/catalog.h"
+#include "weir/entity.h"
+#include "weir/limit.h"
+#include "weir/result.h"
+
+namespace weir::service {
+
+/// Either a value or what is wrong with the request.
+template <class T>
+struct Parsed {
+  T value{};
+  std::string malformed = {};  ///< not JSON, or not of the shape: 400
+  std::string invalid = {};    ///< of the shape, but it cannot be done: 422
+  bool ok() const { return malformed.empty() && invalid.empty(); }
+};
+
+/// Amounts by the names of limits; the names live here.
+struct Amounts {
+  std::vector<std::pair<std::string, Amount>> by_limit;
+  std::vector<Charge> charges() const {
+    std::vector<Charge> charges;
+    charges.reserve(by_limit.size());
+    for (const auto& [limit, amount] : by_limit) charges.push_back({limit, amount});
+    return charges;
+  }
+};
+
+struct AcquireBody {
+  std::string entity;
+  std::string resource;
+  Amounts consume;
+  std::vector<NamedLimit> limits;  ///< sent with the request; may be empty
+};
+
+struct LimitsBody {
+  std::vector<NamedLimit> limits;
+  SetLimitsOptions options;
+};
+
+/// `{"entity","resource","consume":{...},"limits"?:{...}}`.
+Parsed<AcquireBody> parse_acquire(std::string_view json);
+/// `{"consume":{...}}` of an adjust.
+Parsed<Amounts> parse_adjust(std::string_view json);
+/// `{"actual":{...}}`, `{}` or nothing.
+Parsed<Amounts> parse_settle(std::string_view json);
+/// `{"limits":{...},"on_unavailable"?,"bucket_ttl_refill_multiplier"?,"owner"?,"ttl_ms"?}`.
+Parsed<LimitsBody> parse_limits_body(std::string_view json);
+/// `{"parent"?,"cascade"?,"name"?,"metadata"?}`.
+Parsed<Entity> parse_entity(std::string_view json, std::string_view id);
+/// `rpm:1,tpm:500`, as in a query.
+Parsed<Amounts> parse_consume_list(std::string_view text);
+
+}  // namespace weir::service

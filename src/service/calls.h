@@ -1,0 +1,82 @@
+// One call of the API on its way: the exchange, and what its answer needs.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "limiter/pending.h"
+#include "net/handler.h"
+#include "service/bodies.h"
+#include "service/service.h"
+
+namespace weir::service {
+
+/// The right to answer, with what every answer carries. Movable.
+class Answering {
+ public:
+  Answering(Service& service, net::Exchange exchange);
+  Answering(Answering&&) noexcept = default;
+
+  net::Exchange& exchange() { return exchange_; }
+  const wire::http::RequestHead& request() const { return exchange_.request(); }
+  void send(const Reply& reply);
+
+ private:
+  net::Exchange exchange_;
+  std::string request_id_;
+};
+
+// Calls that may be answered later, maybe by a thread of the store. Each deletes itself and then answers:
+// once the last answer is given the service may go, and what a call still held of the store would be the last
+// of it.
+
+/// An acquire.
+struct AcquireCall {
+  AcquireCall(Service& service_in, Answering answering_in, std::shared_ptr<limiter::Core> core_in)
+      : service(service_in), answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}
+
+  void start();
+  void done(Result<void>&& result);
+  Reply decided();
+  Reply failed(const Error& error);
+
+  Service& service;
+  Answering answering;
+  std::shared_ptr<limiter::Core> core;
+  AcquireBody body;
+  std::vector<Charge> charges;
+  std::optional<RequestLimits> limits;
+  limiter::PendingAcquire pending;
+};
+
+/// A change to a lease.
+struct LeaseCall {
+  LeaseCall(Answering answering_in, std::shared_ptr<limiter::Core> core_in)
+      : answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}
+
+  void start(detail::LeaseVerb verb);
+  void done(Result<void>&& result);
+
+  Answering answering;
+  std::shared_ptr<limiter::Core> core;
+  std::string id;
+  std::string key;
+  Amounts amounts;
+  std::vector<Charge> charges;
+  limiter::PendingChange pending;
+};
+
+/// Calls that are answered at once: looks, limits, entities, audit.
+Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
+                     std::string_view body, Time now);
+
+/// A mistake in a body: 400 or 422.
+template <class T>
+Reply bad_body(const Parsed<T>& parsed) {
+  if (!parsed.malformed.empty()) return problem(400, "malformed", parsed.malformed);
+  return problem(422, "invalid-argument", parsed.invalid);
+}
+
+}  // namespace weir::service

@@ -1,0 +1,201 @@
+// Calls that are answered at once: what is available, limits, entities, buckets, the audit.
+#include "api/catalog_json.h"
+#include "api/decision_json.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "service/calls.h"
+#include "service/hex.h"
+#include "service/rate_limit_fields.h"
+#include "wire/http_text.h"
+
+namespace weir::service {
+namespace {
+
+using base::JsonWriter;
+using wire::http::Method;
+using wire::http::QueryParameters;
+
+/// The parameters of a query, each at most once and only those that are known.
+class Query {
+ public:
+  Query(std::string_view text, std::initializer_list<std::string_view> known) {
+    QueryParameters parameters(text);
+    std::string name;
+    std::string value;
+    while (error_.empty()) {
+      const auto next = parameters.next(name, value);
+      if (next == QueryParameters::Next::end) break;
+      if (next == QueryParameters::Next::malformed) {
+        error_ = "the query cannot be read";
+      } else if (std::find(known.begin(), known.end(), name) == known.end()) {
+        error_ = base::join("parameter ", base::quoted(name), " is not known here",
+                            base::did_you_mean(name, std::span(known.begin(), known.size())));
+      } else if (!values_.emplace(name, value).second) {
+        error_ = base::join("parameter ", base::quoted(name), " is given twice");
+      }
+    }
+  }
+  const std::string& error() const { return error_; }
+  bool has(const std::string& name) const { return values_.contains(name); }
+  std::string get(const std::string& name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? std::string() : found->second;
+  }
+
+ private:
+  std::map<std::string, std::string> values_;
+  std::string error_;
+};
+
+Reply malformed(const std::string& detail) { return problem(400, "malformed", detail); }
+
+/// How much of a listing: `limit` and `cursor`. Cursors are made of names, which have characters that mean
+/// something else in a query; in hex they can be put there as they are.
+Result<Paging> paging_of(const Query& query) {
+  auto cursor = from_hex(query.get("cursor"));
+  if (!cursor) return base::invalid("cursor must be what the page before said in \"next\"");
+  Paging paging{.cursor = *std::move(cursor)};
+  if (!query.has("limit")) return paging;
+  const auto limit = base::parse_digits(query.get("limit"));
+  if (!limit) return base::invalid("limit must be a whole number");
+  paging.limit = static_cast<std::size_t>(*limit);
+  return paging;
+}
+
+template <class T, class ToJson>
+Reply page_reply(const Result<Page<T>>& page, const char* name, ToJson&& json_of) {
+  if (!page) return problem(page.error());
+  auto items = JsonWriter::array();
+  for (const T& item : page->items) items.add(json_of(item));
+  auto json = JsonWriter::object();
+  json.raw(name, items.str());
+  if (!page->next.empty()) json.text("next", to_hex(page->next));
+  return {.body = json.str()};
+}
+
+Reply available(limiter::Core& core, std::string_view query_text) {
+  const Query query(query_text, {"entity", "resource", "consume"});
+  if (!query.error().empty()) return malformed(query.error());
+  const auto consume = parse_consume_list(query.get("consume"));
+  if (!consume.ok()) return bad_body(consume);
+  const std::string entity = query.get("entity");
+  const std::string resource = query.get("resource");
+  const auto decision = core.available(entity, resource, consume.value.charges(), {});
+  if (!decision) return problem(decision.error());
+  Reply reply{.body = api::available_json(*decision)};
+  append_rate_limit_fields(reply.fields, decision->limits());
+  return reply;
+}
+
+Level level_of(const Route& route) {
+  if (route.names.empty()) return Level::system();
+  if (route.names.size() == 1) return Level::resource(route.names[0]);
+  return route.names[1] == "_default_" ? Level::entity_default(route.names[0])
+                                       : Level::entity(route.names[0], route.names[1]);
+}
+
+Reply limits_of_level(limiter::Core& core, const Route& route, Method method, std::string_view body) {
+  const Level level = level_of(route);
+  if (method == Method::delete_) {
+    const auto deleted = core.delete_limits(level);
+    return deleted ? Reply{.status = 204} : problem(deleted.error());
+  }
+  if (method != Method::put) {
+    const auto stored = core.limits(level);
+    return stored ? Reply{.body = api::to_json(*stored)} : problem(stored.error());
+  }
+  const auto parsed = parse_limits_body(body);
+  if (!parsed.ok()) return bad_body(parsed);
+  const auto stored = core.set_limits(level, parsed.value.limits, parsed.value.options);
+  return stored ? Reply{.body = api::to_json(*stored)} : problem(stored.error());
+}
+
+Reply list_limits(limiter::Core& core, std::string_view query_text) {
+  const Query query(query_text, {"level", "owner", "cursor", "limit"});
+  if (!query.error().empty()) return malformed(query.error());
+  LimitsFilter filter;
+  for (const Source level : {Source::entity, Source::entity_default, Source::resource, Source::system}) {
+    if (query.get("level") == name_of(level)) filter.level = level;
+  }
+  for (const Owner owner : {Owner::operator_, Owner::sync}) {
+    if (query.get("owner") == name_of(owner)) filter.owner = owner;
+  }
+  if (query.has("level") && !filter.level)
+    return malformed("level must be entity, entity_default, resource or system");
+  if (query.has("owner") && !filter.owner) return malformed("owner must be operator or sync");
+  const auto paging = paging_of(query);
+  if (!paging) return malformed(paging.error().message);
+  return page_reply(core.list_limits(filter, *paging), "items",
+                    [](const StoredLimits& item) { return api::item_json(item); });
+}
+
+Reply effective(limiter::Core& core, std::string_view query_text) {
+  const Query query(query_text, {"entity", "resource"});
+  if (!query.error().empty()) return malformed(query.error());
+  const auto limits = core.effective_limits(query.get("entity"), query.get("resource"));
+  return limits ? Reply{.body = api::to_json(*limits)} : problem(limits.error());
+}
+
+Reply entity(limiter::Core& core, const std::string& id, Method method, std::string_view body) {
+  if (method == Method::delete_) {
+    const auto deleted = core.delete_entity(id);
+    return deleted ? Reply{.status = 204} : problem(deleted.error());
+  }
+  if (method != Method::put) {
+    const auto stored = core.entity(id);
+    return stored ? Reply{.body = api::to_json(*stored)} : problem(stored.error());
+  }
+  const auto parsed = parse_entity(body, id);
+  if (!parsed.ok()) return bad_body(parsed);
+  const auto stored = core.put_entity(parsed.value);
+  return stored ? Reply{.body = api::to_json(*stored)} : problem(stored.error());
+}
+
+Reply listing(limiter::Core& core, const Route& route, std::string_view query_text, Time now) {
+  const Query query(query_text, {"cursor", "limit"});
+  if (!query.error().empty()) return malformed(query.error());
+  const auto paging = paging_of(query);
+  if (!paging) return malformed(paging.error().message);
+  if (route.call == Call::list_entities) {
+    return page_reply(core.entities(*paging), "items", [](const Entity& item) { return api::to_json(item); });
+  }
+  if (route.call == Call::children) {
+    return page_reply(core.children(route.names[0], *paging), "children",
+                      [](const std::string& child) { return base::json_string(child); });
+  }
+  return page_reply(core.buckets(route.names[0], *paging), "buckets",
+                    [now](const Bucket& bucket) { return api::to_json(bucket, now); });
+}
+
+Reply audit(limiter::Core& core, std::string_view query_text) {
+  const Query query(query_text, {"entity", "limit", "cursor"});
+  if (!query.error().empty()) return malformed(query.error());
+  const auto paging = paging_of(query);
+  if (!paging) return malformed(paging.error().message);
+  return page_reply(core.audit(query.get("entity"), *paging), "events",
+                    [](const AuditEvent& event) { return api::to_json(event); });
+}
+
+}  // namespace
+
+Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
+                     std::string_view body, Time now) {
+  switch (route.call) {
+    case Call::available:
+      return available(core, request.query());
+    case Call::limits_of_level:
+      return limits_of_level(core, route, request.method(), body);
+    case Call::list_limits:
+      return list_limits(core, request.query());
+    case Call::effective:
+      return effective(core, request.query());
+    case Call::entity:
+      return entity(core, route.names[0], request.method(), body);
+    case Call::audit:
+      return audit(core, request.query());
+    default:
+      return listing(core, route, request.query(), now);
+  }
+}
+
+}  // namespace weir::service

@@ -1,0 +1,110 @@
+#include "service/routes.h"
+
+#include <span>
+
+#include "wire/http_text.h"
+
+namespace weir::service {
+namespace {
+
+using wire::http::Method;
+
+/// A path: `*` stands for one segment of any text.
+struct Pattern {
+  Call call;
+  std::string_view path;
+  std::string_view allow;
+};
+
+constexpr std::string_view only_get = "GET, HEAD";
+constexpr std::string_view only_post = "POST";
+constexpr std::string_view get_put_delete = "GET, HEAD, PUT, DELETE";
+
+// Fixed segments before variable ones, where both would fit.
+constexpr Pattern patterns[] = {
+    {Call::acquire, "/v1/acquire", only_post},
+    {Call::adjust, "/v1/leases/*/adjust", only_post},
+    {Call::settle, "/v1/leases/*/settle", only_post},
+    {Call::rollback, "/v1/leases/*/rollback", only_post},
+    {Call::available, "/v1/available", only_get},
+    {Call::list_limits, "/v1/limits", only_get},
+    {Call::effective, "/v1/limits/effective", only_get},
+    {Call::limits_of_level, "/v1/limits/system", get_put_delete},
+    {Call::limits_of_level, "/v1/limits/resource/*", get_put_delete},
+    {Call::limits_of_level, "/v1/limits/entity/*/*", get_put_delete},
+    {Call::list_entities, "/v1/entities", only_get},
+    {Call::entity, "/v1/entities/*", get_put_delete},
+    {Call::children, "/v1/entities/*/children", only_get},
+    {Call::buckets, "/v1/entities/*/buckets", only_get},
+    {Call::audit, "/v1/audit", only_get},
+    {Call::livez, "/livez", only_get},
+    {Call::readyz, "/readyz", only_get},
+};
+
+bool fits(const Pattern& pattern, std::span<const std::string_view> segments) {
+  wire::http::PathSegments expected(pattern.path);
+  std::string_view segment;
+  std::size_t at = 0;
+  for (; expected.next(segment); ++at) {
+    if (at == segments.size() || (segment != "*" && segment != segments[at])) return false;
+  }
+  return at == segments.size();
+}
+
+/// The segments that stand where the pattern has a `*`. False if an escape is broken.
+bool take_names(const Pattern& pattern, std::span<const std::string_view> segments, Route& route) {
+  wire::http::PathSegments expected(pattern.path);
+  std::string_view segment;
+  for (std::size_t at = 0; expected.next(segment); ++at) {
+    if (segment != "*") continue;
+    std::string name;
+    if (!wire::http::percent_decode(segments[at], name)) return false;
+    route.names.push_back(std::move(name));
+  }
+  return true;
+}
+
+}  // namespace
+
+Match match(const wire::http::RequestHead& request) {
+  constexpr std::size_t most_segments = 8;
+  std::vector<std::string_view> segments;
+  wire::http::PathSegments path(request.path());
+  for (std::string_view segment; path.next(segment);) {
+    if (segments.size() == most_segments) return {};
+    segments.push_back(segment);
+  }
+  Match match;
+  for (const Pattern& pattern : patterns) {
+    if (!fits(pattern, segments)) continue;
+    match.found = true;
+    match.allow = pattern.allow;
+    match.route.call = pattern.call;
+    match.malformed = !take_names(pattern, segments, match.route);
+    wire::http::ListElements methods(pattern.allow);
+    for (std::string_view method; methods.next(method);)
+      match.allowed = match.allowed || method == request.method_text();
+    return match;
+  }
+  return match;
+}
+
+Role role_for(Call call, Method method) {
+  switch (call) {
+    case Call::acquire:
+    case Call::adjust:
+    case Call::settle:
+    case Call::rollback:
+    case Call::available:
+      return Role::acquire;
+    default:
+      return method == Method::get || method == Method::head ? Role::read : Role::admin;
+  }
+}
+
+bool needs_token(Call call) {
+  // Probes of a load balancer have none; both say nothing about any tenant.
+  return call != Call::livez && call != Call::readyz;
+}
+
+}  // namespace weir::service

@@ -1,0 +1,51 @@
+// Which call of the API a request is.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/tokens.h"
+#include "wire/http_request.h"
+
+namespace weir::service {
+
+enum class Call : unsigned char {
+  acquire,
+  adjust,
+  settle,
+  rollback,
+  available,
+  limits_of_level,  ///< get, put or delete
+  list_limits,
+  effective,
+  entity,  ///< get, put or delete
+  list_entities,
+  children,
+  buckets,
+  audit,
+  livez,
+  readyz,
+};
+
+struct Route {
+  Call call = Call::livez;
+  std::vector<std::string> names;  ///< the variable segments, decoded, in order
+};
+
+/// Methods that a path knows: `allow` for 405.
+struct Match {
+  bool found = false;    ///< the path is known
+  bool allowed = false;  ///< with this method
+  std::string_view allow = {};
+  bool malformed = false;  ///< an escape in the path is broken
+  Route route = {};
+};
+
+Match match(const wire::http::RequestHead& request);
+
+/// The role that a call needs, if it needs a token at all (`needs_token`).
+Role role_for(Call call, wire::http::Method method);
+bool needs_token(Call call);
+
+}  // namespace weir::service

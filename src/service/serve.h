@@ -1,0 +1,31 @@
+// `weir serve`: the API on a socket, from start to shutdown.
+#pragma once
+
+#include <chrono>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include "weir/catalog.h"
+#include "weir/result.h"
+
+namespace weir::service {
+
+struct ServeOptions {
+  std::string store = "sqlite:weir.db";
+  std::string listen = "127.0.0.1:8080";  ///< HOST:PORT; IPv6 in brackets; port 0: any that is free
+  unsigned threads = 1;
+  std::string tokens;    ///< a file; empty: none are asked for
+  std::string tls_cert;  ///< files; both or none
+  std::string tls_key;
+  bool insecure = false;  ///< listen beyond this machine without tokens
+  std::optional<OnUnavailable> on_unavailable;
+  std::chrono::milliseconds drain{10'000};  ///< how long a shutdown waits for calls under way
+};
+
+/// Serves until SIGINT or SIGTERM, then finishes what was accepted. SIGHUP reads tokens and certificate
+/// again; what cannot be read leaves the old ones in place. Says where it listens on `out`, everything else
+/// on `log`.
+Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream& log);
+
+}  // namespace weir::service

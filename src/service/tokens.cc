@@ -1,0 +1,96 @@
+#include "service/tokens.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+#include "limits/names.h"
+#include "service/hex.h"
+
+namespace weir::service {
+namespace {
+
+using base::invalid;
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(separators), text.size());
+    if (end > 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+std::optional<unsigned> role_of(std::string_view name) {
+  if (name == "acquire") return static_cast<unsigned>(Role::acquire);
+  if (name == "read") return static_cast<unsigned>(Role::read);
+  if (name == "admin") return static_cast<unsigned>(Role::admin);
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// No word of the line is repeated in an error: whoever mixes them up may have put the token itself there.
+Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
+  const auto words = split(line, " \t\r");
+  if (words.size() < 3 || words.size() > 4) return invalid("write: name role[,role] sha256:HEX [namespace]");
+  Entry entry;
+  entry.caller.name = words[0];
+  if (words[0].size() > 128 || !base::is_utf8(words[0])) return invalid("the name is too long or not UTF-8");
+  for (const std::string_view name : split(words[1], ",")) {
+    const auto role = role_of(name);
+    if (!role) return invalid("the second word must be roles: acquire, read, admin, with commas between");
+    entry.caller.roles |= *role;
+  }
+  if (entry.caller.roles == 0) return invalid("the second word names no role");
+  constexpr std::string_view scheme = "sha256:";
+  const auto digest = words[2].starts_with(scheme) ? from_hex(words[2].substr(scheme.size())) : std::nullopt;
+  if (!digest || digest->size() != entry.digest.size()) {
+    return invalid(
+        "the third word must be sha256: and 64 hex digits; make it with: printf %s TOKEN | sha256sum");
+  }
+  std::copy(digest->begin(), digest->end(), entry.digest.begin());
+  if (words.size() == 4) {
+    if (!limits::check_namespace(words[3]))
+      return invalid("the fourth word must be a namespace: a-z, 0-9, -");
+    entry.caller.name_space = words[3];
+  }
+  return entry;
+}
+
+Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
+  Tokens tokens;
+  std::size_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos || line[first] == '#') continue;
+    auto entry = parse_line(line);
+    if (!entry) return invalid(file, ":", std::to_string(number), ": ", entry.error().message);
+    tokens.entries_.push_back(*std::move(entry));
+  }
+  if (tokens.entries_.empty()) return invalid(file, ": no tokens in it");
+  return tokens;
+}
+
+const Caller* Tokens::find(std::string_view token) const {
+  Digest digest{};
+  unsigned size = 0;
+  if (EVP_Digest(token.data(), token.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
+    return nullptr;
+  const Caller* found = nullptr;
+  // All of them, so that the time does not tell which one was near.
+  for (const Entry& entry : entries_) {
+    if (CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0) found = &entry.caller;
+  }
+  return found;
+}
+
+}  // namespace weir::service

@@ -1,0 +1,52 @@
+// Who may call: bearer tokens and their roles. Only digests of tokens are kept.
+//
+//   alice  admin            sha256:9f86d081...  default
+//   edge   acquire,read     sha256:60303ae2...
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/result.h"
+
+namespace weir::service {
+
+enum class Role : unsigned char { acquire = 1, read = 2, admin = 4 };
+
+/// Who a token belongs to.
+struct Caller {
+  std::string name;        ///< the principal of changes, in the audit
+  unsigned roles = 0;      ///< of Role
+  std::string name_space;  ///< empty: every one
+
+  /// Admins may do everything.
+  bool may(Role role) const {
+    return (roles & (static_cast<unsigned>(role) | static_cast<unsigned>(Role::admin))) != 0;
+  }
+};
+
+/// A list of tokens. Immutable; a reload makes a new one.
+class Tokens {
+ public:
+  /// Reads the lines of a tokens file; errors say the line, never its content.
+  static Result<Tokens> parse(std::string_view text, std::string_view file);
+
+  /// The owner of a token; null if it is nobody's. Takes as long for every token that is wrong.
+  const Caller* find(std::string_view token) const;
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  using Digest = std::array<unsigned char, 32>;
+  struct Entry {
+    Digest digest{};
+    Caller caller;
+  };
+  static Result<Entry> parse_line(std::string_view line);
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace weir::service

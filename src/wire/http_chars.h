@@ -1,0 +1,80 @@
+// Which bytes HTTP/1.1 allows where, as tables: one load per byte decides.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace weir::wire::http {
+
+enum CharClass : std::uint8_t {
+  token_char = 1,   ///< in names: methods, fields, tokens (RFC 9110, 5.6.2)
+  value_char = 2,   ///< in values of fields: visible, space, tab and bytes above 127 (RFC 9110, 5.5)
+  target_char = 4,  ///< in a request target: what RFC 3986 allows, and what browsers send unescaped
+  host_char = 8,    ///< in a host name or its port
+  hex_char = 16,
+};
+
+namespace detail {
+constexpr bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
+constexpr bool is_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+constexpr bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+constexpr std::array<std::uint8_t, 256> char_classes() {
+  std::array<std::uint8_t, 256> table{};
+  for (unsigned i = 0; i < 256; ++i) {
+    const char c = static_cast<char>(i);
+    const bool visible = i > 0x20 && i < 0x7f;
+    unsigned classes = 0;
+    if (is_alphanumeric(c) || (visible && is_one_of(c, "!#$%&'*+-.^_`|~"))) classes |= token_char;
+    if (visible || i == ' ' || i == '\t' || i >= 0x80) classes |= value_char;
+    if (visible && !is_one_of(c, "\"#<>")) classes |= target_char;
+    if (is_alphanumeric(c) || (visible && is_one_of(c, "-._~%!$&'()*+;=:[]"))) classes |= host_char;
+    if (is_hex(c)) classes |= hex_char;
+    table[i] = static_cast<std::uint8_t>(classes);
+  }
+  return table;
+}
+inline constexpr std::array<std::uint8_t, 256> classes_of = char_classes();
+}  // namespace detail
+
+constexpr bool is(char c, CharClass wanted) {
+  return (detail::classes_of[static_cast<unsigned char>(c)] & wanted) != 0;
+}
+
+/// Whether every byte is of the class; true for an empty text.
+constexpr bool all(std::string_view text, CharClass wanted) {
+  return std::all_of(text.begin(), text.end(), [wanted](char c) { return is(c, wanted); });
+}
+
+constexpr bool is_token(std::string_view text) { return !text.empty() && all(text, token_char); }
+
+constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+
+/// Equality of names: ASCII letters of either case are the same.
+constexpr bool same_name(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+/// Without the spaces and tabs at both ends.
+constexpr std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// The value of a hexadecimal digit.
+constexpr unsigned hex_value(char c) {
+  if (c <= '9') return static_cast<unsigned>(c - '0');
+  return static_cast<unsigned>(lower(c) - 'a') + 10;
+}
+
+}  // namespace weir::wire::http

@@ -1,0 +1,57 @@
+// The small grammars inside a target or a field: escapes, queries, lists. All work on views of bounded
+// length and stop at a bound themselves where they make anything.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir::wire::http {
+
+/// Decodes %XX into `out`, which keeps its capacity. False if an escape is broken; "+" stays "+".
+bool percent_decode(std::string_view text, std::string& out);
+
+/// Walks the segments of a path: "/a/b%2Fc" gives "a" and "b/c"; "/a/" gives "a" and "".
+class PathSegments {
+ public:
+  explicit PathSegments(std::string_view path) : rest_(path) {}
+  /// The next segment as it was sent; false at the end.
+  bool next(std::string_view& segment);
+
+ private:
+  std::string_view rest_;
+};
+
+/// Walks the parameters of a query: "a=1&b=x%20y+z" gives a = "1" and b = "x y z" ("+" is a space here).
+/// Empty parameters ("&&") are passed over; a parameter without "=" has an empty value.
+class QueryParameters {
+ public:
+  enum class Next : unsigned char { parameter, end, malformed };
+  static constexpr std::size_t most = 64;
+
+  explicit QueryParameters(std::string_view query) : rest_(query) {}
+  /// The next parameter, decoded. Malformed if an escape is broken or there are more than `most`.
+  Next next(std::string& name, std::string& value);
+
+ private:
+  std::string_view rest_;
+  std::size_t seen_ = 0;
+};
+
+/// Walks a comma-separated list, as in Connection or Accept: spaces around elements are taken off, empty
+/// elements passed over, commas inside quoted strings are part of their element.
+class ListElements {
+ public:
+  explicit ListElements(std::string_view value) : rest_(value) {}
+  bool next(std::string_view& element);
+  /// Whether no element is left.
+  bool at_end() const { return rest_.find_first_not_of(" \t,") == std::string_view::npos; }
+
+ private:
+  std::string_view rest_;
+};
+
+/// Whether the list has that token, in either case.
+bool list_has(std::string_view value, std::string_view token);
+
+}  // namespace weir::wire::http

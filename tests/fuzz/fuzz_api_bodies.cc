@@ -1,0 +1,48 @@
+// The bodies of the HTTP API. What is accepted names every limit once, and a body that is refused says why.
+#include <cstdlib>
+#include <set>
+#include <string_view>
+
+#include "service/bodies.h"
+
+namespace {
+
+using weir::service::Parsed;
+
+template <class T>
+bool accepted(const Parsed<T>& parsed) {
+  if (!parsed.malformed.empty() && !parsed.invalid.empty()) std::abort();
+  return parsed.ok();
+}
+
+void check(const weir::service::Amounts& amounts) {
+  std::set<std::string_view> seen;
+  for (const weir::Charge& charge : amounts.charges()) {
+    if (!charge.amount.in_range() || !seen.insert(charge.limit).second) std::abort();
+  }
+}
+
+void check(const std::vector<weir::NamedLimit>& limits) {
+  for (const weir::NamedLimit& limit : limits) {
+    const auto again = weir::Limit::parse(limit.limit.to_json());
+    if (limit.name.empty() || !again || *again != limit.limit) std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  namespace service = weir::service;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto acquire = service::parse_acquire(text); accepted(acquire)) {
+    check(acquire.value.consume);
+    check(acquire.value.limits);
+  }
+  if (const auto adjust = service::parse_adjust(text); accepted(adjust)) check(adjust.value);
+  if (const auto settle = service::parse_settle(text); accepted(settle)) check(settle.value);
+  if (const auto limits = service::parse_limits_body(text); accepted(limits)) check(limits.value.limits);
+  if (const auto entity = service::parse_entity(text, "e"); accepted(entity) && entity.value.id != "e")
+    std::abort();
+  static_cast<void>(accepted(service::parse_consume_list(text)));
+  return 0;
+}
