@@ -6,21 +6,74 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/pen.h"
 #include "base/text.h"
 
 namespace weir::api {
 namespace {
 
 using base::JsonWriter;
+using base::Pen;
 
 std::string wait_json(const std::optional<std::chrono::milliseconds>& wait) {
   return wait ? std::to_string(wait->count()) : "null";
 }
 
+/// The most that write_status() takes.
+std::size_t room_for(const LimitStatus& status) {
+  constexpr std::size_t fixed = 144;
+  return fixed + 5 * Pen::number_room + Pen::size_of_json(status.entity) +
+         Pen::size_of_json(status.resource) + Pen::size_of_json(status.name);
+}
+
+void write_status(Pen& pen, const LimitStatus& status) {
+  pen.put(R"({"entity":)");
+  pen.json(status.entity);
+  pen.put(R"(,"resource":)");
+  pen.json(status.resource);
+  pen.put(R"(,"name":)");
+  pen.json(status.name);
+  pen.put(R"(,"capacity":)");
+  pen.amount(status.capacity);
+  pen.put(R"(,"burst":)");
+  pen.amount(status.burst);
+  pen.put(R"(,"requested":)");
+  pen.amount(status.requested);
+  pen.put(R"(,"remaining":)");
+  pen.amount(status.remaining);
+  if (status.exceeded) {
+    pen.put(R"(,"exceeded":true,"retry_after_ms":)");
+  } else {
+    pen.put(R"(,"exceeded":false,"retry_after_ms":)");
+  }
+  if (status.retry_after) {
+    pen.number(status.retry_after->count());
+  } else {
+    pen.put("null");
+  }
+  pen.put(R"(,"source":)");
+  pen.json(name_of(status.source));
+  pen.put("}");
+}
+
+void append_limits(std::string& out, const LimitReport& report) {
+  char separator = '[';
+  for (const LimitStatus status : report) {
+    out += separator;
+    separator = ',';
+    const std::size_t before = out.size();
+    out.resize(before + room_for(status));
+    Pen pen(out.data() + before);
+    write_status(pen, status);
+    out.resize(static_cast<std::size_t>(pen.at() - out.data()));
+  }
+  out += report.empty() ? "[]" : "]";
+}
+
 std::string limits_json(const LimitReport& report) {
-  auto limits = JsonWriter::array();
-  for (const LimitStatus& status : report) limits.add(to_json(status));
-  return limits.str();
+  std::string json;
+  append_limits(json, report);
+  return json;
 }
 
 /// The names of the limits that refused, each once, in the order of the report.
@@ -35,24 +88,26 @@ std::vector<std::string_view> exceeded_names(const LimitReport& report) {
 
 }  // namespace
 
-std::string to_json(const LimitStatus& status) {
-  auto json = JsonWriter::object();
-  json.text("entity", status.entity).text("resource", status.resource).text("name", status.name);
-  json.raw("capacity", status.capacity.to_string()).raw("burst", status.burst.to_string());
-  json.raw("requested", status.requested.to_string()).raw("remaining", status.remaining.to_string());
-  json.flag("exceeded", status.exceeded).raw("retry_after_ms", wait_json(status.retry_after));
-  json.text("source", name_of(status.source));
-  return json.str();
-}
-
 std::string to_json(const LimitReport& report) {
   return JsonWriter::object().raw("limits", limits_json(report)).str();
 }
 
 std::string admitted_json(const LimitReport& report, std::string_view lease_id) {
-  auto json = JsonWriter::object();
-  json.flag("allowed", true).text("lease", lease_id).raw("limits", limits_json(report));
-  return json.str();
+  std::string json;
+  append_admitted(json, report, lease_id);
+  return json;
+}
+
+void append_admitted(std::string& out, const LimitReport& report, std::string_view lease_id) {
+  // Enough for names of usual length, in one piece; not so much that the allocator takes its slow way.
+  constexpr std::size_t usual = 360;
+  out.reserve(out.size() + lease_id.size() + 64 + usual * report.size());
+  out += R"({"allowed":true,"lease":")";
+  // Made of letters, digits, - and _.
+  out += lease_id;
+  out += R"(","limits":)";
+  append_limits(out, report);
+  out += '}';
 }
 
 std::string refused_json(const Decision& refused) {

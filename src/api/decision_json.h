@@ -11,13 +11,12 @@
 
 namespace weir::api {
 
-/// One limit of one bucket: L in the contract.
-std::string to_json(const LimitStatus& status);
-/// `{"limits":[L...]}`: the answer to a change of a lease.
+/// `{"limits":[L...]}`, each L a limit of a bucket: the answer to a change of a lease.
 std::string to_json(const LimitReport& report);
 
 /// The answer to an acquire that was admitted.
 std::string admitted_json(const LimitReport& report, std::string_view lease_id);
+void append_admitted(std::string& out, const LimitReport& report, std::string_view lease_id);
 /// The answer to an acquire that was refused: a problem (RFC 9457) that names the limits which refused.
 std::string refused_json(const Decision& refused);
 /// The answer to a look at what is available.

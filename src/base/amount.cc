@@ -1,5 +1,6 @@
 #include "weir/amount.h"
 
+#include "base/pen.h"
 #include "base/text.h"
 
 namespace weir {
@@ -31,17 +32,10 @@ Result<Amount> Amount::parse(std::string_view text) {
 }
 
 std::string Amount::to_string() const {
-  // Work on the magnitude as unsigned, so that the most negative number is no special case.
-  const bool negative = millitokens_ < 0;
-  const auto magnitude =
-      negative ? 0 - static_cast<std::uint64_t>(millitokens_) : static_cast<std::uint64_t>(millitokens_);
-  std::string text = (negative ? "-" : "") + std::to_string(magnitude / 1000);
-  if (const auto rest = magnitude % 1000; rest != 0) {
-    std::string decimals = std::to_string(1000 + rest).substr(1);
-    decimals.erase(decimals.find_last_not_of('0') + 1);
-    text += "." + decimals;
-  }
-  return text;
+  char room[base::Pen::number_room];
+  base::Pen pen(room);
+  pen.amount(*this);
+  return {room, pen.at()};
 }
 
 }  // namespace weir

@@ -1,31 +1,36 @@
 #include "base/json.h"
 
+#include "base/pen.h"
+
 namespace weir::base {
 
+void append_json_string(std::string& out, std::string_view text) {
+  const std::size_t before = out.size();
+  out.resize(before + Pen::size_of_json(text));
+  Pen pen(out.data() + before);
+  pen.json(text);
+  out.resize(static_cast<std::size_t>(pen.at() - out.data()));
+}
+
 std::string json_string(std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += digits[byte >> 4U];
-      out += digits[byte & 15U];
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
+  std::string out;
+  append_json_string(out, text);
+  return out;
 }
 
 JsonWriter& JsonWriter::raw(std::string_view name, std::string_view value) {
   separate();
-  text_ += json_string(name);
+  append_json_string(text_, name);
   text_ += ':';
   text_ += value;
+  return *this;
+}
+
+JsonWriter& JsonWriter::text(std::string_view name, std::string_view value) {
+  separate();
+  append_json_string(text_, name);
+  text_ += ':';
+  append_json_string(text_, value);
   return *this;
 }
 

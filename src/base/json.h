@@ -8,6 +8,8 @@ namespace weir::base {
 
 /// The text as a JSON string, quotes included. Bytes that are not UTF-8 are the caller's business.
 std::string json_string(std::string_view text);
+/// The same behind what is there already.
+void append_json_string(std::string& out, std::string_view text);
 
 /// Builds one JSON object or array, member by member.
 class JsonWriter {
@@ -17,7 +19,7 @@ class JsonWriter {
 
   /// `value` is JSON already: a number, or what another writer made.
   JsonWriter& raw(std::string_view name, std::string_view value);
-  JsonWriter& text(std::string_view name, std::string_view value) { return raw(name, json_string(value)); }
+  JsonWriter& text(std::string_view name, std::string_view value);
   JsonWriter& flag(std::string_view name, bool value) { return raw(name, value ? "true" : "false"); }
   JsonWriter& number(std::string_view name, long long value) { return raw(name, std::to_string(value)); }
   /// An element of an array.

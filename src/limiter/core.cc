@@ -15,15 +15,6 @@ using store::wait_for;
 // More names than any chain is likely to have; the store keeps a bit for each.
 constexpr std::size_t most_charges = 64;
 
-bool plain(std::span<const Charge> consume) {
-  // As unsigned numbers, what is negative is too large: one comparison for both.
-  constexpr auto most = static_cast<std::uint64_t>(Amount::max_millitokens);
-  for (const Charge& charge : consume) {
-    if (static_cast<std::uint64_t>(charge.amount.millitokens()) > most) return false;
-  }
-  return !consume.empty() && consume.size() <= most_charges;
-}
-
 /// What is not plain() about it.
 Result<void> check_consume(std::span<const Charge> consume) {
   if (consume.size() > most_charges)
@@ -58,7 +49,17 @@ Core::Core(Foundation foundation, const Options& options)
       name_space_(options.name_space),
       name_space_token_(buckets_.token_of(name_space_)),
       principal_(options.principal),
-      lease_deadline_(options.lease_deadline.count()) {}
+      lease_deadline_(options.lease_deadline.count()),
+      nonce_start_{foundation_.entropy->next() | 1U, foundation_.entropy->next()} {}
+
+bool Core::plain(std::span<const Charge> consume) {
+  // As unsigned numbers, what is negative is too large: one comparison for both.
+  constexpr auto most = static_cast<std::uint64_t>(Amount::max_millitokens);
+  for (const Charge& charge : consume) {
+    if (static_cast<std::uint64_t>(charge.amount.millitokens()) > most) return false;
+  }
+  return !consume.empty() && consume.size() <= most_charges;
+}
 
 const limits::LimitSet* Core::set_of(const RequestLimits* limits) {
   return limits == nullptr || !limits->set_ ? nullptr : limits->set_->limits.get();

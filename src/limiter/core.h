@@ -1,6 +1,8 @@
 // The limiter itself: acquire is resolve, plan, store, lease.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -34,6 +36,8 @@ class Core final : public detail::LeaseKeeper {
   Result<LimitReport> change_by_id(std::string_view id, detail::LeaseVerb verb,
                                    std::span<const Charge> charges, std::string_view key);
   Result<std::string> make_id(detail::LeaseData& lease) override;
+  /// The id of an admitted acquire, for callers that hand it out and drop the decision.
+  std::string make_id(Decision& admitted);
 
   Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
                                   const SetLimitsOptions& options);
@@ -53,6 +57,8 @@ class Core final : public detail::LeaseKeeper {
  private:
   friend class PendingAcquire;
   friend class PendingChange;
+  /// Whether the amounts are such that a store needs no check of them.
+  static bool plain(std::span<const Charge> consume);
   static const limits::LimitSet* set_of(const RequestLimits* limits);
   using Mode = Deciding::Mode;
   void decide_slowly(const store::Request& request, Mode mode, Result<Decision>& result);
@@ -71,6 +77,8 @@ class Core final : public detail::LeaseKeeper {
   Result<std::vector<store::Changed>> write(std::span<const store::Change> changes,
                                             const ChangeOptions& options = {});
 
+  std::array<std::uint64_t, 2> next_nonce();
+
   Foundation foundation_;
   store::Store& store_;
   store::Buckets& buckets_;
@@ -78,6 +86,8 @@ class Core final : public detail::LeaseKeeper {
   const std::uint64_t name_space_token_;
   const std::string principal_;
   const Time lease_deadline_;
+  const std::array<std::uint64_t, 2> nonce_start_;
+  std::atomic<std::uint64_t> nonces_{0};
   SharedResolutions shared_;
 };
 

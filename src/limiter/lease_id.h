@@ -8,12 +8,15 @@
 // says which buckets were charged.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "store/store.h"
 #include "weir/detail/lease_data.h"
+#include "weir/report.h"
 
 namespace weir::limiter {
 
@@ -22,6 +25,14 @@ inline constexpr std::size_t max_lease_id = 16'384;
 
 std::string encode_lease(const detail::LeaseData& lease, std::string_view name_space,
                          const store::LeaseKey& key);
+
+/// The same straight from what was granted, for those who hand out the id and keep nothing.
+struct Grant {
+  const LimitReport& report;
+  Time deadline;
+  std::array<std::uint64_t, 2> nonce;
+};
+std::string encode_grant(const Grant& grant, std::string_view name_space, const store::LeaseKey& key);
 
 /// Nothing if the text was not made by encode_lease with the same namespace and key.
 std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_view name_space,

@@ -7,8 +7,9 @@ void PendingAcquire::start(std::string_view entity, std::string_view resource,
                            store::Completion<void> done) {
   done_ = done;
   const store::Request request = core_.request_of(entity, resource, consume, options);
-  if (auto checked = Core::check(request, Core::Mode::acquire); !checked) return finish(checked.error());
+  // Names need no check on the fast way: a bucket with a bad name does not exist.
   const bool started =
+      Core::plain(consume) &&
       core_.buckets_.start_carried(request, decision_,
                                    {[](void* self, Result<store::Progress>&& progress) {
                                       static_cast<PendingAcquire*>(self)->finish(
@@ -16,7 +17,8 @@ void PendingAcquire::start(std::string_view entity, std::string_view resource,
                                     },
                                     this});
   if (started) return;
-  deciding_.emplace(core_.buckets_, core_.store_.catalog(), core_.shared_);
+  if (auto checked = Core::check(request, Core::Mode::acquire); !checked) return finish(checked.error());
+  deciding_ = std::make_unique<Deciding>(core_.buckets_, core_.store_.catalog(), core_.shared_);
   deciding_->start(request, Core::Mode::acquire, decision_,
                    {[](void* self, Result<void>&& result) {
                       static_cast<PendingAcquire*>(self)->finish(std::move(result));

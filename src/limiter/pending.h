@@ -1,6 +1,8 @@
 // Operations for callers that do not block: a service starts them on one thread and is told on another.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +31,7 @@ class PendingAcquire {
 
   Core& core_;
   Decision decision_;
-  std::optional<Deciding> deciding_;
+  std::unique_ptr<Deciding> deciding_;  ///< once the fast way was closed
   std::optional<store::Completion<void>> done_;
 };
 

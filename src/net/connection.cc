@@ -10,8 +10,8 @@ namespace weir::net {
 namespace asio = boost::asio;
 
 Connection::Connection(Worker& worker, int socket, const Address& peer, TlsConnection tls)
-    : worker_(worker),
-      descriptor_(worker.context(), socket),
+    : Watched(worker.readiness(), socket),
+      worker_(worker),
       transport_(socket, std::move(tls)),
       session_(worker, *this, peer, transport_.tls()) {}
 
@@ -24,30 +24,6 @@ void Connection::begin() {
     stage_ = Stage::open;
   }
   update();
-}
-
-void Connection::wait_for_read() {
-  if (waits_for_read_) return;
-  waits_for_read_ = true;
-  descriptor_.async_wait(Descriptor::wait_read, [this](const boost::system::error_code& error) {
-    waits_for_read_ = false;
-    on_event(error.failed());
-  });
-}
-
-void Connection::wait_for_write() {
-  if (waits_for_write_) return;
-  waits_for_write_ = true;
-  descriptor_.async_wait(Descriptor::wait_write, [this](const boost::system::error_code& error) {
-    waits_for_write_ = false;
-    on_event(error.failed());
-  });
-}
-
-void Connection::on_event(bool failed) {
-  if (stage_ == Stage::closed) return retire_if_done();
-  if (failed) return close();
-  drive();
 }
 
 /// Does all that can be done without waiting.
@@ -135,7 +111,7 @@ void Connection::update() {
   if (session_.over() && session_.output().empty()) return start_linger();
   if (session_.wants_input()) {
     // No event tells of bytes that TLS has read already.
-    if (transport_.has_pending() && !waits_for_read_) {
+    if (transport_.has_pending()) {
       drive_later();
     } else {
       wait_for_read();
@@ -169,8 +145,7 @@ void Connection::close() {
   if (stage_ == Stage::open && transport_.tls()) transport_.shut_down();
   stage_ = Stage::closed;
   TimerWheel::cancel(*this);
-  boost::system::error_code ignored;
-  descriptor_.close(ignored);
+  close_socket();
   session_.gone();
   retire_if_done();
 }
@@ -268,7 +243,7 @@ std::chrono::milliseconds Connection::timeout_of(Awaits awaits) const {
 }
 
 void Connection::retire_if_done() {
-  if (retired_ || stage_ != Stage::closed || waits_for_read_ || waits_for_write_ || posted_) return;
+  if (retired_ || stage_ != Stage::closed || posted_) return;
   if (!session_.released()) return;
   retired_ = true;
   worker_.retire(*this);

@@ -1,15 +1,14 @@
 // The Asio shell around one session: waits for the socket, moves bytes, watches deadlines.
 //
-// Bytes are moved by plain calls, first and always; Asio only tells when the next call can do something. So
-// an answer that fits into the socket's buffer never goes through the loop, a connection that waits needs no
-// buffer to wait with, and TLS is read and written the same way.
+// Bytes are moved by plain calls, first and always; the loop only tells when the next call can do something.
+// So an answer that fits into the socket's buffer never goes through the loop, a connection that waits needs
+// no buffer to wait with, and TLS is read and written the same way.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <chrono>
 #include <cstdint>
 
+#include "net/readiness.h"
 #include "net/session.h"
 #include "net/timer_wheel.h"
 #include "net/transport.h"
@@ -18,12 +17,9 @@ namespace weir::net {
 
 class Worker;
 
-/// A descriptor whose executor is known to the compiler.
-using Descriptor = boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type>;
-
 /// Lives on its worker's thread. Retires itself when the socket is closed and the handler holds nothing of
 /// it.
-class Connection final : public Shell, public Timer {
+class Connection final : public Shell, public Timer, private Watched {
  public:
   Connection(Worker& worker, int socket, const Address& peer, TlsConnection tls);
   ~Connection() override;
@@ -49,7 +45,7 @@ class Connection final : public Shell, public Timer {
   /// What the deadline is for.
   enum class Awaits : std::uint8_t { nothing, handshake, idle, head, body, write, linger };
 
-  void on_event(bool failed);
+  void on_ready() override { drive(); }
   void drive();
   void handshake();
   bool read();
@@ -59,8 +55,6 @@ class Connection final : public Shell, public Timer {
   /// Arranges for whatever comes next.
   void update();
   void fail_soon();
-  void wait_for_read();
-  void wait_for_write();
   void drive_later();
   void arm(Awaits awaits, std::uint64_t serial);
   void arm_open();
@@ -68,15 +62,12 @@ class Connection final : public Shell, public Timer {
   void retire_if_done();
 
   Worker& worker_;
-  Descriptor descriptor_;
   Transport transport_;
   Session session_;
   std::uint64_t sent_ = 0;
   std::uint64_t serial_ = 0;
   Awaits awaits_ = Awaits::nothing;
   Stage stage_ = Stage::handshake;
-  bool waits_for_read_ = false;
-  bool waits_for_write_ = false;
   bool posted_ = false;   ///< a call of drive() or close() is on its way
   bool failing_ = false;  ///< that call is to close
   bool retired_ = false;

@@ -29,6 +29,7 @@ Worker::Worker(unsigned index, const ServerOptions& options, Handler& handler, C
       handler_(handler),
       counters_(counters),
       context_(1),  // one thread runs it; others may post
+      readiness_(context_),
       work_(context_.get_executor()),
       ticker_(context_),
       started_(Clock::now()) {}
@@ -37,6 +38,7 @@ Worker::~Worker() { TimerWheel::cancel(*this); }
 
 void Worker::run() {
   here = this;
+  readiness_.begin();
   context_.run();
   here = nullptr;
 }
@@ -117,6 +119,7 @@ void Worker::stop_if_empty() {
   listeners_.clear();
   work_.reset();
   ticker_.cancel();
+  readiness_.stop();
   TimerWheel::cancel(*this);
 }
 

@@ -11,6 +11,7 @@
 
 #include "net/exchange_state.h"
 #include "net/listener.h"
+#include "net/readiness.h"
 #include "net/timer_wheel.h"
 #include "net/tls.h"
 
@@ -35,6 +36,7 @@ class Worker final : public Host, private Timer {
 
   /// The loop. Posting to it is allowed from any thread.
   boost::asio::io_context& context() { return context_; }
+  Readiness& readiness() { return readiness_; }
   /// Runs the loop on the calling thread until the worker has been drained.
   void run();
 
@@ -80,6 +82,7 @@ class Worker final : public Host, private Timer {
   Handler& handler_;
   Counters& counters_;
   boost::asio::io_context context_;
+  Readiness readiness_;
   boost::asio::executor_work_guard<Executor> work_;
   boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>, Executor> ticker_;
   TimerWheel wheel_;

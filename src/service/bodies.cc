@@ -3,7 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <functional>
+#include <array>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -18,19 +18,53 @@ using base::quoted;
 
 constexpr std::size_t most_members = 256;
 
-/// Reads one document. The first mistake wins; after it nothing more is read.
+/// What reading takes; one per thread, since both keep their memory.
+struct Reading {
+  ondemand::parser parser;
+  std::string padded;  ///< the document, with the room behind it that the parser may look at
+};
+
+/// The names of members that were seen; few in all but hostile bodies.
+class Names {
+ public:
+  bool contains(std::string_view name) const {
+    return std::find(few_.begin(), few_.begin() + std::min(count_, few_.size()), name) !=
+               few_.begin() + std::min(count_, few_.size()) ||
+           std::find(more_.begin(), more_.end(), name) != more_.end();
+  }
+  void add(std::string_view name) {
+    if (count_ < few_.size()) {
+      few_[count_] = name;
+    } else {
+      more_.push_back(name);
+    }
+    ++count_;
+  }
+  std::size_t size() const { return count_; }
+
+ private:
+  std::array<std::string_view, 8> few_;
+  std::vector<std::string_view> more_;
+  std::size_t count_ = 0;
+};
+
+/// Reads one document. The first mistake wins; after it nothing more is read. One at a time on each thread.
 class Document {
  public:
-  explicit Document(std::string_view json) : padded_(json) {
-    // One per thread: it keeps its memory.
-    thread_local ondemand::parser parser;
-    if (parser.iterate(padded_).get(document_) != simdjson::SUCCESS) malform("the body is not JSON");
+  explicit Document(std::string_view json) {
+    thread_local Reading reading;
+    std::string& padded = reading.padded;
+    // What one large body took is not kept for good.
+    constexpr std::size_t kept = std::size_t{64} * 1024;
+    if (padded.capacity() > kept && json.size() < kept / 2) padded = {};
+    padded.reserve(json.size() + simdjson::SIMDJSON_PADDING);
+    padded.assign(json);
+    if (reading.parser.iterate(padded).get(document_) != simdjson::SUCCESS) malform("the body is not JSON");
   }
 
-  using Visit = std::function<void(std::string_view key, ondemand::value& value)>;
-
   /// The members of the whole document, which must be an object and nothing else.
-  void members(const Visit& visit) {
+  template <class Visit>
+  void members(Visit&& visit) {
     if (failed()) return;
     ondemand::object object;
     if (document_.get_object().get(object) != simdjson::SUCCESS)
@@ -40,7 +74,8 @@ class Document {
     if (!failed() && document_.current_location().get(rest) == simdjson::SUCCESS)
       malform("there is something behind the JSON object");
   }
-  void members(ondemand::value& value, std::string_view of, const Visit& visit) {
+  template <class Visit>
+  void members(ondemand::value& value, std::string_view of, Visit&& visit) {
     ondemand::object object;
     if (value.get_object().get(object) != simdjson::SUCCESS)
       return malform(join(quoted(of), " must be an object"));
@@ -122,19 +157,21 @@ class Document {
   }
 
  private:
-  void visit_members(ondemand::object& object, std::string_view of, const Visit& visit) {
-    std::vector<std::string> seen;
+  template <class Visit>
+  void visit_members(ondemand::object& object, std::string_view of, Visit&& visit) {
+    Names seen;
     for (auto member : object) {
       std::string_view key;
       ondemand::value value;
       if (member.unescaped_key().get(key) != simdjson::SUCCESS ||
           member.value().get(value) != simdjson::SUCCESS)
         return malform("the body is not JSON");
-      if (std::find(seen.begin(), seen.end(), key) != seen.end())
+      if (seen.contains(key))
         return malform(join(quoted(key), " stands twice in ", of, "; keep one of them"));
       if (seen.size() == most_members) return malform(join(of, " has too many members"));
-      seen.emplace_back(key);
-      visit(seen.back(), value);
+      // The parser keeps unescaped names until the next document.
+      seen.add(key);
+      visit(key, value);
       if (failed()) return;
     }
   }
@@ -144,15 +181,21 @@ class Document {
       malform(join("amount of ", quoted(of), " must be a number"));
       return {};
     }
+    std::string_view token = value.raw_json_token();
+    token = token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
+    if (is_plain(token)) return token;
     // Taken as a double too, which checks that it is a JSON number at all.
     double ignored = 0;
-    std::string_view token = value.raw_json_token();
     if (value.get_double().get(ignored) != simdjson::SUCCESS) {
       malform(join("amount of ", quoted(of), " is not a JSON number"));
       return {};
     }
-    const std::size_t end = token.find_last_not_of(" \t\r\n");
-    return token.substr(0, end + 1);
+    return token;
+  }
+  /// Digits and nothing else, as most amounts are.
+  static bool is_plain(std::string_view token) {
+    return (token.size() == 1 || token.front() != '0') &&
+           std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
   }
   /// The object as text again, its numbers as they were written.
   std::string long_form(ondemand::value& value, std::string_view name) {
@@ -163,7 +206,6 @@ class Document {
     return json + "}";
   }
 
-  simdjson::padded_string padded_;
   ondemand::document document_;
   std::string malformed_;
   std::string invalid_;

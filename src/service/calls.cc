@@ -38,12 +38,16 @@ Answering::Answering(Service& service, net::Exchange exchange) : exchange_(std::
   }
 }
 
-void Answering::send(const Reply& reply) {
-  std::string fields;
-  fields.reserve(reply.fields.size() + request_id_.size() + 80);
-  if (!reply.body.empty()) fields += base::join("Content-Type: ", reply.content_type, "\r\n");
-  fields += base::join("X-Request-Id: ", request_id_, "\r\n");
-  fields += reply.fields;
+void Answering::send(Reply reply) {
+  std::string& fields = reply.fields;
+  if (!reply.body.empty()) {
+    fields += "Content-Type: ";
+    fields += reply.content_type;
+    fields += "\r\n";
+  }
+  fields += "X-Request-Id: ";
+  fields += request_id_;
+  fields += "\r\n";
   exchange_.answer({.status = reply.status, .fields = fields, .body = reply.body});
 }
 
@@ -63,10 +67,10 @@ void AcquireCall::start() {
 }
 
 void AcquireCall::done(Result<void>&& result) {
-  const Reply reply = result ? decided() : failed(result.error());
+  Reply reply = result ? decided() : failed(result.error());
   Answering last = std::move(answering);
   delete this;
-  last.send(reply);
+  last.send(std::move(reply));
 }
 
 Reply AcquireCall::failed(const Error& error) {
@@ -77,10 +81,12 @@ Reply AcquireCall::failed(const Error& error) {
 Reply AcquireCall::decided() {
   Decision& decision = pending.decision();
   Reply reply;
+  // Enough for all fields of two limits, in one piece.
+  constexpr std::size_t usual_fields = 320;
+  reply.fields.reserve(usual_fields);
   append_rate_limit_fields(reply.fields, decision.limits());
   if (decision.admitted()) {
-    const auto id = decision.lease().id();
-    reply.body = api::admitted_json(decision.limits(), id ? *id : std::string());
+    api::append_admitted(reply.body, decision.limits(), core->make_id(decision));
   } else {
     reply.status = 429;
     reply.content_type = "application/problem+json";
@@ -99,10 +105,10 @@ void LeaseCall::start(detail::LeaseVerb verb) {
 }
 
 void LeaseCall::done(Result<void>&& result) {
-  const Reply reply = result ? Reply{.body = api::to_json(pending.report())} : problem(result.error());
+  Reply reply = result ? Reply{.body = api::to_json(pending.report())} : problem(result.error());
   Answering last = std::move(answering);
   delete this;
-  last.send(reply);
+  last.send(std::move(reply));
 }
 
 }  // namespace weir::service

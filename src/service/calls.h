@@ -21,7 +21,7 @@ class Answering {
 
   net::Exchange& exchange() { return exchange_; }
   const wire::http::RequestHead& request() const { return exchange_.request(); }
-  void send(const Reply& reply);
+  void send(Reply reply);
 
  private:
   net::Exchange exchange_;

@@ -1,21 +1,19 @@
 #include "service/rate_limit_fields.h"
 
 #include <algorithm>
-#include <charconv>
-#include <vector>
+#include <optional>
+
+#include "base/pen.h"
 
 namespace weir::service {
 namespace {
 
+using base::Pen;
+
 // Structured fields hold integers of up to 15 digits.
 constexpr std::int64_t largest = 999'999'999'999'999;
 
-void append_number(std::string& text, std::int64_t number) {
-  char digits[24];
-  const auto end =
-      std::to_chars(digits, digits + sizeof digits, std::clamp<std::int64_t>(number, 0, largest));
-  text.append(digits, end.ptr);
-}
+std::int64_t bounded(std::int64_t number) { return std::clamp<std::int64_t>(number, 0, largest); }
 
 std::int64_t whole(Amount amount) { return std::max<std::int64_t>(amount.millitokens(), 0) / 1000; }
 
@@ -40,58 +38,85 @@ bool counts_tokens(std::string_view name) {
   return name.starts_with("tp") || name.find("token") != std::string_view::npos;
 }
 
-std::vector<LimitStatus> tightest(const LimitReport& report) {
-  std::vector<LimitStatus> limits;
-  limits.reserve(report.size());
-  for (const LimitStatus status : report) {
-    const auto same = std::find_if(limits.begin(), limits.end(),
-                                   [&](const LimitStatus& other) { return other.name == status.name; });
-    if (same == limits.end()) {
-      limits.push_back(status);
-    } else if (tighter(status, *same)) {
-      *same = status;
-    }
+/// The tightest limit of this name from `first` on; nothing if an earlier one has the name.
+std::optional<LimitStatus> tightest(const LimitReport& report, std::size_t first) {
+  LimitStatus limit = report[first];
+  // In one bucket each name stands once.
+  if (report.bucket_count() == 1) return limit;
+  for (std::size_t i = 0; i < report.size(); ++i) {
+    const LimitStatus other = report[i];
+    if (other.name != limit.name) continue;
+    if (i < first) return std::nullopt;
+    if (tighter(other, limit)) limit = other;
   }
-  return limits;
+  return limit;
+}
+
+template <class Visit>
+void for_each_name(const LimitReport& report, Visit&& visit) {
+  for (std::size_t i = 0; i < report.size(); ++i) {
+    if (const auto limit = tightest(report, i)) visit(*limit);
+  }
+}
+
+/// Appends what `make` writes: a name, two numbers and what stands between them.
+template <class Make>
+void write(std::string& text, std::size_t name_size, Make&& make) {
+  constexpr std::size_t fixed = 48;
+  const std::size_t before = text.size();
+  text.resize(before + fixed + name_size + 2 * Pen::number_room);
+  Pen pen(text.data() + before);
+  make(pen);
+  text.resize(static_cast<std::size_t>(pen.at() - text.data()));
 }
 
 }  // namespace
 
 void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
-  const std::vector<LimitStatus> limits = tightest(report);
-  if (limits.empty()) return;
-  const char* separator = "RateLimit-Policy: \"";
-  for (const LimitStatus& limit : limits) {
-    fields += separator;
-    fields += limit.name;
-    fields += "\";q=";
-    append_number(fields, whole(limit.capacity));
-    fields += ";w=";
-    append_number(fields, limit.window.count());
-    if (counts_tokens(limit.name)) fields += ";weir-unit=\"tokens\"";
-    separator = ", \"";
-  }
-  separator = "\r\nRateLimit: \"";
-  for (const LimitStatus& limit : limits) {
-    fields += separator;
-    fields += limit.name;
-    fields += "\";r=";
-    append_number(fields, whole(limit.remaining));
-    fields += ";t=";
-    append_number(fields, wait_of(limit));
-    separator = ", \"";
-  }
+  if (report.empty()) return;
+  // The second field is written beside the first, so that each limit is looked at once.
+  thread_local std::string standing;
+  standing.clear();
+  const char* separator = "";
+  fields += "RateLimit-Policy: ";
+  for_each_name(report, [&](const LimitStatus& limit) {
+    write(fields, limit.name.size(), [&](Pen& pen) {
+      pen.text(separator);
+      pen.put("\"");
+      pen.text(limit.name);
+      pen.put("\";q=");
+      pen.number(bounded(whole(limit.capacity)));
+      pen.put(";w=");
+      pen.number(bounded(limit.window.count()));
+      if (counts_tokens(limit.name)) pen.put(";weir-unit=\"tokens\"");
+    });
+    write(standing, limit.name.size(), [&](Pen& pen) {
+      pen.text(separator);
+      pen.put("\"");
+      pen.text(limit.name);
+      pen.put("\";r=");
+      pen.number(bounded(whole(limit.remaining)));
+      pen.put(";t=");
+      pen.number(bounded(wait_of(limit)));
+    });
+    separator = ", ";
+  });
+  fields += "\r\nRateLimit: ";
+  fields += standing;
   fields += "\r\n";
 }
 
 void append_retry_after(std::string& fields, const Decision& refused) {
   const auto wait = refused.retry_after();
   if (!wait) return;
-  fields += "Retry-After: ";
-  append_number(fields, std::max<std::int64_t>(seconds(*wait), 1));
-  fields += "\r\nretry-after-ms: ";
-  append_number(fields, wait->count());
-  fields += "\r\n";
+  char room[2 * Pen::number_room + 64];
+  Pen pen(room);
+  pen.put("Retry-After: ");
+  pen.number(bounded(std::max<std::int64_t>(seconds(*wait), 1)));
+  pen.put("\r\nretry-after-ms: ");
+  pen.number(bounded(wait->count()));
+  pen.put("\r\n");
+  fields.append(room, pen.at());
 }
 
 }  // namespace weir::service

@@ -1,5 +1,6 @@
 #include "service/routes.h"
 
+#include <array>
 #include <span>
 
 #include "wire/http_text.h"
@@ -67,13 +68,14 @@ bool take_names(const Pattern& pattern, std::span<const std::string_view> segmen
 }  // namespace
 
 Match match(const wire::http::RequestHead& request) {
-  constexpr std::size_t most_segments = 8;
-  std::vector<std::string_view> segments;
+  std::array<std::string_view, 8> room;
+  std::size_t count = 0;
   wire::http::PathSegments path(request.path());
   for (std::string_view segment; path.next(segment);) {
-    if (segments.size() == most_segments) return {};
-    segments.push_back(segment);
+    if (count == room.size()) return {};
+    room[count++] = segment;
   }
+  const std::span<const std::string_view> segments(room.data(), count);
   Match match;
   for (const Pattern& pattern : patterns) {
     if (!fits(pattern, segments)) continue;

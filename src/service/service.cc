@@ -59,7 +59,13 @@ Service::~Service() = default;
 
 void Service::set_tokens(std::shared_ptr<const Tokens> tokens) {
   const store::Guard guard(mutex_);
+  asks_for_tokens_.store(tokens != nullptr, std::memory_order_release);
   tokens_ = std::move(tokens);
+}
+
+std::shared_ptr<const Tokens> Service::current_tokens() {
+  const store::Guard guard(mutex_);
+  return tokens_;
 }
 
 /// Fills in who calls; an answer if they may not.
@@ -67,11 +73,8 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
                                            Who& who) {
   who.principal = options_.principal;
   who.name_space = request.fields().find("weir-namespace").value_or("default");
-  std::shared_ptr<const Tokens> tokens;
-  {
-    const store::Guard guard(mutex_);
-    tokens = tokens_;
-  }
+  const std::shared_ptr<const Tokens> tokens =
+      asks_for_tokens_.load(std::memory_order_acquire) ? current_tokens() : nullptr;
   if (tokens && needs_token(route.call)) {
     const std::string_view token = bearer_of(request);
     if (token.empty()) return unauthorized("send a token: Authorization: Bearer TOKEN");
@@ -91,15 +94,12 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
 
 Result<Service::CoreRef> Service::core_of(const Who& who) {
   const store::Guard guard(mutex_);
-  auto& core = cores_[{who.name_space, who.principal}];
-  if (core) return core;
+  if (const auto found = cores_.find(who); found != cores_.end()) return found->second;
   Options options;
   options.name_space = who.name_space;
   options.principal = who.principal;
-  core = std::make_shared<limiter::Core>(foundation_, options);
-  const CoreRef made = core;
-  if (cores_.size() > most_cores) cores_.clear();
-  return made;
+  if (cores_.size() == most_cores) cores_.clear();
+  return cores_[who] = std::make_shared<limiter::Core>(foundation_, options);
 }
 
 /// While the store is away its limits cannot be read; stores that are in this process still can.

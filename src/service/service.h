@@ -2,12 +2,10 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "limiter/core.h"
 #include "net/handler.h"
@@ -48,7 +46,9 @@ class Service final : public net::Handler {
   struct Who {
     std::string principal;
     std::string name_space;
+    friend auto operator<=>(const Who&, const Who&) = default;
   };
+  std::shared_ptr<const Tokens> current_tokens();
   std::optional<Reply> check_caller(const wire::http::RequestHead& request, const Route& route, Who& who);
   Result<CoreRef> core_of(const Who& who);
   std::string next_request_id() {
@@ -60,10 +60,11 @@ class Service final : public net::Handler {
   const limiter::Foundation foundation_;
   const ServiceOptions options_;
   std::atomic<bool> ready_{true};
+  std::atomic<bool> asks_for_tokens_{false};
   std::atomic<std::uint64_t> next_request_{0};
   store::Mutex mutex_;
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
-  std::map<std::pair<std::string, std::string>, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
+  std::map<Who, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::service

@@ -32,6 +32,40 @@ TEST(LeaseId, CarriesEverythingThatAChangeNeeds) {
   EXPECT_TRUE(lease->shared);
 }
 
+/// Made with Python's hmac, struct and base64 from the layout in docs/format/lease-id.md.
+TEST(LeaseId, IsWhatTheFormatSays) {
+  detail::LeaseData lease = sample();
+  lease.amounts = {{"rpm", 1000, 3}, {"tpm", 500'000, 1}};
+  EXPECT_EQ(encode_lease(lease, "default", key),
+            "w1-"
+            "X85Lu6qBswyK8swoDdQigcAAAAAAAAACQAAAAAAAADAk1nEoAEAAAcAZGVmYXVsdAUAZ3B0LTQCBQBrZXktMSoAAAAAAAAAB"
+            "wBwcm9qZWN0__________8CAwBycG3oAwAAAAAAAAMDAHRwbSChBwAAAAAAAQ");
+}
+
+TEST(LeaseId, OfAGrantIsThatOfItsLease) {
+  LimitReport report;
+  const auto add = [&](std::string_view entity, std::uint64_t generation, std::uint32_t named) {
+    LimitReport::Line* const lines =
+        report.add_bucket(std::string(entity) + "gpt-4",
+                          {.generation = generation,
+                           .named = named,
+                           .entity_size = static_cast<std::uint16_t>(entity.size()),
+                           .source = Source::system,
+                           .owner = Owner::operator_},
+                          "rpmtpm", 2);
+    lines[0] = {
+        .capacity = 5000, .burst = 5000, .requested = 1000, .remaining = 0, .wait = 0, .name = {0, 3}};
+    lines[1] = {
+        .capacity = 5000, .burst = 5000, .requested = 500'000, .remaining = 0, .wait = 0, .name = {3, 3}};
+  };
+  add("key-1", 42, 3);
+  add("project", ~std::uint64_t{0}, 1);
+  detail::LeaseData lease = sample();
+  lease.amounts = {{"rpm", 1000, 3}, {"tpm", 500'000, 1}};
+  EXPECT_EQ(encode_grant({report, lease.deadline, lease.nonce}, "default", key),
+            encode_lease(lease, "default", key));
+}
+
 TEST(LeaseId, IsSafeInAPathAndShort) {
   const std::string id = encode_lease(sample(), "default", key);
   EXPECT_EQ(id.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),

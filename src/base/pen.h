@@ -1,0 +1,82 @@
+// Writing texts that are made with every decision: piece behind piece into room that was measured before,
+// without a check or a text in between.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "weir/amount.h"
+#include "weir/detail/copy.h"
+
+namespace weir::base {
+
+/// A place in a run of bytes. Whoever makes it vouches for the room behind it: the most that is written is
+/// measured by the constants and by size_of_json().
+class Pen {
+ public:
+  /// The most that a number or an amount takes.
+  static constexpr std::size_t number_room = 24;
+
+  explicit Pen(char* at) : at_(at) {}
+  char* at() const { return at_; }
+
+  /// Text whose size the compiler knows.
+  template <std::size_t Size>
+  void put(const char (&literal)[Size]) {
+    std::memcpy(at_, literal, Size - 1);
+    at_ += Size - 1;
+  }
+  void text(std::string_view text) {
+    detail::copy_short(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+  void number(std::int64_t number) { at_ = std::to_chars(at_, at_ + number_room, number).ptr; }
+
+  /// With up to three decimals.
+  void amount(Amount amount) {
+    const std::int64_t millitokens = amount.millitokens();
+    // Work on the magnitude as unsigned, so that the most negative number is no special case.
+    const auto magnitude = millitokens < 0 ? 0 - static_cast<std::uint64_t>(millitokens)
+                                           : static_cast<std::uint64_t>(millitokens);
+    if (millitokens < 0) *at_++ = '-';
+    at_ = std::to_chars(at_, at_ + number_room, magnitude / 1000).ptr;
+    if (auto rest = static_cast<unsigned>(magnitude % 1000); rest != 0) {
+      *at_++ = '.';
+      for (; rest != 0; rest = rest % 100 * 10) *at_++ = static_cast<char>('0' + rest / 100);
+    }
+  }
+
+  static constexpr std::size_t size_of_json(std::string_view text) { return 6 * text.size() + 2; }
+  /// As a JSON string, quotes included.
+  void json(std::string_view text) {
+    *at_++ = '"';
+    for (const char c : text) {
+      if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20) [[unlikely]] {
+        escape(c);
+      } else {
+        *at_++ = c;
+      }
+    }
+    *at_++ = '"';
+  }
+
+ private:
+  void escape(char c) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    *at_++ = '\\';
+    if (c == '"' || c == '\\') {
+      *at_++ = c;
+      return;
+    }
+    put("u00");
+    *at_++ = digits[static_cast<unsigned char>(c) >> 4U];
+    *at_++ = digits[static_cast<unsigned char>(c) & 15U];
+  }
+
+  char* at_;
+};
+
+}  // namespace weir::base

@@ -1,0 +1,87 @@
+#include "net/readiness.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+namespace weir::net {
+namespace {
+
+/// Enough for one turn of the loop; what is left is told in the next.
+constexpr int most_events = 128;
+
+int make_epoll() {
+  const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
+  // Asio makes one too and throws; without it there is no loop to speak of.
+  if (epoll < 0) std::abort();
+  return epoll;
+}
+
+}  // namespace
+
+void Watched::want(std::uint8_t what) {
+  wanted_ |= what;
+  if ((wanted_ & ~known_) != 0) sync();
+}
+
+/// Tells the system what is waited for now.
+void Watched::sync() {
+  const int epoll = readiness_.epoll_.native_handle();
+  epoll_event event{};
+  event.events = ((wanted_ & reading) != 0 ? EPOLLIN : 0U) | ((wanted_ & writing) != 0 ? EPOLLOUT : 0U);
+  event.data.ptr = this;
+  // A socket that nothing is waited for is taken out: broken ones are told of whether asked for or not.
+  const int change = wanted_ == 0 ? EPOLL_CTL_DEL : known_ == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+  static_cast<void>(::epoll_ctl(epoll, change, socket_, &event));
+  known_ = wanted_;
+}
+
+void Watched::happened(std::uint32_t events) {
+  if (socket_ < 0) return;
+  const bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
+  const auto now = static_cast<std::uint8_t>(((events & EPOLLIN) != 0 || broken ? reading : 0U) |
+                                             ((events & EPOLLOUT) != 0 || broken ? writing : 0U));
+  const bool asked = (wanted_ & now) != 0;
+  wanted_ = static_cast<std::uint8_t>(wanted_ & ~now);
+  if (asked) on_ready();
+  // Mostly the same is waited for again. If not, the system would tell of it without end.
+  if (socket_ >= 0 && (now & known_ & ~wanted_) != 0) sync();
+}
+
+void Watched::close_socket() {
+  if (socket_ < 0) return;
+  wanted_ = 0;
+  // Not left to close(): a copy of the socket in a forked process would keep it registered.
+  if (known_ != 0) sync();
+  ::close(socket_);
+  socket_ = -1;
+}
+
+Readiness::Readiness(boost::asio::io_context& context) : epoll_(context, make_epoll()) {}
+
+void Readiness::wait() {
+  epoll_.async_wait(boost::asio::posix::descriptor_base::wait_read,
+                    [this](const boost::system::error_code& error) {
+                      if (error.failed()) return;
+                      take_events();
+                      wait();
+                    });
+}
+
+void Readiness::take_events() {
+  std::array<epoll_event, most_events> events;
+  const int count = ::epoll_wait(epoll_.native_handle(), events.data(), most_events, 0);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    static_cast<Watched*>(event.data.ptr)->happened(event.events);
+  }
+}
+
+void Readiness::stop() {
+  boost::system::error_code ignored;
+  epoll_.cancel(ignored);
+}
+
+}  // namespace weir::net

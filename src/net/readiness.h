@@ -1,0 +1,69 @@
+// Which sockets can be read or written: an epoll of our own inside Asio's loop.
+//
+// Asio's wait for readiness is made anew for every event, with a system call each time. Here a socket is
+// registered once and stays so while it is waited for again and again, as the sockets of busy connections
+// are; Asio waits for the epoll as a whole.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <cstdint>
+
+namespace weir::net {
+
+class Readiness;
+
+/// A socket that is waited for. Lives on the thread of its Readiness, and until what runs there now has
+/// ended: an event that was taken from the system is told even if the wait is over by then.
+class Watched {
+ public:
+  Watched(Readiness& readiness, int socket) : readiness_(readiness), socket_(socket) {}
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  /// Asks for one on_ready() when the socket can be read (written) or is broken. Asking twice is asking once.
+  void wait_for_read() { want(reading); }
+  void wait_for_write() { want(writing); }
+  /// Ends all waits and closes the socket.
+  void close_socket();
+
+ protected:
+  virtual ~Watched() { close_socket(); }
+  /// What was waited for is no longer; wait again if it is needed.
+  virtual void on_ready() = 0;
+
+ private:
+  friend class Readiness;
+  static constexpr std::uint8_t reading = 1;
+  static constexpr std::uint8_t writing = 2;
+
+  void want(std::uint8_t what);
+  void happened(std::uint32_t events);
+  void sync();
+
+  Readiness& readiness_;
+  int socket_;
+  std::uint8_t wanted_ = 0;
+  std::uint8_t known_ = 0;  ///< to the system, which is told of changes only when they matter
+};
+
+/// The epoll of one loop.
+class Readiness {
+ public:
+  explicit Readiness(boost::asio::io_context& context);
+  Readiness(const Readiness&) = delete;
+  Readiness& operator=(const Readiness&) = delete;
+
+  void begin() { wait(); }
+  /// Waits no more, so that the loop can end.
+  void stop();
+
+ private:
+  friend class Watched;
+  void wait();
+  void take_events();
+
+  boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> epoll_;
+};
+
+}  // namespace weir::net
