@@ -71,6 +71,12 @@ class Process {
     return text;
   }
 
+  double resident_kib() const {
+    std::ifstream file("/proc/" + std::to_string(pid_) + "/statm");
+    double pages = 0;
+    file >> pages >> pages;
+    return pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1024;
+  }
   /// Seconds of processor time it has used, user and system together.
   double cpu_seconds() const {
     std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");

@@ -41,6 +41,10 @@ class WEIR_API Decision {
     wait_ = wait.value_or(0);
   }
   LimitReport& report() { return lease_.grant_; }
+  /// What was charged, as lease changes need it.
+  detail::LeaseData& lease_data() { return lease_.data(); }
+  /// The same if it was asked for before; else null.
+  detail::LeaseData* made_lease_data() { return lease_.data_.get(); }
   void set_deadline(Time deadline) { lease_.deadline_ = deadline; }
   void open_lease(detail::LeaseKeeper& keeper) {
     lease_.keeper_ = &keeper;

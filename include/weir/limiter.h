@@ -63,6 +63,10 @@ class WEIR_API RequestLimits {
 struct AcquireOptions {
   /// The lowest level of limits for the entity's own bucket; null: none.
   const RequestLimits* limits = nullptr;
+  /// Of an acquire that may be sent again, 1 to 128 bytes: the same request by the same principal with the
+  /// same key is charged once, and until the lease's deadline every further one is answered with the same
+  /// lease. A refusal is not remembered. Empty: every acquire is a new one.
+  std::string_view idempotency_key = {};
 };
 
 /// Decides who may use what, on one store and in one namespace. Moving it keeps its leases valid; a Limiter

@@ -67,8 +67,10 @@ const limits::LimitSet* Core::set_of(const RequestLimits* limits) {
 
 Result<Decision> Core::acquire(std::string_view entity, std::string_view resource,
                                std::span<const Charge> consume, const AcquireOptions& options) {
-  Result<Decision> result(std::in_place);
   const store::Request request = request_of(entity, resource, consume, options);
+  if (!options.idempotency_key.empty()) [[unlikely]]
+    return acquire_once(request, options.idempotency_key);
+  Result<Decision> result(std::in_place);
   Decision& decision = *result;
   // Names need no check on the fast way: a bucket with a bad name does not exist.
   if (!plain(consume) || !buckets_.acquire_carried(request, decision)) [[unlikely]] {
@@ -77,6 +79,24 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
   }
   if (decision.admitted()) decision.open_lease(*this);
   return result;
+}
+
+Result<Decision> Core::acquire_once(store::Request request, std::string_view idempotency_key) {
+  const auto nonce = nonce_of(request, idempotency_key);
+  if (!nonce) return nonce.error();
+  request.once = &*nonce;
+  Result<Decision> result(std::in_place);
+  decide_slowly(request, Mode::acquire, result);
+  if (result && result->admitted()) open_once(*result, *nonce);
+  return result;
+}
+
+/// Others may have the same lease: whoever sends the acquire again.
+void Core::open_once(Decision& decision, const Nonce& nonce) {
+  decision.open_lease(*this);
+  detail::LeaseData& lease = decision.lease_data();
+  lease.nonce = nonce;
+  lease.shared = true;
 }
 
 Result<Decision> Core::available(std::string_view entity, std::string_view resource,
@@ -102,7 +122,7 @@ Result<void> Core::check(const store::Request& request, Mode mode) {
     result = checked.error();
     return;
   }
-  if (mode == Mode::acquire && decide_carried(request, result)) return;
+  if (mode == Mode::acquire && request.once == nullptr && decide_carried(request, result)) return;
   Deciding deciding(buckets_, store_.catalog(), shared_);
   auto decided =
       wait_for<void>([&](store::Completion<void> done) { deciding.start(request, mode, *result, done); });

@@ -38,6 +38,10 @@ class Core final : public detail::LeaseKeeper {
   Result<std::string> make_id(detail::LeaseData& lease) override;
   /// The id of an admitted acquire, for callers that hand it out and drop the decision.
   std::string make_id(Decision& admitted);
+  using Nonce = std::array<std::uint64_t, 2>;
+  /// The nonce of the lease of an acquire that may be sent again, which the same request with the same key
+  /// has again.
+  Result<Nonce> nonce_of(const store::Request& request, std::string_view idempotency_key) const;
 
   Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
                                   const SetLimitsOptions& options);
@@ -77,7 +81,9 @@ class Core final : public detail::LeaseKeeper {
   Result<std::vector<store::Changed>> write(std::span<const store::Change> changes,
                                             const ChangeOptions& options = {});
 
-  std::array<std::uint64_t, 2> next_nonce();
+  Nonce next_nonce();
+  void open_once(Decision& decision, const Nonce& nonce);
+  Result<Decision> acquire_once(store::Request request, std::string_view idempotency_key);
 
   Foundation foundation_;
   store::Store& store_;
@@ -86,7 +92,7 @@ class Core final : public detail::LeaseKeeper {
   const std::uint64_t name_space_token_;
   const std::string principal_;
   const Time lease_deadline_;
-  const std::array<std::uint64_t, 2> nonce_start_;
+  const Nonce nonce_start_;
   std::atomic<std::uint64_t> nonces_{0};
   SharedResolutions shared_;
 };

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -255,6 +256,33 @@ std::string encode_lease(const detail::LeaseData& lease, std::string_view name_s
 
 std::string encode_grant(const Grant& grant, std::string_view name_space, const store::LeaseKey& key) {
   return encode(GrantedLease(grant), name_space, key);
+}
+
+std::array<std::uint64_t, 2> nonce_of_request(const store::Request& request, std::string_view principal,
+                                              std::string_view idempotency_key, const store::LeaseKey& key) {
+  const auto texts = {request.name_space, principal, idempotency_key, request.entity, request.resource};
+  std::size_t size = 0;
+  for (const std::string_view text : texts) size += sizeof(std::uint16_t) + text.size();
+  for (const Charge& charge : request.consume)
+    size += sizeof(std::uint16_t) + charge.limit.size() + sizeof(std::int64_t);
+  std::string bytes(size, '\0');
+  Writer writer(bytes.data());
+  for (const std::string_view text : texts) writer.text(text);
+  for (const Charge& charge : request.consume) {
+    writer.text(charge.limit);
+    writer.number(charge.amount.millitokens());
+  }
+  // Under a key of its own: callers choose the texts and see the nonce, which must not be the MAC of an id.
+  const Mac own = mac_of("idempotency keys", key);
+  store::LeaseKey own_key{};
+  std::memcpy(own_key.data(), own.data(), own.size());
+  thread_local KeyedMac keyed;
+  const Mac mac = keyed.of(bytes, own_key);
+  std::array<std::uint64_t, 2> nonce{};
+  std::memcpy(nonce.data(), mac.data(), mac.size());
+  // Never that of a lease without an id.
+  nonce[0] |= 1U;
+  return nonce;
 }
 
 std::optional<detail::LeaseData> parse_lease_payload(std::string_view payload, std::string_view name_space) {

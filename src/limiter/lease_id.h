@@ -34,6 +34,10 @@ struct Grant {
 };
 std::string encode_grant(const Grant& grant, std::string_view name_space, const store::LeaseKey& key);
 
+/// The nonce of a request that may be sent again: another for every request, principal and key.
+std::array<std::uint64_t, 2> nonce_of_request(const store::Request& request, std::string_view principal,
+                                              std::string_view idempotency_key, const store::LeaseKey& key);
+
 /// Nothing if the text was not made by encode_lease with the same namespace and key.
 std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_view name_space,
                                               const store::LeaseKey& key);

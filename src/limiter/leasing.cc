@@ -27,20 +27,27 @@ Result<std::string> Core::make_id(LeaseData& lease) {
   if (lease.ending != detail::Ending::open)
     return error(ErrorCode::conflict, "the lease has ended; an id would be of no use");
   if (!lease.id.empty()) return lease.id;
-  lease.nonce = next_nonce();
+  if (!lease.shared) lease.nonce = next_nonce();
   // From here on others may change the lease, so every change leaves a marker in the store.
   lease.shared = true;
   return lease.id = encode_lease(lease, name_space_, store_.lease_key());
 }
 
 std::string Core::make_id(Decision& admitted) {
+  if (detail::LeaseData* const lease = admitted.made_lease_data()) return *make_id(*lease);
   return encode_grant({admitted.limits(), admitted.lease().deadline(), next_nonce()}, name_space_,
                       store_.lease_key());
 }
 
+Result<Core::Nonce> Core::nonce_of(const store::Request& request, std::string_view idempotency_key) const {
+  if (idempotency_key.size() > longest_key)
+    return invalid("an idempotency key has at most ", std::to_string(longest_key), " characters");
+  return nonce_of_request(request, principal_, idempotency_key, store_.lease_key());
+}
+
 /// Told apart from every other, not secret: an id is protected by its MAC. Counted on from a random start,
 /// since asking the system for random bytes costs more than the whole decision.
-std::array<std::uint64_t, 2> Core::next_nonce() {
+Core::Nonce Core::next_nonce() {
   return {nonce_start_[0], nonce_start_[1] + nonces_.fetch_add(1, std::memory_order_relaxed)};
 }
 

@@ -6,10 +6,16 @@ void PendingAcquire::start(std::string_view entity, std::string_view resource,
                            std::span<const Charge> consume, const AcquireOptions& options,
                            store::Completion<void> done) {
   done_ = done;
-  const store::Request request = core_.request_of(entity, resource, consume, options);
+  store::Request request = core_.request_of(entity, resource, consume, options);
+  if (!options.idempotency_key.empty()) {
+    const auto nonce = core_.nonce_of(request, options.idempotency_key);
+    if (!nonce) return finish(nonce.error());
+    nonce_ = *nonce;
+    request.once = &*nonce_;
+  }
   // Names need no check on the fast way: a bucket with a bad name does not exist.
   const bool started =
-      Core::plain(consume) &&
+      !nonce_ && Core::plain(consume) &&
       core_.buckets_.start_carried(request, decision_,
                                    {[](void* self, Result<store::Progress>&& progress) {
                                       static_cast<PendingAcquire*>(self)->finish(
@@ -27,7 +33,13 @@ void PendingAcquire::start(std::string_view entity, std::string_view resource,
 }
 
 void PendingAcquire::finish(Result<void> result) {
-  if (result && decision_.admitted()) decision_.open_lease(core_);
+  if (result && decision_.admitted()) {
+    if (nonce_) {
+      core_.open_once(decision_, *nonce_);
+    } else {
+      decision_.open_lease(core_);
+    }
+  }
   (*done_)(std::move(result));
 }
 

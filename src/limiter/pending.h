@@ -31,6 +31,7 @@ class PendingAcquire {
 
   Core& core_;
   Decision decision_;
+  std::optional<Core::Nonce> nonce_;    ///< of an acquire that may be sent again
   std::unique_ptr<Deciding> deciding_;  ///< once the fast way was closed
   std::optional<store::Completion<void>> done_;
 };

@@ -60,6 +60,7 @@ void AcquireCall::start() {
     limits = *std::move(made);
     options.limits = &*limits;
   }
+  options.idempotency_key = key;
   pending.start(
       body.entity, body.resource, charges, options,
       {[](void* self, Result<void>&& result) { static_cast<AcquireCall*>(self)->done(std::move(result)); },

@@ -46,6 +46,7 @@ struct AcquireCall {
   Answering answering;
   std::shared_ptr<limiter::Core> core;
   AcquireBody body;
+  std::string key;  ///< of a request that may be sent again; empty: none
   std::vector<Charge> charges;
   std::optional<RequestLimits> limits;
   limiter::PendingAcquire pending;

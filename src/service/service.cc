@@ -28,6 +28,15 @@ Reply unauthorized(std::string_view detail) {
   return reply;
 }
 
+/// Fields that say who calls or what a call means: sent twice, nobody can know which one counts.
+std::optional<Reply> check_single(const wire::http::Fields& fields) {
+  for (const std::string_view name : {"authorization", "weir-namespace", "idempotency-key"}) {
+    if (fields.count(name) > 1)
+      return problem(400, "malformed", base::join("the header ", name, " is there twice; send it once"));
+  }
+  return std::nullopt;
+}
+
 void change_lease(Answering answering, const Route& route, const std::shared_ptr<limiter::Core>& core) {
   using detail::LeaseVerb;
   const std::string_view body = answering.exchange().body();
@@ -71,6 +80,7 @@ std::shared_ptr<const Tokens> Service::current_tokens() {
 /// Fills in who calls; an answer if they may not.
 std::optional<Reply> Service::check_caller(const wire::http::RequestHead& request, const Route& route,
                                            Who& who) {
+  if (auto twice = check_single(request.fields())) return twice;
   who.principal = options_.principal;
   who.name_space = request.fields().find("weir-namespace").value_or("default");
   const std::shared_ptr<const Tokens> tokens =
@@ -138,6 +148,7 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
       if (!parsed.ok()) return answering.send(bad_body(parsed));
       auto* const call = new AcquireCall(*this, std::move(answering), core);
       call->body = std::move(parsed.value);
+      call->key = call->answering.request().fields().find("idempotency-key").value_or("");
       return call->start();
     }
     case Call::adjust:

@@ -2,6 +2,7 @@
 // be half done.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -27,6 +28,10 @@ struct Request {
   const limits::LimitSet* request_limits = nullptr;  ///< the lowest level; may be null
   Time lease_for = 0;                                ///< how long the lease can be changed
   std::uint64_t name_space_token = 0;                ///< what token_of() said of the namespace; 0: not asked
+  /// Of an acquire that is charged once however often it is sent, the nonce of its lease. Not for the carried
+  /// doors. An admission leaves the lease's marker behind in the same step; where one is found, nothing is
+  /// charged, and the answer is admitted, with what the buckets hold now and the marker's deadline.
+  const std::array<std::uint64_t, 2>* once = nullptr;
 };
 
 /// A request and the resolved limits of its bucket and, behind them, of the chain's.

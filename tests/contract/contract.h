@@ -68,6 +68,12 @@ class Contract : public testing::TestWithParam<StoreKind> {
     EXPECT_TRUE(decision) << decision.error().message;
     return decision ? *std::move(decision) : Decision();
   }
+  Decision acquire_keyed(std::string_view entity, std::initializer_list<Charge> consume,
+                         std::string_view idempotency_key) {
+    AcquireOptions options;
+    options.idempotency_key = idempotency_key;
+    return acquire(entity, consume, options);
+  }
   bool admits(std::string_view entity, std::initializer_list<Charge> consume,
               const AcquireOptions& options = {}) {
     return acquire(entity, consume, options).admitted();

@@ -75,6 +75,80 @@ TEST_P(Leases, WhatIsGivenBackNeverExceedsBurst) {
   EXPECT_EQ(remaining("key", "tpm"), "60");
 }
 
+TEST_P(Leases, AnAcquireWithAKeyIsChargedOnceHoweverOftenItIsSent) {
+  set_system({{"tpm", "1000/min"}});
+  put("key", "project");
+  const std::string id = *acquire_keyed("key", {{"tpm", 400}}, "k1").lease().id();
+  for (int i = 0; i < 3; ++i) {
+    Decision again = acquire_keyed("key", {{"tpm", 400}}, "k1");
+    ASSERT_TRUE(again.admitted());
+    EXPECT_EQ(*again.lease().id(), id);
+    EXPECT_EQ(again.limits().find("tpm")->remaining, Amount(600));
+    EXPECT_FALSE(again.limits().find("tpm")->exceeded);
+  }
+  EXPECT_EQ(remaining("key", "tpm"), "600");
+  EXPECT_EQ(remaining("project", "tpm"), "600");
+}
+
+TEST_P(Leases, AnAcquireWithAKeyIsAdmittedAgainThoughNothingIsLeft) {
+  set_system({{"tpm", "1000/min"}});
+  acquire_keyed("key", {{"tpm", 700}}, "k1");
+  acquire("key", {{"tpm", 300}});
+  EXPECT_TRUE(acquire_keyed("key", {{"tpm", 700}}, "k1").admitted());
+  EXPECT_FALSE(acquire_keyed("key", {{"tpm", 700}}, "k2").admitted());
+  EXPECT_EQ(remaining("key", "tpm"), "0");
+}
+
+TEST_P(Leases, TheSameKeyWithAnotherRequestIsAnotherRequest) {
+  set_system({{"tpm", "1000/min"}});
+  acquire_keyed("key", {{"tpm", 100}}, "k1");
+  acquire_keyed("key", {{"tpm", 200}}, "k1");
+  acquire_keyed("other", {{"tpm", 100}}, "k1");
+  EXPECT_EQ(remaining("key", "tpm"), "700");
+  EXPECT_EQ(remaining("other", "tpm"), "900");
+}
+
+TEST_P(Leases, ARefusalIsNotRememberedUnderAKey) {
+  set_system({{"tpm", "60/min"}});
+  acquire("key", {{"tpm", 60}});
+  EXPECT_FALSE(acquire_keyed("key", {{"tpm", 30}}, "k1").admitted());
+  advance(30s);
+  EXPECT_TRUE(acquire_keyed("key", {{"tpm", 30}}, "k1").admitted());
+  EXPECT_TRUE(acquire_keyed("key", {{"tpm", 30}}, "k1").admitted());
+  EXPECT_EQ(remaining("key", "tpm"), "0");
+}
+
+TEST_P(Leases, OfAnAcquireWithAKeyCanBeSettledByWhoeverSentItAgain) {
+  set_system({{"tpm", "1000/min"}});
+  Decision first = acquire_keyed("key", {{"tpm", 400}}, "k1");
+  Decision again = acquire_keyed("key", {{"tpm", 400}}, "k1");
+  ASSERT_TRUE(again.lease().settle({{"tpm", 100}}));
+  EXPECT_EQ(remaining("key", "tpm"), "900");
+  EXPECT_ERROR("conflict", "", first.lease().rollback());
+  ASSERT_TRUE(first.lease().settle({{"tpm", 100}}));
+  EXPECT_TRUE(acquire_keyed("key", {{"tpm", 400}}, "k1").admitted()) << "it was, whatever came after";
+  EXPECT_EQ(remaining("key", "tpm"), "900");
+}
+
+TEST_P(Leases, AKeyIsForgottenWithTheLeasesDeadline) {
+  set_system({{"tpm", "1440/day"}});
+  acquire_keyed("key", {{"tpm", 400}}, "k1");
+  advance(10min);
+  ASSERT_TRUE(acquire_keyed("key", {{"tpm", 400}}, "k1").admitted());
+  EXPECT_EQ(remaining("key", "tpm"), "650") << "two charges, and ten minutes of refill";
+}
+
+TEST_P(Leases, AnIdempotencyKeyHasABound) {
+  set_system({{"tpm", "1000/min"}});
+  const std::string longest(128, 'k');
+  EXPECT_TRUE(acquire_keyed("key", {{"tpm", 1}}, longest).admitted());
+  const Charge charge{"tpm", 1};
+  AcquireOptions options;
+  const std::string longer(129, 'k');
+  options.idempotency_key = longer;
+  EXPECT_ERROR("invalid-argument", "128", limiter.acquire("key", resource, std::span(&charge, 1), options));
+}
+
 TEST_P(Leases, TheSameEndingAgainChangesNothingMore) {
   set_system({{"tpm", "1000/min"}});
   Decision decision = acquire("key", {{"tpm", 500}});

@@ -107,6 +107,23 @@ TEST_P(Acquire, TakesLimitsThatAreSentWithTheRequest) {
   EXPECT_EQ(post("/v1/acquire", body).text("/limits/0/source"), "system");
 }
 
+TEST_P(Acquire, WithAnIdempotencyKeyIsChargedOnce) {
+  set_system(R"("rpm":"3/min")");
+  const Seen first = acquire("e", R"("rpm":2)", "Idempotency-Key: k-1\r\n");
+  ASSERT_EQ(first.status, 200) << first.body;
+  for (int i = 0; i < 3; ++i) {
+    const Seen again = acquire("e", R"("rpm":2)", "Idempotency-Key: k-1\r\n");
+    EXPECT_EQ(again.status, 200);
+    EXPECT_EQ(again.body, first.body);
+    EXPECT_EQ(again.field("RateLimit"), first.field("RateLimit"));
+  }
+  EXPECT_EQ(acquire("e", R"("rpm":2)", "Idempotency-Key: k-2\r\n").status, 429);
+  EXPECT_EQ(acquire("e", R"("rpm":1)").status, 200);
+  EXPECT_EQ(acquire("e", R"("rpm":2)", "Idempotency-Key: k-1\r\n").text("/lease"), first.text("/lease"));
+  const std::string long_key = "Idempotency-Key: " + std::string(129, 'k') + "\r\n";
+  EXPECT_EQ(problem_of(acquire("e", R"("rpm":1)", long_key)), "422 invalid-argument");
+}
+
 TEST_P(Acquire, ChargesTheWholeChainOrNothing) {
   set_system(R"("rpm":"10/min")");
   ASSERT_EQ(put("/v1/limits/entity/project/_default_", R"({"limits":{"rpm":"2/min"}})").status, 200);

@@ -122,9 +122,9 @@ class Api : public testing::TestWithParam<const char*> {
     ASSERT_EQ(seen.status, 200) << seen.body;
   }
   /// Acquires of one entity on gpt-4: `"rpm":1`.
-  Seen acquire(const std::string& entity, const std::string& consume) {
+  Seen acquire(const std::string& entity, const std::string& consume, const std::string& fields = {}) {
     return post("/v1/acquire",
-                R"({"entity":")" + entity + R"(","resource":"gpt-4","consume":{)" + consume + "}}");
+                R"({"entity":")" + entity + R"(","resource":"gpt-4","consume":{)" + consume + "}}", fields);
   }
   /// What the entity's only bucket holds and has counted, as text.
   std::string bucket(const std::string& entity) {

@@ -75,6 +75,17 @@ TEST_P(Requests, StayInTheirNamespace) {
   }
 }
 
+TEST_P(Requests, SayOnceWhoCallsAndWhatItMeans) {
+  set_system(R"("rpm":"3/min")");
+  for (const char* const name : {"Weir-Namespace", "Authorization", "Idempotency-Key"}) {
+    const std::string field = std::string(name) + ": a\r\n";
+    headers = field + field;
+    EXPECT_EQ(problem_of(acquire("e", R"("rpm":1)")), "400 malformed") << name;
+  }
+  headers = "";
+  EXPECT_EQ(acquire("e", R"("rpm":3)").status, 200) << "nothing was charged";
+}
+
 TEST_P(Requests, ThatAreNotJsonAreMalformed) {
   set_system(R"("rpm":"3/min")");
   for (const std::string& body : std::vector<std::string>{"",

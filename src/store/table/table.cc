@@ -166,19 +166,38 @@ bool Table::decide_and_touch(const Request& request, const Place& place, Record&
 
 /// The general way, which locks the chain in order. A mistake in the request is left to the slow door.
 bool Table::acquire_chain(const store::Plan& plan, Decision& decision) {
-  const auto decided = decide(plan, decision, true);
+  const auto decided = decide(plan, decision, Effect::charge);
   return decided && *decided == Progress::decided;
 }
 
 void Table::acquire(const store::Plan& plan, Decision& decision, store::Completion<Progress> done) {
-  done(decide(plan, decision, true));
+  done(plan.request.once == nullptr ? decide(plan, decision, Effect::charge) : decide_once(plan, decision));
 }
 
 void Table::peek(const store::Plan& plan, Decision& decision, store::Completion<Progress> done) {
-  done(decide(plan, decision, false));
+  done(decide(plan, decision, Effect::look));
 }
 
-Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, bool charge) {
+Result<Progress> Table::decide_once(const store::Plan& plan, Decision& decision) {
+  const Nonce& nonce = *plan.request.once;
+  const Time now = clock_.now();
+  const store::Guard guard(markers_.mutex);
+  auto marker = find_marker(nonce, now);
+  if (!marker) return marker.error();
+  const bool repeated = *marker != nullptr && (*marker)->deadline > now;
+  auto progress = decide(plan, decision, repeated ? Effect::repeat : Effect::charge);
+  if (!progress || *progress != Progress::decided || decision.refused()) return progress;
+  if (repeated) {
+    decision.set_deadline((*marker)->deadline);
+    return progress;
+  }
+  const detail::LeaseData& lease = decision.lease_data();
+  markers_.put(nonce, {{.ending = lease.ending, .amounts = lease.amounts, .keys = {}}, lease.deadline}, now);
+  if (backing_ != nullptr) markers_.dirty.push_back(nonce);
+  return progress;
+}
+
+Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, Effect effect) {
   const Request& request = plan.request;
   const Time now = clock_.now();
   Stops stops;
@@ -191,7 +210,7 @@ Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, bool
   if (!*locked || !current(*plan.resolution, now)) return Progress::resolve_again;
   for (Stop& stop : stops) find(request, stop, now);
   if (auto evaluated = evaluate(stops, request.consume, now); !evaluated) return evaluated.error();
-  conclude(request, stops, decision, charge, now);
+  conclude(request, stops, decision, effect, now);
   for (Stop& stop : stops) {
     if (stop.record != nullptr && stop.record->resolution.get() != stop.resolution) {
       stop.record->resolution = limits::ResolutionRef(stop.resolution);
@@ -200,24 +219,28 @@ Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, bool
   return Progress::decided;
 }
 
-void Table::conclude(const Request& request, Stops& stops, Decision& decision, bool charge, Time now) {
+void Table::conclude(const Request& request, Stops& stops, Decision& decision, Effect effect, Time now) {
   const bool admitted = std::all_of(stops.begin(), stops.end(), [](const Stop& stop) { return stop.fits; });
-  const bool charged = admitted && charge;
+  const bool charged = admitted && effect == Effect::charge;
   std::optional<Time> wait = 0;
   decision.report().clear();
   for (Stop& stop : stops) {
+    if (effect == Effect::repeat) {
+      report_balances(decision.report(), request.resource, stop, false);
+      continue;
+    }
     if (charged) charge_stop(request, stop, now);
     report_stop(decision.report(), request.resource, stop, charged, now);
     const auto longer = wait_of(stop, now);
     wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
   }
-  if (admitted) {
+  if (admitted || effect == Effect::repeat) {
     decision.set_admitted();
     decision.set_deadline(base::saturating_add(now, request.lease_for));
     return;
   }
   decision.set_refused(wait);
-  if (charge && wait) keep_promise(request, stops, base::saturating_add(now, *wait), now);
+  if (effect == Effect::charge && wait) keep_promise(request, stops, base::saturating_add(now, *wait), now);
 }
 
 /// A refusal names the moment from which on the same request would be admitted. So no bucket may vanish

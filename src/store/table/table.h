@@ -131,8 +131,15 @@ class Table final : public store::Buckets {
   [[gnu::noinline]] bool decide_and_touch(const store::Request& request, const Place& place, Record& record,
                                           Decision& decision, Time now);
   [[gnu::noinline]] bool acquire_chain(const store::Plan& plan, Decision& decision);
-  Result<store::Progress> decide(const store::Plan& plan, Decision& decision, bool charge);
-  void conclude(const store::Request& request, Stops& stops, Decision& decision, bool charge, Time now);
+  /// What becomes of a plan that is decided.
+  enum class Effect : std::uint8_t {
+    charge,
+    look,
+    repeat,  ///< it was charged before: whatever is left, it is admitted
+  };
+  Result<store::Progress> decide(const store::Plan& plan, Decision& decision, Effect effect);
+  Result<store::Progress> decide_once(const store::Plan& plan, Decision& decision);
+  void conclude(const store::Request& request, Stops& stops, Decision& decision, Effect effect, Time now);
   void keep_promise(const store::Request& request, Stops& stops, Time moment, Time now);
   void charge_stop(const store::Request& request, Stop& stop, Time now);
   void rebuild(const Key& key, Stop& stop, Time now);

@@ -5,15 +5,19 @@
 
 namespace weir::table {
 
-void report_stop(LimitReport& report, std::string_view resource, const Stop& stop, bool charged, Time now) {
+LimitReport::Line* report_balances(LimitReport& report, std::string_view resource, const Stop& stop,
+                                   bool charged) {
   const std::size_t count = stop.resolution->limits->size();
-  LimitReport::Line* const lines =
-      stop.record != nullptr
-          ? report_lines(report, stop, stop.record->entity_and_resource(), stop.record->generation, charged,
-                         count)
-          : report_lines(report, stop, base::join(stop.entity, resource), 0, charged, count);
+  return stop.record != nullptr
+             ? report_lines(report, stop, stop.record->entity_and_resource(), stop.record->generation,
+                            charged, count)
+             : report_lines(report, stop, base::join(stop.entity, resource), 0, charged, count);
+}
+
+void report_stop(LimitReport& report, std::string_view resource, const Stop& stop, bool charged, Time now) {
+  LimitReport::Line* const lines = report_balances(report, resource, stop, charged);
   if (charged) return;
-  for (std::size_t i = 0; i < count; ++i) lines[i].wait = wait_of(stop, i, now);
+  for (std::size_t i = 0; i < stop.resolution->limits->size(); ++i) lines[i].wait = wait_of(stop, i, now);
 }
 
 bucket::State claimed_state(const Stop& stop, std::atomic<std::uint64_t>& next_generation) {

@@ -8,7 +8,11 @@
 
 namespace weir::table {
 
-/// Adds a line for each limit of the stop, whose record must be the one after the charge.
+/// Adds a line for each limit of the stop, whose record must be the one after the charge. Waits are left at
+/// 0.
+LimitReport::Line* report_balances(LimitReport& report, std::string_view resource, const Stop& stop,
+                                   bool charged);
+/// The same with the waits.
 void report_stop(LimitReport& report, std::string_view resource, const Stop& stop, bool charged, Time now);
 
 /// The state of a stop's bucket after the claims of its detour, with nothing charged; a new one where
