@@ -1,20 +1,11 @@
 #include "service/routes.h"
 
-#include <span>
-
 #include "wire/http_text.h"
 
 namespace weir::service {
 namespace {
 
 using wire::http::Method;
-
-/// A path: `*` stands for one segment of any text.
-struct Pattern {
-  Call call;
-  std::string_view path;
-  std::string_view allow;
-};
 
 constexpr std::string_view only_get = "GET, HEAD";
 constexpr std::string_view only_post = "POST";
@@ -39,6 +30,7 @@ constexpr Pattern patterns[] = {
     {Call::audit, "/v1/audit", only_get},
     {Call::livez, "/livez", only_get},
     {Call::readyz, "/readyz", only_get},
+    {Call::openapi, "/openapi.json", only_get},
 };
 
 bool fits(const Pattern& pattern, std::span<const std::string_view> segments) {
@@ -65,6 +57,8 @@ bool take_names(const Pattern& pattern, std::span<const std::string_view> segmen
 }
 
 }  // namespace
+
+std::span<const Pattern> all_patterns() { return patterns; }
 
 Match match(const wire::http::RequestHead& request) {
   constexpr std::size_t most_segments = 8;
@@ -103,8 +97,9 @@ Role role_for(Call call, Method method) {
 }
 
 bool needs_token(Call call) {
-  // Probes of a load balancer have none; both say nothing about any tenant.
-  return call != Call::livez && call != Call::readyz;
+  // Probes of a load balancer have none, and who reads the description may not have one yet; none of these
+  // says anything about any tenant.
+  return call != Call::livez && call != Call::readyz && call != Call::openapi;
 }
 
 }  // namespace weir::service
