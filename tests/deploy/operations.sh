@@ -22,7 +22,9 @@ port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
 {
   echo 'set -euo pipefail'
   # Nothing waits forever.
+  # shellcheck disable=SC2016
   echo 'sleep() { (($((++slept)) < 600)) || exit 1; command sleep "$1"; }; slept=0'
+  # shellcheck disable=SC2016
   sed -n '/^```sh$/,/^```$/{/^```/d;p}' "$document" |
     sed "s/127\\.0\\.0\\.1:8080/127.0.0.1:$port/g; s/^weir serve /&--listen 127.0.0.1:$port /" |
     sed "s|^server=\$!\$|&; echo \$server >$work/server|; s|^wait \"\$server\"\$|&; rm $work/server|"

@@ -245,6 +245,10 @@ class Scenario:
         if [str(status)] != ([str(step["status"])] if "status" in step else list(answers)):
             said(f"answered {status}, not {step.get('status') or list(answers)}: {text[:300]}")
             return status, value
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            if status == 200 and example in content["examples"]:
+                for mistake in self.document.mistakes(content["examples"][example]["value"], content["schema"]):
+                    said(f"the request is done, and is not of its schema: {mistake}")
         for mistake in answer_mistakes(self.document, operation, status, headers, media, value):
             said(mistake)
         for expected in answers.values():
