@@ -1,5 +1,6 @@
 # What `cmake --install` puts in place: the library, its headers, what CMake and pkg-config need to find them, and the
-# program with its completions. Nothing in it names the prefix, so the installed tree can be moved.
+# program with its completions, its manual page and its unit. Nothing in it names the prefix, so the installed tree can
+# be moved.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -52,4 +53,8 @@ if(WEIR_PROGRAMS)
   install(FILES ${PROJECT_BINARY_DIR}/completions/weir DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
   install(FILES ${PROJECT_BINARY_DIR}/completions/_weir DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
   install(FILES ${PROJECT_BINARY_DIR}/completions/weir.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  install(FILES ${PROJECT_SOURCE_DIR}/docs/man/weir.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  # Where systemd looks, for the prefixes /usr and /usr/local; lib, also where libraries go to a folder of their own.
+  install(FILES ${PROJECT_SOURCE_DIR}/deploy/systemd/weir.service DESTINATION lib/systemd/system)
+  install(FILES ${PROJECT_SOURCE_DIR}/deploy/systemd/weir.sysusers DESTINATION lib/sysusers.d RENAME weir.conf)
 endif()

@@ -10,13 +10,6 @@ namespace {
 
 using wire::http::Method;
 
-/// A path: `*` stands for one segment of any text.
-struct Pattern {
-  Call call;
-  std::string_view path;
-  std::string_view allow;
-};
-
 constexpr std::string_view only_get = "GET, HEAD";
 constexpr std::string_view only_post = "POST";
 constexpr std::string_view get_put_delete = "GET, HEAD, PUT, DELETE";
@@ -40,6 +33,7 @@ constexpr Pattern patterns[] = {
     {Call::audit, "/v1/audit", only_get},
     {Call::livez, "/livez", only_get},
     {Call::readyz, "/readyz", only_get},
+    {Call::openapi, "/openapi.json", only_get},
 };
 
 bool fits(const Pattern& pattern, std::span<const std::string_view> segments) {
@@ -66,6 +60,8 @@ bool take_names(const Pattern& pattern, std::span<const std::string_view> segmen
 }
 
 }  // namespace
+
+std::span<const Pattern> all_patterns() { return patterns; }
 
 Match match(const wire::http::RequestHead& request) {
   std::array<std::string_view, 8> room;
@@ -105,8 +101,9 @@ Role role_for(Call call, Method method) {
 }
 
 bool needs_token(Call call) {
-  // Probes of a load balancer have none; both say nothing about any tenant.
-  return call != Call::livez && call != Call::readyz;
+  // Probes of a load balancer have none, and who reads the description may not have one yet; none of these
+  // says anything about any tenant.
+  return call != Call::livez && call != Call::readyz && call != Call::openapi;
 }
 
 }  // namespace weir::service

@@ -1,6 +1,7 @@
 // Which call of the API a request is.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,18 @@ enum class Call : unsigned char {
   audit,
   livez,
   readyz,
+  openapi,
 };
+
+/// A path that the service knows: `*` stands for one segment of any text.
+struct Pattern {
+  Call call;
+  std::string_view path;
+  std::string_view allow;  ///< the methods, as in an Allow field
+};
+
+/// All of them. docs/openapi.yaml describes each.
+std::span<const Pattern> all_patterns();
 
 struct Route {
   Call call = Call::livez;

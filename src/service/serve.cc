@@ -10,6 +10,7 @@
 #include "app/open_store.h"
 #include "base/text.h"
 #include "net/server.h"
+#include "service/notify.h"
 #include "service/service.h"
 #include "store/sqlite/sqlite_store.h"
 
@@ -131,6 +132,19 @@ void greet(const ServeOptions& options, const std::string& url, std::ostream& ou
       << std::endl;
 }
 
+/// A port that is taken is the first thing that goes wrong on a new machine.
+Error with_hint(Error error) {
+  if (error.message.starts_with("cannot listen on "))
+    error.message += "; --listen HOST:PORT chooses another place";
+  return error;
+}
+
+/// What CLOCK_MONOTONIC says, by which a service manager tells an old reload from a new one.
+std::chrono::microseconds monotonic_now() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now().time_since_epoch());
+}
+
 }  // namespace
 
 Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream& log) {
@@ -140,6 +154,7 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   if (!tokens) return tokens.error();
   // Before any thread is made, so that all of them leave the signals to this one.
   const Signals signals;
+  const Notifier manager(Notifier::take_address());
   limiter::Foundation foundation;
   foundation.clock = std::make_shared<SystemClock>();
   foundation.entropy = std::make_shared<base::SystemEntropy>();
@@ -149,14 +164,21 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   Service service(foundation, {.on_unavailable = options.on_unavailable});
   service.set_tokens(*tokens);
   auto server = net::Server::start(*std::move(listen), service);
-  if (!server) return server.error();
+  if (!server) return with_hint(server.error());
   const std::string url =
       join(options.tls_cert.empty() ? "http://" : "https://", (*server)->addresses().front().to_string());
   if (auto* const file = dynamic_cast<sqlite::SqliteStore*>(store->get()))
     file->announce(join("which serves it at ", url));
   greet(options, url, out);
-  while (signals.wait() == SIGHUP) reload(options, service, **server, log);
+  const std::string status = join("listens on ", url);
+  manager.ready(status);
+  while (signals.wait() == SIGHUP) {
+    manager.reloading(monotonic_now());
+    reload(options, service, **server, log);
+    manager.ready(status);
+  }
   log << "weir: finishing what was accepted" << std::endl;
+  manager.stopping("finishing what was accepted");
   service.set_ready(false);
   (*server)->drain(options.drain);
   (*server)->wait();

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "limits/names.h"
 #include "service/calls.h"
+#include "service/openapi.h"
 #include "wire/http_write.h"
 
 namespace weir::service {
@@ -161,6 +162,8 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
       if (ready_.load(std::memory_order_relaxed))
         return answering.send({.body = "ready\n", .content_type = "text/plain"});
       return answering.send(problem(503, "not-ready", "the service is shutting down"));
+    case Call::openapi:
+      return answering.send({.body = std::string(openapi_json())});
     default:
       return answering.send(
           answer_at_once(*core, route, answering.request(), body, foundation_.clock->now()));

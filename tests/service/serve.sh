@@ -90,7 +90,7 @@ it_keeps_what_it_decided() {
   run 1 serve --listen 127.0.0.1:0 --store sqlite:kept.db
   complains "which serves it at $url"
   run 1 serve --listen "${url#http://}" --store memory:
-  complains "${url#http://}"
+  complains "cannot listen on ${url#http://}: Address already in use; --listen HOST:PORT chooses another place"
   stop TERM
   run 0 limits list --store sqlite:kept.db
 }

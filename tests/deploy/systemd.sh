@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The unit file: systemd finds nothing to complain about, and little that the service could do beyond its work.
+#   systemd.sh WEIR REPOSITORY
+# Ends with 77 where there is no systemd-analyze.
+set -euo pipefail
+[[ $# -eq 2 ]] || { sed -n '2,4p' "$0"; exit 2; }
+command -v systemd-analyze >/dev/null || exit 77
+weir=$1 repository=$2 failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The unit finds weir by its name, on the path of systemd. Here it is elsewhere.
+sed "s|^ExecStart=weir |ExecStart=$weir |" "$repository/deploy/systemd/weir.service" >"$work/weir.service"
+grep -q "^ExecStart=$weir serve " "$work/weir.service" || { echo "the unit does not start weir serve"; failed=1; }
+
+complaints=$(systemd-analyze verify --man=no "$work/weir.service" 2>&1) || failed=1
+[[ -z $complaints ]] || { printf '%s\n' "$complaints"; failed=1; }
+
+# In tenths: 0 can do nothing, 100 everything. What is left is the network, which it is there for.
+if ! report=$(systemd-analyze security --offline=true --threshold=12 --no-pager "$work/weir.service" 2>&1); then
+  printf '%s\n' "$report" | grep -v '✓'
+  failed=1
+fi
+
+# A user for it, if systemd can make one: into an empty root.
+if command -v systemd-sysusers >/dev/null; then
+  mkdir -p "$work/root/etc"
+  systemd-sysusers --root="$work/root" "$repository/deploy/systemd/weir.sysusers" || failed=1
+  grep -q '^weir:' "$work/root/etc/passwd" || { echo "no user weir was made"; failed=1; }
+fi
+exit "$failed"
