@@ -1,6 +1,7 @@
 // One call of the API on its way: the exchange, and what its answer needs.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,12 +21,28 @@ class Answering {
   Answering(Answering&&) noexcept = default;
 
   net::Exchange& exchange() { return exchange_; }
+  Service& service() { return *service_; }
+  void set_call(Call call) { call_ = static_cast<std::size_t>(call); }
+  /// For the access log.
+  void set_caller(std::string_view principal, std::string_view name_space) {
+    principal_ = principal;
+    name_space_ = name_space;
+  }
   const wire::http::RequestHead& request() const { return exchange_.request(); }
   void send(const Reply& reply);
 
  private:
+  void observe(const Reply& reply);
+
+  Service* service_;
   net::Exchange exchange_;
   std::string request_id_;
+  std::string traceparent_;  ///< empty: none, or malformed
+  std::size_t call_ = no_call;
+  // Only with an access log.
+  std::chrono::steady_clock::time_point started_;
+  std::string principal_;
+  std::string name_space_;
 };
 
 // Calls that may be answered later, maybe by a thread of the store. Each deletes itself and then answers:
@@ -40,7 +57,8 @@ struct AcquireCall {
   void start();
   void done(Result<void>&& result);
   Reply decided();
-  Reply failed(const Error& error);
+  /// Counts how it ended; whether the answer is to allow although the store could not decide.
+  bool observe(const Result<void>& result);
 
   Service& service;
   Answering answering;
@@ -49,6 +67,7 @@ struct AcquireCall {
   std::vector<Charge> charges;
   std::optional<RequestLimits> limits;
   limiter::PendingAcquire pending;
+  std::chrono::steady_clock::time_point started;
 };
 
 /// A change to a lease.
@@ -66,11 +85,13 @@ struct LeaseCall {
   Amounts amounts;
   std::vector<Charge> charges;
   limiter::PendingChange pending;
+  telemetry::StoreOp op = telemetry::StoreOp::adjust;
+  std::chrono::steady_clock::time_point started;
 };
 
 /// Calls that are answered at once: looks, limits, entities, audit.
 Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
-                     std::string_view body, Time now);
+                     std::string_view body, Time now, telemetry::Metrics& metrics);
 
 /// A mistake in a body: 400 or 422.
 template <class T>

@@ -39,6 +39,7 @@ constexpr Pattern patterns[] = {
     {Call::audit, "/v1/audit", only_get},
     {Call::livez, "/livez", only_get},
     {Call::readyz, "/readyz", only_get},
+    {Call::metrics, "/metrics", only_get},
 };
 
 bool fits(const Pattern& pattern, std::span<const std::string_view> segments) {
@@ -65,6 +66,14 @@ bool take_names(const Pattern& pattern, std::span<const std::string_view> segmen
 }
 
 }  // namespace
+
+const std::vector<std::string_view>& call_names() {
+  static const std::vector<std::string_view> names = {
+      "acquire",          "adjust",  "settle",        "rollback", "available", "limits", "list_limits",
+      "effective_limits", "entity",  "list_entities", "children", "buckets",   "audit",  "livez",
+      "readyz",           "metrics", "none"};
+  return names;
+}
 
 Match match(const wire::http::RequestHead& request) {
   constexpr std::size_t most_segments = 8;
