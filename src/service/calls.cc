@@ -29,11 +29,13 @@ Reply degraded() {
 
 Answering::Answering(Service& service, net::Exchange exchange)
     : service_(&service), exchange_(std::move(exchange)) {
-  if (service.options_.access_log != nullptr) started_ = std::chrono::steady_clock::now();
-  // Several are as good as none: nobody can say which is meant.
   const auto parent = request().fields().find("traceparent");
+  const bool logged = service.options_.access_log != nullptr;
+  if (parent || logged) extra_ = std::make_unique<Extra>();
+  if (logged) extra_->started = std::chrono::steady_clock::now();
+  // Several are as good as none: nobody can say which is meant.
   if (parent && !telemetry::trace_id_of(*parent).empty() && request().fields().count("traceparent") == 1)
-    traceparent_ = *parent;
+    extra_->traceparent = *parent;
   const auto given = request().fields().find("x-request-id");
   if (given && usable_id(*given)) {
     request_id_ = *given;
@@ -47,7 +49,8 @@ void Answering::send(const Reply& reply) {
   fields.reserve(reply.fields.size() + request_id_.size() + 80);
   if (!reply.body.empty()) fields += base::join("Content-Type: ", reply.content_type, "\r\n");
   fields += base::join("X-Request-Id: ", request_id_, "\r\n");
-  if (!traceparent_.empty()) fields += base::join("traceparent: ", traceparent_, "\r\n");
+  if (extra_ && !extra_->traceparent.empty())
+    fields += base::join("traceparent: ", extra_->traceparent, "\r\n");
   fields += reply.fields;
   observe(reply);
   exchange_.answer({.status = reply.status, .fields = fields, .body = reply.body});
@@ -66,11 +69,11 @@ void Answering::observe(const Reply& reply) {
             .path = path,
             .status = reply.status,
             .bytes = bodiless ? 0 : reply.body.size(),
-            .took = std::chrono::steady_clock::now() - started_,
+            .took = std::chrono::steady_clock::now() - extra_->started,
             .request_id = request_id_,
-            .principal = principal_,
-            .name_space = name_space_,
-            .trace_id = telemetry::trace_id_of(traceparent_)});
+            .principal = extra_->principal,
+            .name_space = extra_->name_space,
+            .trace_id = telemetry::trace_id_of(extra_->traceparent)});
 }
 
 void AcquireCall::start() {

@@ -25,8 +25,8 @@ class Answering {
   void set_call(Call call) { call_ = static_cast<std::size_t>(call); }
   /// For the access log.
   void set_caller(std::string_view principal, std::string_view name_space) {
-    principal_ = principal;
-    name_space_ = name_space;
+    if (extra_) extra_->principal = principal;
+    if (extra_) extra_->name_space = name_space;
   }
   const wire::http::RequestHead& request() const { return exchange_.request(); }
   void send(const Reply& reply);
@@ -37,12 +37,16 @@ class Answering {
   Service* service_;
   net::Exchange exchange_;
   std::string request_id_;
-  std::string traceparent_;  ///< empty: none, or malformed
   std::size_t call_ = no_call;
-  // Only with an access log.
-  std::chrono::steady_clock::time_point started_;
-  std::string principal_;
-  std::string name_space_;
+  /// What most requests do not need.
+  struct Extra {
+    std::string traceparent = {};  ///< empty: none, or malformed
+    // For the access log.
+    std::chrono::steady_clock::time_point started = {};
+    std::string principal = {};
+    std::string name_space = {};
+  };
+  std::unique_ptr<Extra> extra_;  ///< null without a traceparent and an access log
 };
 
 // Calls that may be answered later, maybe by a thread of the store. Each deletes itself and then answers:

@@ -6,6 +6,9 @@ namespace {
 // Strangers may name any namespace while the store is away.
 constexpr std::size_t most_owed = 4096;
 
+// Of failures that are no outage, one is told in so many milliseconds.
+constexpr Time hiccups_apart = 60'000;
+
 /// One read of a namespace's system limits.
 struct Learning {
   std::shared_ptr<LastKnown> last_known;
@@ -53,7 +56,14 @@ std::set<std::string> LastKnown::take_owed() {
 }
 
 void Outage::failed(const Error& error) {
-  if (up()) change(false, error.message);
+  if (!up() || !look()) return;
+  // It could not do this, and says that it can do the rest: one page of a file that cannot be read, say.
+  const store::Guard guard(mutex_);
+  const Time now = parts_.clock.now();
+  const bool soon = last_hiccup_ && now >= *last_hiccup_ && now - *last_hiccup_ < hiccups_apart;
+  if (soon || parts_.log == nullptr) return;
+  last_hiccup_ = now;
+  parts_.log->warning("the store could not answer a request", {{"error", error.message}});
 }
 
 Result<void> Outage::look() {

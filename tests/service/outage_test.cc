@@ -18,6 +18,7 @@ class Unplugged final : public store::Store, private store::Buckets, private sto
  public:
   explicit Unplugged(std::shared_ptr<store::Store> real) : real_(std::move(real)) {}
   std::atomic<bool> away{false};
+  std::atomic<bool> torn{false};      ///< requests fail, and the store knows nothing of it
   std::atomic<int> asked_catalog{0};  ///< while it was away
 
   store::Buckets& buckets() override { return *this; }
@@ -40,7 +41,7 @@ class Unplugged final : public store::Store, private store::Buckets, private sto
   }
   bool start_carried(const store::Request& request, Decision& decision,
                      Completion<store::Progress> done) override {
-    if (away) {
+    if (away || torn) {
       done(why());
       return true;
     }
@@ -242,6 +243,24 @@ TEST_P(Plug, TellsEachChangeOnceHoweverManyCall) {
     EXPECT_EQ(logged("warning the store is back away_ms=1234"), outage);
   }
   EXPECT_EQ(decisions("degraded"), "200");
+}
+
+TEST_P(Plug, IsNotTheSameAsARequestThatTheStoreCannotAnswer) {
+  allow_or_deny("allow");
+  EXPECT_EQ(outcome(), "200 admitted");
+  for (int minute = 1; minute <= 2; ++minute) {
+    for (int i = 0; i < 10; ++i) {
+      store->torn = true;
+      EXPECT_EQ(outcome(), "200 degraded");
+      store->torn = false;
+      EXPECT_EQ(outcome(), "200 admitted");
+    }
+    EXPECT_EQ(logged("warning the store could not answer a request error="), minute);
+    clock->advance(std::chrono::minutes(1));
+  }
+  EXPECT_EQ(logged("the store is away"), 0);
+  EXPECT_EQ(sample("weir_store_up"), "1");
+  EXPECT_EQ(get("/readyz").status, 200);
 }
 
 TEST_P(Plug, IsSeenByProbesWithoutARequest) {
