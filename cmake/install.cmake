@@ -52,4 +52,7 @@ if(WEIR_PROGRAMS)
   install(FILES ${PROJECT_BINARY_DIR}/completions/weir DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
   install(FILES ${PROJECT_BINARY_DIR}/completions/_weir DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
   install(FILES ${PROJECT_BINARY_DIR}/completions/weir.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  install(FILES ${PROJECT_SOURCE_DIR}/deploy/grafana/weir.json DESTINATION ${CMAKE_INSTALL_DATADIR}/weir/grafana)
+  install(FILES ${PROJECT_SOURCE_DIR}/deploy/prometheus/weir.rules.yml
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/weir/prometheus)
 endif()

@@ -4,6 +4,7 @@
 #include "limits/names.h"
 #include "service/calls.h"
 #include "service/observing.h"
+#include "service/scrapes.h"
 #include "wire/http_write.h"
 
 namespace weir::service {
@@ -62,7 +63,8 @@ Service::Service(limiter::Foundation foundation, ServiceOptions options)
           .calls = call_names(),
           // Odd seeds keep every bit in the products of the hash.
           .seed = {foundation_.entropy->next() | 1U, foundation_.entropy->next() | 1U}})),
-      outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}) {}
+      outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}),
+      scrapes_(std::make_unique<Scrapes>(*metrics_)) {}
 
 Service::~Service() = default;
 
@@ -157,7 +159,7 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
       return answering.send(readiness());
     case Call::metrics:
       (void)outage_.look();
-      return answering.send({.body = metrics_->text(), .content_type = telemetry::Metrics::content_type});
+      return scrapes_->answer(std::move(answering));
     default:
       return answering.send(at_once(route, answering.request(), body, *core));
   }

@@ -31,6 +31,7 @@ struct ServiceOptions {
 };
 
 class Answering;
+class Scrapes;
 
 /// Safe to call from any thread. Must outlive every exchange that it was given.
 class Service final : public net::Handler {
@@ -73,6 +74,7 @@ class Service final : public net::Handler {
   const ServiceOptions options_;
   const std::shared_ptr<telemetry::Metrics> metrics_;
   Outage outage_;
+  const std::unique_ptr<Scrapes> scrapes_;
   std::atomic<bool> ready_{true};
   std::atomic<std::uint64_t> next_request_{0};
   store::Mutex mutex_;
