@@ -127,6 +127,14 @@ TEST_P(Telemetry, CountsExactlyWhenSeveralCallAtOnce) {
       }
     });
   }
+  // Scrapes come in between, several at once.
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([this] {
+      Connection connection(address());
+      for (int i = 0; i < 10; ++i) connection.send("GET", "/metrics");
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(connection.receive().status, 200);
+    });
+  }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(decisions("admitted"), "150");
   EXPECT_EQ(decisions("refused"), std::to_string(callers * each - 150));
