@@ -57,4 +57,7 @@ if(WEIR_PROGRAMS)
   # Where systemd looks, for the prefixes /usr and /usr/local; lib, also where libraries go to a folder of their own.
   install(FILES ${PROJECT_SOURCE_DIR}/deploy/systemd/weir.service DESTINATION lib/systemd/system)
   install(FILES ${PROJECT_SOURCE_DIR}/deploy/systemd/weir.sysusers DESTINATION lib/sysusers.d RENAME weir.conf)
+  install(FILES ${PROJECT_SOURCE_DIR}/deploy/grafana/weir.json DESTINATION ${CMAKE_INSTALL_DATADIR}/weir/grafana)
+  install(FILES ${PROJECT_SOURCE_DIR}/deploy/prometheus/weir.rules.yml
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/weir/prometheus)
 endif()

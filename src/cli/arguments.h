@@ -58,6 +58,9 @@ struct Arguments {
   std::optional<std::string> tls_cert;
   std::optional<std::string> tls_key;
   bool insecure = false;
+  std::optional<std::string> log_format;
+  std::optional<std::string> log_level;
+  std::optional<std::string> access_log;
 
   std::string shell;
   std::vector<std::string> topic;

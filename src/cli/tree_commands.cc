@@ -200,6 +200,12 @@ void add_serve_command(Tree& tree) {
   add_value(
       app, "--on-unavailable", arguments.on_unavailable, "allow|deny",
       "What to answer while the store cannot be reached (default: what the system's limits say, else deny)");
+  add_value(app, "--log-format", arguments.log_format, "text|json",
+            "How lines of the logs are written (default text)");
+  add_value(app, "--log-level", arguments.log_level, "debug|info|warning|error",
+            "What is less is not logged (default info)");
+  add_value(app, "--access-log", arguments.access_log, "FILE",
+            "A line for each request, to a file, which SIGHUP opens again, or - for stdout (default: none)");
   app.add_flag("--insecure", arguments.insecure, "Listen beyond this machine without tokens");
 }
 

@@ -26,6 +26,8 @@ class Core final : public detail::LeaseKeeper {
  public:
   Core(Foundation foundation, const Options& options);
 
+  const std::string& name_space() const { return name_space_; }
+
   Result<Decision> acquire(std::string_view entity, std::string_view resource,
                            std::span<const Charge> consume, const AcquireOptions& options);
   Result<Decision> available(std::string_view entity, std::string_view resource,

@@ -4,7 +4,9 @@
 
 #include "api/decision_json.h"
 #include "base/text.h"
+#include "service/observing.h"
 #include "service/rate_limit_fields.h"
+#include "telemetry/trace.h"
 
 namespace weir::service {
 namespace {
@@ -18,10 +20,6 @@ bool usable_id(std::string_view id) {
   });
 }
 
-bool store_is_away(const Error& error) {
-  return error.code == ErrorCode::unavailable || error.code == ErrorCode::outcome_unknown;
-}
-
 Reply degraded() {
   return {.body = R"({"allowed":true,"degraded":true,"lease":null,"limits":[]})",
           .fields = "Weir-Degraded: true\r\n"};
@@ -29,7 +27,15 @@ Reply degraded() {
 
 }  // namespace
 
-Answering::Answering(Service& service, net::Exchange exchange) : exchange_(std::move(exchange)) {
+Answering::Answering(Service& service, net::Exchange exchange)
+    : service_(&service), exchange_(std::move(exchange)) {
+  const auto parent = request().fields().find("traceparent");
+  const bool logged = service.options_.access_log != nullptr;
+  if (parent || logged) extra_ = std::make_unique<Extra>();
+  if (logged) extra_->started = std::chrono::steady_clock::now();
+  // Several are as good as none: nobody can say which is meant.
+  if (parent && !telemetry::trace_id_of(*parent).empty() && request().fields().count("traceparent") == 1)
+    extra_->traceparent = *parent;
   const auto given = request().fields().find("x-request-id");
   if (given && usable_id(*given)) {
     request_id_ = *given;
@@ -39,19 +45,41 @@ Answering::Answering(Service& service, net::Exchange exchange) : exchange_(std::
 }
 
 void Answering::send(Reply reply) {
+  observe(reply);
   std::string& fields = reply.fields;
-  if (!reply.body.empty()) {
-    fields += "Content-Type: ";
-    fields += reply.content_type;
+  const auto add = [&](std::string_view name, std::string_view value) {
+    fields += name;
+    fields += value;
     fields += "\r\n";
-  }
-  fields += "X-Request-Id: ";
-  fields += request_id_;
-  fields += "\r\n";
+  };
+  if (!reply.body.empty()) add("Content-Type: ", reply.content_type);
+  add("X-Request-Id: ", request_id_);
+  if (extra_ && !extra_->traceparent.empty()) add("traceparent: ", extra_->traceparent);
   exchange_.answer({.status = reply.status, .fields = fields, .body = reply.body});
 }
 
+void Answering::observe(const Reply& reply) {
+  service_->metrics_->answered(call_, reply.status);
+  telemetry::AccessLog* const log = service_->options_.access_log;
+  if (log == nullptr) return;
+  const std::string remote = exchange_.peer().to_string();
+  const std::string path = loggable_path(request().path());
+  const bool bodiless = request().method() == wire::http::Method::head || reply.status == 204;
+  log->add({.at = service_->foundation_.clock->now(),
+            .remote = remote,
+            .method = request().method_text(),
+            .path = path,
+            .status = reply.status,
+            .bytes = bodiless ? 0 : reply.body.size(),
+            .took = std::chrono::steady_clock::now() - extra_->started,
+            .request_id = request_id_,
+            .principal = extra_->principal,
+            .name_space = extra_->name_space,
+            .trace_id = telemetry::trace_id_of(extra_->traceparent)});
+}
+
 void AcquireCall::start() {
+  started = std::chrono::steady_clock::now();
   charges = body.consume.charges();
   AcquireOptions options;
   if (!body.limits.empty()) {
@@ -68,15 +96,38 @@ void AcquireCall::start() {
 }
 
 void AcquireCall::done(Result<void>&& result) {
-  Reply reply = result ? decided() : failed(result.error());
+  const bool allowed_anyway = observe(result);
+  Reply reply = result ? decided() : allowed_anyway ? degraded() : problem(result.error());
   Answering last = std::move(answering);
   delete this;
   last.send(std::move(reply));
 }
 
-Reply AcquireCall::failed(const Error& error) {
-  if (store_is_away(error) && service.policy(*core) == OnUnavailable::allow) return degraded();
-  return problem(error);
+bool AcquireCall::observe(const Result<void>& result) {
+  using telemetry::Outcome;
+  const auto took = std::chrono::steady_clock::now() - started;
+  const auto count = [&](Outcome outcome, bool known_only = false) {
+    service.metrics_->decided(core->name_space(), body.resource, outcome, took, known_only);
+  };
+  if (result) {
+    service.outage_.succeeded();
+    count(outcome_of(pending.decision()));
+    return false;
+  }
+  const Error& error = result.error();
+  // Of a request that makes no sense there is nothing to decide, and its names may be no names.
+  if (error.code == ErrorCode::invalid_argument) return false;
+  const bool away = Outage::is_outage(error);
+  if (away) service.outage_.failed(error);
+  const bool allow = away && service.outage_.policy(core->name_space()) == OnUnavailable::allow;
+  if (allow) {
+    count(Outcome::degraded);
+  } else if (error.code == ErrorCode::contention) {
+    count(Outcome::contended);
+  } else {
+    count(Outcome::error, !away);
+  }
+  return allow;
 }
 
 Reply AcquireCall::decided() {
@@ -98,6 +149,7 @@ Reply AcquireCall::decided() {
 }
 
 void LeaseCall::start(detail::LeaseVerb verb) {
+  started = std::chrono::steady_clock::now();
   charges = amounts.charges();
   pending.start(
       id, {verb, key, charges},
@@ -106,6 +158,10 @@ void LeaseCall::start(detail::LeaseVerb verb) {
 }
 
 void LeaseCall::done(Result<void>&& result) {
+  Service& service = answering.service();
+  service.metrics_->store_took(op, std::chrono::steady_clock::now() - started);
+  if (result) service.outage_.succeeded();
+  if (!result && Outage::is_outage(result.error())) service.outage_.failed(result.error());
   Reply reply = result ? Reply{.body = api::to_json(pending.report())} : problem(result.error());
   Answering last = std::move(answering);
   delete this;

@@ -1,6 +1,7 @@
 // One call of the API on its way: the exchange, and what its answer needs.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,12 +21,32 @@ class Answering {
   Answering(Answering&&) noexcept = default;
 
   net::Exchange& exchange() { return exchange_; }
+  Service& service() { return *service_; }
+  void set_call(Call call) { call_ = static_cast<std::size_t>(call); }
+  /// For the access log.
+  void set_caller(std::string_view principal, std::string_view name_space) {
+    if (extra_) extra_->principal = principal;
+    if (extra_) extra_->name_space = name_space;
+  }
   const wire::http::RequestHead& request() const { return exchange_.request(); }
   void send(Reply reply);
 
  private:
+  void observe(const Reply& reply);
+
+  Service* service_;
   net::Exchange exchange_;
   std::string request_id_;
+  std::size_t call_ = no_call;
+  /// What most requests do not need.
+  struct Extra {
+    std::string traceparent = {};  ///< empty: none, or malformed
+    // For the access log.
+    std::chrono::steady_clock::time_point started = {};
+    std::string principal = {};
+    std::string name_space = {};
+  };
+  std::unique_ptr<Extra> extra_;  ///< null without a traceparent and an access log
 };
 
 // Calls that may be answered later, maybe by a thread of the store. Each deletes itself and then answers:
@@ -40,7 +61,8 @@ struct AcquireCall {
   void start();
   void done(Result<void>&& result);
   Reply decided();
-  Reply failed(const Error& error);
+  /// Counts how it ended; whether the answer is to allow although the store could not decide.
+  bool observe(const Result<void>& result);
 
   Service& service;
   Answering answering;
@@ -50,6 +72,7 @@ struct AcquireCall {
   std::vector<Charge> charges;
   std::optional<RequestLimits> limits;
   limiter::PendingAcquire pending;
+  std::chrono::steady_clock::time_point started;
 };
 
 /// A change to a lease.
@@ -67,11 +90,13 @@ struct LeaseCall {
   Amounts amounts;
   std::vector<Charge> charges;
   limiter::PendingChange pending;
+  telemetry::StoreOp op = telemetry::StoreOp::adjust;
+  std::chrono::steady_clock::time_point started;
 };
 
 /// Calls that are answered at once: looks, limits, entities, audit.
 Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
-                     std::string_view body, Time now);
+                     std::string_view body, Time now, telemetry::Metrics& metrics);
 
 /// A mistake in a body: 400 or 422.
 template <class T>

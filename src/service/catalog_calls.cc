@@ -94,7 +94,16 @@ Level level_of(const Route& route) {
                                        : Level::entity(route.names[0], route.names[1]);
 }
 
-Reply limits_of_level(limiter::Core& core, const Route& route, Method method, std::string_view body) {
+/// Who wrote limits over whose.
+void count_write(telemetry::Metrics& metrics, Owner owner, const Result<StoredLimits>& stored) {
+  if (owner == Owner::sync && stored) metrics.sync_write(telemetry::SyncWrite::written);
+  if (owner == Owner::sync && !stored && stored.error().code == ErrorCode::operator_owned)
+    metrics.sync_write(telemetry::SyncWrite::operator_owned);
+  if (stored && stored->taken_from_sync) metrics.taken_from_sync();
+}
+
+Reply limits_of_level(limiter::Core& core, const Route& route, Method method, std::string_view body,
+                      telemetry::Metrics& metrics) {
   const Level level = level_of(route);
   if (method == Method::delete_) {
     const auto deleted = core.delete_limits(level);
@@ -107,6 +116,7 @@ Reply limits_of_level(limiter::Core& core, const Route& route, Method method, st
   const auto parsed = parse_limits_body(body);
   if (!parsed.ok()) return bad_body(parsed);
   const auto stored = core.set_limits(level, parsed.value.limits, parsed.value.options);
+  count_write(metrics, parsed.value.options.owner, stored);
   return stored ? Reply{.body = api::to_json(*stored)} : problem(stored.error());
 }
 
@@ -179,12 +189,12 @@ Reply audit(limiter::Core& core, std::string_view query_text) {
 }  // namespace
 
 Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
-                     std::string_view body, Time now) {
+                     std::string_view body, Time now, telemetry::Metrics& metrics) {
   switch (route.call) {
     case Call::available:
       return available(core, request.query());
     case Call::limits_of_level:
-      return limits_of_level(core, route, request.method(), body);
+      return limits_of_level(core, route, request.method(), body, metrics);
     case Call::list_limits:
       return list_limits(core, request.query());
     case Call::effective:

@@ -34,6 +34,7 @@ constexpr Pattern patterns[] = {
     {Call::livez, "/livez", only_get},
     {Call::readyz, "/readyz", only_get},
     {Call::openapi, "/openapi.json", only_get},
+    {Call::metrics, "/metrics", only_get},
 };
 
 bool fits(const Pattern& pattern, std::span<const std::string_view> segments) {
@@ -62,6 +63,14 @@ bool take_names(const Pattern& pattern, std::span<const std::string_view> segmen
 }  // namespace
 
 std::span<const Pattern> all_patterns() { return patterns; }
+
+const std::vector<std::string_view>& call_names() {
+  static const std::vector<std::string_view> names = {
+      "acquire",          "adjust",  "settle",        "rollback", "available", "limits", "list_limits",
+      "effective_limits", "entity",  "list_entities", "children", "buckets",   "audit",  "livez",
+      "readyz",           "openapi", "metrics",       "none"};
+  return names;
+}
 
 Match match(const wire::http::RequestHead& request) {
   std::array<std::string_view, 8> room;

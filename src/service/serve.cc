@@ -106,19 +106,46 @@ Result<net::ServerOptions> server_options(const ServeOptions& options) {
   return server;
 }
 
-void reload(const ServeOptions& options, Service& service, net::Server& server, std::ostream& log) {
+/// What SIGHUP did, or why it did not.
+template <class T>
+void tell(telemetry::Log& log, const Result<T>& result, std::string_view done, std::string_view kept) {
+  if (result) {
+    log.info(done);
+  } else {
+    log.warning(kept, {{"error", result.error().message}});
+  }
+}
+
+void reload(const ServeOptions& options, Service& service, net::Server& server, telemetry::AccessLog* access,
+            telemetry::Log& log) {
   if (!options.tokens.empty()) {
     auto tokens = read_tokens(options.tokens);
     if (tokens) service.set_tokens(*tokens);
-    log << (tokens ? "weir: read the tokens again" : "weir: the old tokens stay: " + tokens.error().message)
-        << std::endl;
+    tell(log, tokens, "read the tokens again", "the old tokens stay");
   }
   if (!options.tls_cert.empty()) {
-    auto reloaded = server.reload_tls({options.tls_cert, options.tls_key});
-    log << (reloaded ? "weir: read the certificate again"
-                     : "weir: the old certificate stays: " + reloaded.error().message)
-        << std::endl;
+    tell(log, server.reload_tls({options.tls_cert, options.tls_key}), "read the certificate again",
+         "the old certificate stays");
   }
+  if (access != nullptr)
+    tell(log, access->reopen(), "opened the access log again", "the old access log stays");
+}
+
+/// "sqlite"; not the rest of the URL, which may hold a password.
+std::string kind_of(const std::string& store) { return store.substr(0, store.find(':')); }
+
+/// What only the server and the access log know. Those who scrape are answered by the server, so it is there.
+void add_metrics(telemetry::Metrics& metrics, net::Server& server, telemetry::AccessLog* access) {
+  metrics.add_gauge("weir_http_connections", "Connections that are open.",
+                    [&server] { return static_cast<double>(server.status().open_connections); });
+  metrics.add_counter("weir_http_connections_accepted_total", "Connections that were accepted.",
+                      [&server] { return static_cast<double>(server.status().accepted); });
+  metrics.add_counter("weir_http_connections_refused_total",
+                      "Connections that were refused because too many were open.",
+                      [&server] { return static_cast<double>(server.status().refused); });
+  if (access == nullptr) return;
+  metrics.add_counter("weir_access_log_lost_total", "Lines of the access log that could not be written.",
+                      [access] { return static_cast<double>(access->lost()); });
 }
 
 void greet(const ServeOptions& options, const std::string& url, std::ostream& out) {
@@ -147,7 +174,7 @@ std::chrono::microseconds monotonic_now() {
 
 }  // namespace
 
-Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream& log) {
+Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream& log_out) {
   auto listen = server_options(options);
   if (!listen) return listen.error();
   auto tokens = read_tokens(options.tokens);
@@ -158,30 +185,49 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   limiter::Foundation foundation;
   foundation.clock = std::make_shared<SystemClock>();
   foundation.entropy = std::make_shared<base::SystemEntropy>();
+  telemetry::Log log(log_out, *foundation.clock, options.log);
+  std::unique_ptr<telemetry::AccessLog> access;
+  if (!options.access_log.empty()) {
+    auto opened = telemetry::AccessLog::open(options.access_log, {.format = options.log.format});
+    if (!opened) return opened.error();
+    access = *std::move(opened);
+  }
   auto store = app::open_store(options.store, {}, foundation.clock, *foundation.entropy);
   if (!store) return store.error();
   foundation.store = *store;
-  Service service(foundation, {.on_unavailable = options.on_unavailable});
+  Service service(foundation, {.on_unavailable = options.on_unavailable,
+                               .store = kind_of(options.store),
+                               .log = &log,
+                               .access_log = access.get()});
   service.set_tokens(*tokens);
+  const unsigned threads = listen->threads;
   auto server = net::Server::start(*std::move(listen), service);
   if (!server) return with_hint(server.error());
   const std::string url =
       join(options.tls_cert.empty() ? "http://" : "https://", (*server)->addresses().front().to_string());
-  if (auto* const file = dynamic_cast<sqlite::SqliteStore*>(store->get()))
+  add_metrics(*service.metrics(), **server, access.get());
+  if (auto* const file = dynamic_cast<sqlite::SqliteStore*>(store->get())) {
     file->announce(join("which serves it at ", url));
+    file->observe_commits([metrics = service.metrics()](std::chrono::nanoseconds took) {
+      metrics->store_took(telemetry::StoreOp::commit, took);
+    });
+  }
   greet(options, url, out);
+  log.info("weir listens",
+           {{"url", url}, {"store", kind_of(options.store)}, {"threads", std::to_string(threads), true}});
   const std::string status = join("listens on ", url);
   manager.ready(status);
   while (signals.wait() == SIGHUP) {
     manager.reloading(monotonic_now());
-    reload(options, service, **server, log);
+    reload(options, service, **server, access.get(), log);
     manager.ready(status);
   }
-  log << "weir: finishing what was accepted" << std::endl;
+  log.info("finishing what was accepted");
   manager.stopping("finishing what was accepted");
   service.set_ready(false);
   (*server)->drain(options.drain);
   (*server)->wait();
+  log.info("weir ends");
   return {};
 }
 

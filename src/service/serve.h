@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "telemetry/log.h"
 #include "weir/catalog.h"
 #include "weir/result.h"
 
@@ -20,12 +21,14 @@ struct ServeOptions {
   std::string tls_key;
   bool insecure = false;  ///< listen beyond this machine without tokens
   std::optional<OnUnavailable> on_unavailable;
+  telemetry::LogOptions log = {};
+  std::string access_log;                   ///< a file, or - for stdout; empty: none
   std::chrono::milliseconds drain{10'000};  ///< how long a shutdown waits for calls under way
 };
 
 /// Serves until SIGINT or SIGTERM, then finishes what was accepted. SIGHUP reads tokens and certificate
-/// again; what cannot be read leaves the old ones in place. Says where it listens on `out`, everything else
-/// on `log`.
+/// again, and starts the access log anew; what cannot be read leaves the old ones in place. Says where it
+/// listens on `out`, everything else on `log`.
 Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream& log);
 
 }  // namespace weir::service

@@ -3,7 +3,9 @@
 #include "base/text.h"
 #include "limits/names.h"
 #include "service/calls.h"
+#include "service/observing.h"
 #include "service/openapi.h"
+#include "service/scrapes.h"
 #include "wire/http_write.h"
 
 namespace weir::service {
@@ -55,6 +57,7 @@ void change_lease(Answering answering, const Route& route, const std::shared_ptr
   call->id = route.names[0];
   call->key = route.call == Call::adjust ? std::string(*key) : std::string();
   call->amounts = std::move(parsed.value);
+  call->op = store_op_of(route.call, wire::http::Method::post);
   call->start(route.call == Call::adjust   ? LeaseVerb::adjust
               : route.call == Call::settle ? LeaseVerb::settle
                                            : LeaseVerb::rollback);
@@ -63,7 +66,15 @@ void change_lease(Answering answering, const Route& route, const std::shared_ptr
 }  // namespace
 
 Service::Service(limiter::Foundation foundation, ServiceOptions options)
-    : foundation_(std::move(foundation)), options_(std::move(options)) {}
+    : foundation_(std::move(foundation)),
+      options_(std::move(options)),
+      metrics_(std::make_shared<telemetry::Metrics>(telemetry::MetricsOptions{
+          .store = options_.store,
+          .calls = call_names(),
+          // Odd seeds keep every bit in the products of the hash.
+          .seed = {foundation_.entropy->next() | 1U, foundation_.entropy->next() | 1U}})),
+      outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}),
+      scrapes_(std::make_unique<Scrapes>(*metrics_)) {}
 
 Service::~Service() = default;
 
@@ -93,6 +104,8 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
     if (caller == nullptr) return unauthorized("the token is not known");
     if (!caller->may(role_for(route.call, request.method())))
       return problem(403, "forbidden", "the token's roles do not allow this call");
+    if (route.call == Call::metrics && !caller->name_space.empty())
+      return problem(403, "forbidden", "metrics tell of every namespace, and the token is for one");
     who.principal = caller->name;
     const bool named = request.fields().find("weir-namespace").has_value();
     if (!caller->name_space.empty() && named && who.name_space != caller->name_space)
@@ -110,19 +123,14 @@ Result<Service::CoreRef> Service::core_of(const Who& who) {
   options.name_space = who.name_space;
   options.principal = who.principal;
   if (cores_.size() == most_cores) cores_.clear();
+  outage_.learn(who.name_space);
   return cores_[who] = std::make_shared<limiter::Core>(foundation_, options);
-}
-
-/// While the store is away its limits cannot be read; stores that are in this process still can.
-OnUnavailable Service::policy(limiter::Core& core) {
-  if (options_.on_unavailable) return *options_.on_unavailable;
-  const auto system = core.limits(Level::system());
-  return system && system->on_unavailable ? *system->on_unavailable : OnUnavailable::deny;
 }
 
 void Service::handle(net::Exchange exchange) {
   const Match found = match(exchange.request());
   Answering answering(*this, std::move(exchange));
+  if (found.found) answering.set_call(found.route.call);
   const wire::http::RequestHead& request = answering.request();
   if (found.malformed) return answering.send(problem(400, "malformed", "the path has a broken % escape"));
   if (!found.found) {
@@ -136,6 +144,7 @@ void Service::handle(net::Exchange exchange) {
   }
   Who who;
   if (auto refused = check_caller(request, found.route, who)) return answering.send(*refused);
+  if (options_.access_log != nullptr) answering.set_caller(who.principal, who.name_space);
   auto core = core_of(who);
   if (!core) return answering.send(problem(core.error()));
   dispatch(std::move(answering), found.route, *core);
@@ -159,19 +168,43 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
     case Call::livez:
       return answering.send({.body = "ok\n", .content_type = "text/plain"});
     case Call::readyz:
-      if (ready_.load(std::memory_order_relaxed))
-        return answering.send({.body = "ready\n", .content_type = "text/plain"});
-      return answering.send(problem(503, "not-ready", "the service is shutting down"));
+      return answering.send(readiness());
     case Call::openapi:
       return answering.send({.body = std::string(openapi_json())});
+    case Call::metrics:
+      (void)outage_.look();
+      return scrapes_->answer(std::move(answering));
     default:
-      return answering.send(
-          answer_at_once(*core, route, answering.request(), body, foundation_.clock->now()));
+      return answering.send(at_once(route, answering.request(), body, *core));
   }
+}
+
+Reply Service::at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,
+                       limiter::Core& core) {
+  const auto started = std::chrono::steady_clock::now();
+  Reply reply = answer_at_once(core, route, request, body, foundation_.clock->now(), *metrics_);
+  const auto took = std::chrono::steady_clock::now() - started;
+  // What the caller got wrong did not reach the store.
+  if (reply.status != 400 && reply.status != 422)
+    metrics_->store_took(store_op_of(route.call, request.method()), took);
+  if (reply.status == 503) (void)outage_.look();
+  const bool system_changed =
+      route.call == Call::limits_of_level && route.names.empty() && reply.status < 300;
+  if (system_changed) outage_.learn(core.name_space());
+  return reply;
+}
+
+/// A load balancer asks, so it says what is wrong rather than that something is.
+Reply Service::readiness() {
+  if (!ready_.load(std::memory_order_relaxed))
+    return problem(503, "not-ready", "the service is shutting down");
+  if (const auto health = outage_.look(); !health) return problem(health.error());
+  return {.body = "ready\n", .content_type = "text/plain"};
 }
 
 void Service::describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) {
   const Reply reply = problem(refusal.status, {}, refusal.reason);
+  metrics_->answered(no_call, refusal.status);
   wire::http::write_field(fields, "Content-Type", reply.content_type);
   wire::http::write_field(fields, "X-Request-Id", next_request_id());
   body.append(reply.body);

@@ -9,19 +9,27 @@
 
 #include "limiter/core.h"
 #include "net/handler.h"
+#include "service/outage.h"
 #include "service/problem.h"
 #include "service/routes.h"
 #include "service/tokens.h"
 #include "store/lock.h"
+#include "telemetry/access_log.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
 
 namespace weir::service {
 
 struct ServiceOptions {
   std::optional<OnUnavailable> on_unavailable = {};  ///< of a flag; nothing: what the system's limits say
   std::string principal = "anonymous";               ///< of changes, where no tokens are asked for
+  std::string store = "memory";                      ///< what kind of store it is, for metrics
+  telemetry::Log* log = nullptr;                     ///< told when the store goes away; outlives the service
+  telemetry::AccessLog* access_log = nullptr;        ///< told of each request; outlives the service
 };
 
 class Answering;
+class Scrapes;
 
 /// Safe to call from any thread. Must outlive every exchange that it was given.
 class Service final : public net::Handler {
@@ -33,6 +41,8 @@ class Service final : public net::Handler {
   void set_tokens(std::shared_ptr<const Tokens> tokens);
   /// Whether readyz says so: a service that is shutting down is alive but not ready.
   void set_ready(bool ready) { ready_.store(ready, std::memory_order_relaxed); }
+  /// What it counts; more may be added.
+  const std::shared_ptr<telemetry::Metrics>& metrics() { return metrics_; }
 
   void handle(net::Exchange exchange) override;
   void describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) override;
@@ -40,6 +50,7 @@ class Service final : public net::Handler {
  private:
   friend class Answering;
   friend struct AcquireCall;
+  friend struct LeaseCall;
 
   using CoreRef = std::shared_ptr<limiter::Core>;
   /// Who calls, and in which namespace.
@@ -54,11 +65,16 @@ class Service final : public net::Handler {
   std::string next_request_id() {
     return "weir-" + std::to_string(next_request_.fetch_add(1, std::memory_order_relaxed) + 1);
   }
-  OnUnavailable policy(limiter::Core& core);
   void dispatch(Answering answering, const Route& route, const CoreRef& core);
+  Reply at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,
+                limiter::Core& core);
+  Reply readiness();
 
   const limiter::Foundation foundation_;
   const ServiceOptions options_;
+  const std::shared_ptr<telemetry::Metrics> metrics_;
+  Outage outage_;
+  const std::unique_ptr<Scrapes> scrapes_;
   std::atomic<bool> ready_{true};
   std::atomic<bool> asks_for_tokens_{false};
   std::atomic<std::uint64_t> next_request_{0};

@@ -19,6 +19,10 @@ class Store {
   virtual Buckets& buckets() = 0;
   virtual Catalog& catalog() = 0;
   virtual const LeaseKey& lease_key() const = 0;
+  /// Whether it can decide, as far as it knows without asking anybody: cheap, and as good as its last
+  /// attempt. An error says what is wrong. Once it says that all is well after a failure, operations work
+  /// again.
+  virtual Result<void> health() const = 0;
   /// The clock that deadlines of leases are measured by.
   virtual Time now() const = 0;
   /// How long events of the audit are kept, for every namespace; remembered by the store.

@@ -87,6 +87,7 @@ class Api : public testing::TestWithParam<const char*> {
   /// Serves that store instead of the one before.
   void start(std::shared_ptr<store::Store> store, ServiceOptions options = {}) {
     stop();
+    options.store = GetParam();
     service.emplace(limiter::Foundation{clock, entropy_, std::move(store)}, std::move(options));
     net::ServerOptions listen;
     listen.listen = {{.address = "127.0.0.1"}};

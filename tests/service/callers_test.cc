@@ -106,6 +106,7 @@ class Away final : public store::Store, private store::Buckets {
   store::Buckets& buckets() override { return *this; }
   store::Catalog& catalog() override { return real_->catalog(); }
   const store::LeaseKey& lease_key() const override { return real_->lease_key(); }
+  Result<void> health() const override { return why(); }
   Time now() const override { return real_->now(); }
   Result<void> keep_audit_for(Time duration) override { return real_->keep_audit_for(duration); }
 

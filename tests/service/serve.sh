@@ -35,6 +35,7 @@ start() {
   exec {said}<greeting {logged}<log
   read -r -t 60 line <&"$said" || wrong "'weir serve $*' says nothing"
   url=$(grep -o 'https\?://[^ ,]*' <<<"$line") || wrong "no URL in: $line"
+  [[ " $* " == *" --log-level "* ]] || hears "$url"
 }
 # hears TEXT: the next line of the log.
 hears() {
@@ -109,7 +110,7 @@ tokens_are_read_again_on_sighup() {
   status 200 "$url/v1/limits" -H 'Authorization: Bearer other-secret'
   echo 'alice other-secret' >tokens
   kill -HUP "$server"
-  hears "the old tokens stay: tokens:1: write: name role"
+  hears 'the old tokens stay error="tokens:1: write: name role'
   status 200 "$url/v1/limits" -H 'Authorization: Bearer other-secret'
   stop TERM
 }
@@ -124,6 +125,36 @@ certificates_are_read_again_on_sighup() {
   kill -HUP "$server"
   hears "read the certificate again"
   status 200 --cacert cert.pem "$url/livez"
+  stop TERM
+}
+
+logs_are_for_people_or_for_programs() {
+  local secret=first-secret lease line=''
+  printf 'alice admin sha256:%s\n' "$(sum "$secret")" >tokens
+  start --store memory: --tokens tokens --access-log access.log
+  status 200 -X PUT "$url/v1/limits/system" -d '{"limits":{"rpm":"3/min"}}' -H "Authorization: Bearer $secret"
+  status 200 "$url/v1/acquire" -d '{"entity":"e","resource":"r","consume":{"rpm":1}}' \
+    -H "Authorization: Bearer $secret" -H 'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  lease=$(grep -o '"lease":"[^"]*' body | cut -d'"' -f4)
+  status 200 -X POST "$url/v1/leases/$lease/settle" -H "Authorization: Bearer $secret"
+  # Whoever moves the file away and sends SIGHUP gets a new one.
+  mv access.log access.log.1
+  kill -HUP "$server"
+  hears "read the tokens again"
+  hears "opened the access log again"
+  status 200 "$url/livez?x=$secret"
+  stop TERM
+  cat access.log.1 access.log >both
+  [[ $(grep -c ' info request ' both) == 4 ]] || wrong "not four lines: $(<both)"
+  grep -q 'path=/livez status=200' access.log || wrong "nothing in the new file: $(<both)"
+  grep -q 'method=POST path=/v1/acquire status=200 .* principal=alice .*trace_id=0af7651916cd43dd8448eb211c80319c' both ||
+    wrong "the line of the acquire: $(<both)"
+  ! grep -qF -e "$secret" -e "$lease" both || wrong "a secret in the access log: $(<both)"
+
+  start --store memory: --log-format json --log-level warning --access-log -
+  status 200 "$url/livez"
+  while read -r -t 60 line <&"$said"; do [[ $line != *'"path":"/livez"'* ]] || break; done
+  [[ $line == *'"message":"request"'*'"path":"/livez","status":200,'* ]] || wrong "no line on stdout: $line"
   stop TERM
 }
 
@@ -150,6 +181,12 @@ misuse_is_told() {
   complains "empty: no tokens in it"
   run 2 serve --tls-cert cert.pem --store memory:
   complains "--tls-cert and --tls-key belong together"
+  run 2 serve --log-format xml --store memory:
+  complains "--log-format: use text or json"
+  run 2 serve --log-level loud --store memory:
+  complains "--log-level: use debug, info, warning or error"
+  run 2 serve --access-log no/such/folder --listen 127.0.0.1:0 --store memory:
+  complains "no/such/folder cannot be written"
   run 2 serve --on-unavailable maybe --store memory:
   run 2 serve --store nonsense:
 }
@@ -164,6 +201,7 @@ it_does_what_it_prints
 it_keeps_what_it_decided
 tokens_are_read_again_on_sighup
 certificates_are_read_again_on_sighup
+logs_are_for_people_or_for_programs
 misuse_is_told
 it_listens_beyond_this_machine_if_told_to
 exit "$failed"

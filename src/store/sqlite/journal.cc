@@ -30,6 +30,7 @@ Journal::Journal(std::unique_ptr<Database> database, Checkpointer& checkpointer)
 }
 
 Result<void> Journal::commit(const std::function<Result<void>()>& more) {
+  const auto started = std::chrono::steady_clock::now();
   Transaction transaction(*database_);
   auto done = transaction.begin();
   if (done) done = batch_.write();
@@ -40,6 +41,7 @@ Result<void> Journal::commit(const std::function<Result<void>()>& more) {
     batch_.rolled_back();
     return written ? Error{ErrorCode::outcome_unknown, done.error().message} : done.error();
   }
+  if (observer_) observer_(std::chrono::steady_clock::now() - started);
   ++counts_.commits;
   counts_.bucket_rows += batch_.buckets();
   counts_.new_buckets += batch_.new_buckets();
@@ -152,6 +154,11 @@ Result<Database::Checkpoint> Journal::checkpoint() {
 Result<void> Journal::set_setting(std::string_view name, std::int64_t value) {
   const store::Guard guard(mutex_);
   return set_setting_.begin().bind(name).bind(value).run();
+}
+
+void Journal::observe_commits(std::function<void(std::chrono::nanoseconds)> observer) {
+  const store::Guard guard(mutex_);
+  observer_ = std::move(observer);
 }
 
 Journal::Counts Journal::counts() {

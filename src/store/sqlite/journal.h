@@ -1,6 +1,7 @@
 // The writing side of the file: one connection, one transaction at a time.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -42,6 +43,8 @@ class Journal {
     std::uint64_t new_buckets = 0;  ///< of these, that the file did not know
   };
   Counts counts();
+  /// Called after each commit with what it took, syncing included.
+  void observe_commits(std::function<void(std::chrono::nanoseconds)> observer);
 
  private:
   Result<void> flush_locked(table::Table& table) WEIR_REQUIRES(mutex_);
@@ -66,6 +69,7 @@ class Journal {
   Statement add_event_ WEIR_GUARDED_BY(mutex_);
   Statement set_setting_ WEIR_GUARDED_BY(mutex_);
   Counts counts_ WEIR_GUARDED_BY(mutex_);
+  std::function<void(std::chrono::nanoseconds)> observer_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::sqlite

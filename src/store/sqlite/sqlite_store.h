@@ -61,6 +61,10 @@ class SqliteStore final : public store::Store, private table::Backing {
   store::Buckets& buckets() override { return buckets_; }
   store::Catalog& catalog() override { return catalog_; }
   const store::LeaseKey& lease_key() const override { return lease_key_; }
+  Result<void> health() const override {
+    const Error* const failure = writer_.failure();
+    return failure == nullptr ? Result<void>() : Result<void>(*failure);
+  }
   Time now() const override { return clock_->now(); }
   Result<void> keep_audit_for(Time duration) override;
 
@@ -71,6 +75,10 @@ class SqliteStore final : public store::Store, private table::Backing {
   Result<void> let_go_of_buckets() { return journal_.flush_and_let_go(table_); }
   /// Cleans a slice now; the writer does so by itself. True: the round is not at its end.
   Result<bool> clean() { return journal_.clean(moment()); }
+  /// Told how long each commit takes; called with the journal locked.
+  void observe_commits(std::function<void(std::chrono::nanoseconds)> observer) {
+    journal_.observe_commits(std::move(observer));
+  }
   Journal::Counts counts() { return journal_.counts(); }
   std::size_t buckets_in_memory() { return table_.size(); }
 

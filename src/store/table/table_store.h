@@ -25,6 +25,7 @@ class TableStore : public store::Store {
   store::Buckets& buckets() override { return table_; }
   store::Catalog& catalog() override { return catalog_; }
   const store::LeaseKey& lease_key() const override { return lease_key_; }
+  Result<void> health() const override { return {}; }
   Time now() const override { return clock_.now(); }
   Result<void> keep_audit_for(Time duration) override {
     catalog_.keep_audit_for(duration);

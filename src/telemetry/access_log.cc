@@ -1,0 +1,137 @@
+#include "telemetry/access_log.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "base/text.h"
+
+namespace weir::telemetry {
+namespace {
+
+Result<int> open_file(const std::string& path) {
+  if (path == "-") return STDOUT_FILENO;
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+  if (file < 0) {
+    return base::invalid("--access-log: ", path, " cannot be written: ", std::strerror(errno),
+                         "; check that its folder exists and is yours to write to");
+  }
+  return file;
+}
+
+std::string milliseconds(std::chrono::nanoseconds took) {
+  std::array<char, 32> text{};
+  const double value = static_cast<double>(took.count()) / 1e6;
+  const int size = std::snprintf(text.data(), text.size(), "%.3f", value);
+  return {text.data(), static_cast<std::size_t>(size)};
+}
+
+void append_access(std::string& out, LogFormat format, const Access& access) {
+  const std::string status = std::to_string(access.status);
+  const std::string bytes = std::to_string(access.bytes);
+  const std::string took = milliseconds(access.took);
+  std::array<LogField, 10> fields = {{{"remote", access.remote},
+                                      {"method", access.method},
+                                      {"path", access.path},
+                                      {"status", status, true},
+                                      {"bytes", bytes, true},
+                                      {"duration_ms", took, true},
+                                      {"request_id", access.request_id}}};
+  std::size_t count = 7;
+  if (!access.principal.empty()) fields[count++] = {"principal", access.principal};
+  if (!access.name_space.empty()) fields[count++] = {"namespace", access.name_space};
+  if (!access.trace_id.empty()) fields[count++] = {"trace_id", access.trace_id};
+  append_line(out, format, access.at, name_of(LogLevel::info), "request", {fields.data(), count});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::string& path, const AccessLogOptions& options) {
+  auto file = open_file(path);
+  if (!file) return file.error();
+  return std::unique_ptr<AccessLog>(new AccessLog(path, *file, options));
+}
+
+AccessLog::AccessLog(std::string path, int file, const AccessLogOptions& options)
+    : path_(std::move(path)), options_(options), file_(file), thread_([this] { run(); }) {}
+
+AccessLog::~AccessLog() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+    wake_.notify_one();
+  }
+  thread_.join();
+  if (file_ != STDOUT_FILENO) ::close(file_);
+}
+
+void AccessLog::add(const Access& access) {
+  // Made before the lock is taken, in memory that is kept.
+  thread_local std::string line;
+  line.clear();
+  append_access(line, options_.format, access);
+  const std::scoped_lock lock(mutex_);
+  if (waiting_.size() + line.size() > options_.most) {
+    lost_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  waiting_ += line;
+  if (waiting_.size() < options_.flush_at || waked_) return;
+  waked_ = true;
+  wake_.notify_one();
+}
+
+void AccessLog::run() {
+  // A pipe whose reader is gone is an error like any other.
+  sigset_t pipe{};
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+  std::string lines;
+  std::unique_lock lock(mutex_);
+  for (bool more = true; more;) {
+    wake_.wait_for(lock, options_.flush_every, [this] { return stopping_ || waked_; });
+    more = !stopping_;
+    waked_ = false;
+    lines.clear();
+    lines.swap(waiting_);
+    lock.unlock();
+    write(lines);
+    lock.lock();
+  }
+}
+
+void AccessLog::write(const std::string& lines) {
+  const std::scoped_lock lock(file_mutex_);
+  for (std::size_t done = 0; done < lines.size();) {
+    const ssize_t written = ::write(file_, lines.data() + done, lines.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const auto rest = lines.begin() + static_cast<std::ptrdiff_t>(done);
+      lost_.fetch_add(static_cast<std::uint64_t>(std::count(rest, lines.end(), '\n')),
+                      std::memory_order_relaxed);
+      return;
+    }
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+Result<void> AccessLog::reopen() {
+  if (path_ == "-") return {};
+  auto file = open_file(path_);
+  if (!file) return file.error();
+  const std::scoped_lock lock(file_mutex_);
+  ::close(file_);
+  file_ = *file;
+  return {};
+}
+
+}  // namespace weir::telemetry

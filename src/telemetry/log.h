@@ -1,0 +1,67 @@
+// What a program tells whoever runs it, a line at a time:
+//
+//   2026-11-16T04:05:06.789Z warning the store is away error="disk is full"
+//   {"time":"2026-11-16T04:05:06.789Z","level":"warning","message":"the store is away","error":"disk is
+//   full"}
+#pragma once
+
+#include <initializer_list>
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "store/lock.h"
+#include "weir/clock.h"
+
+namespace weir::telemetry {
+
+enum class LogLevel : unsigned char { debug, info, warning, error };
+enum class LogFormat : unsigned char { text, json };
+
+/// "info"; nothing for a word that is no level.
+const char* name_of(LogLevel level);
+std::optional<LogLevel> parse_log_level(std::string_view text);
+std::optional<LogFormat> parse_log_format(std::string_view text);
+
+/// A name that we chose and a value that may be anything. Never a secret: no tokens, no lease ids.
+struct LogField {
+  std::string_view name;
+  std::string_view value;
+  bool number = false;  ///< without quotes in JSON
+};
+
+/// Appends a line, with its end. Whatever stands in message and values, it is one line, and in JSON one
+/// object: what could end it, start a colour or hide text is escaped.
+void append_line(std::string& out, LogFormat format, Time at, std::string_view level,
+                 std::string_view message, std::span<const LogField> fields);
+
+struct LogOptions {
+  LogFormat format = LogFormat::text;
+  LogLevel level = LogLevel::info;  ///< what is less is left out
+};
+
+/// Safe to use from any thread. Each line is written at once.
+class Log {
+ public:
+  /// Both must outlive the log.
+  Log(std::ostream& out, const Clock& clock, LogOptions options)
+      : clock_(clock), options_(options), out_(out) {}
+
+  void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
+  void info(std::string_view message, std::initializer_list<LogField> fields = {}) {
+    write(LogLevel::info, message, fields);
+  }
+  void warning(std::string_view message, std::initializer_list<LogField> fields = {}) {
+    write(LogLevel::warning, message, fields);
+  }
+
+ private:
+  const Clock& clock_;
+  const LogOptions options_;
+  store::Mutex mutex_;
+  std::ostream& out_ WEIR_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir::telemetry
