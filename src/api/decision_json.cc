@@ -42,6 +42,7 @@ std::string to_json(const LimitStatus& status) {
   json.raw("requested", status.requested.to_string()).raw("remaining", status.remaining.to_string());
   json.flag("exceeded", status.exceeded).raw("retry_after_ms", wait_json(status.retry_after));
   json.text("source", name_of(status.source));
+  if (status.owner == Owner::sync) json.text("owner", name_of(status.owner));
   return json.str();
 }
 
@@ -54,6 +55,8 @@ std::string admitted_json(const LimitReport& report, std::string_view lease_id) 
   json.flag("allowed", true).text("lease", lease_id).raw("limits", limits_json(report));
   return json.str();
 }
+
+std::string degraded_json() { return R"({"allowed":true,"degraded":true,"lease":null,"limits":[]})"; }
 
 std::string refused_json(const Decision& refused) {
   auto violated = JsonWriter::array();

@@ -1,12 +1,9 @@
 #include "service/bodies.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
-#include <functional>
 
-#include "base/json.h"
 #include "base/text.h"
+#include "json/document.h"
 #include "limits/names.h"
 
 namespace weir::service {
@@ -15,171 +12,12 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 using base::join;
 using base::quoted;
-
-constexpr std::size_t most_members = 256;
-
-/// Reads one document. The first mistake wins; after it nothing more is read.
-class Document {
- public:
-  explicit Document(std::string_view json) : padded_(json) {
-    // One per thread: it keeps its memory.
-    thread_local ondemand::parser parser;
-    if (parser.iterate(padded_).get(document_) != simdjson::SUCCESS) malform("the body is not JSON");
-  }
-
-  using Visit = std::function<void(std::string_view key, ondemand::value& value)>;
-
-  /// The members of the whole document, which must be an object and nothing else.
-  void members(const Visit& visit) {
-    if (failed()) return;
-    ondemand::object object;
-    if (document_.get_object().get(object) != simdjson::SUCCESS)
-      return malform("the body must be a JSON object");
-    visit_members(object, "the body", visit);
-    const char* rest = nullptr;
-    if (!failed() && document_.current_location().get(rest) == simdjson::SUCCESS)
-      malform("there is something behind the JSON object");
-  }
-  void members(ondemand::value& value, std::string_view of, const Visit& visit) {
-    ondemand::object object;
-    if (value.get_object().get(object) != simdjson::SUCCESS)
-      return malform(join(quoted(of), " must be an object"));
-    visit_members(object, of, visit);
-  }
-
-  std::string text(ondemand::value& value, std::string_view of) {
-    std::string_view text;
-    if (value.get_string().get(text) != simdjson::SUCCESS) {
-      malform(join(quoted(of), " must be a string"));
-      return {};
-    }
-    return std::string(text);
-  }
-  bool flag(ondemand::value& value, std::string_view of) {
-    bool flag = false;
-    if (value.get_bool().get(flag) != simdjson::SUCCESS) malform(join(quoted(of), " must be true or false"));
-    return flag;
-  }
-  std::int64_t integer(ondemand::value& value, std::string_view of) {
-    std::int64_t number = 0;
-    if (value.get_int64().get(number) != simdjson::SUCCESS)
-      malform(join(quoted(of), " must be a whole number"));
-    return number;
-  }
-  bool is_null(ondemand::value& value) {
-    ondemand::json_type type{};
-    if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::null) return false;
-    // The type is that of the first letter alone.
-    bool null = false;
-    if (value.is_null().get(null) != simdjson::SUCCESS || !null) malform("the body is not JSON");
-    return true;
-  }
-  /// Numbers are taken as they are written, so that thousandths stay exact.
-  Amount amount(ondemand::value& value, std::string_view of) {
-    const std::string_view token = number_token(value, of);
-    if (failed()) return {};
-    auto parsed = Amount::parse(token);
-    if (!parsed) {
-      invalidate(join("amount of ", quoted(of), ": ", parsed.error().message));
-      return {};
-    }
-    return *parsed;
-  }
-  Limit limit(ondemand::value& value, std::string_view name) {
-    static const Limit none = *Limit::parse("0");
-    ondemand::json_type type{};
-    if (value.type().get(type) != simdjson::SUCCESS) return malform("a limit cannot be read"), none;
-    Result<Limit> limit = none;
-    if (type == ondemand::json_type::string) {
-      limit = Limit::parse(text(value, name));
-    } else if (type == ondemand::json_type::object) {
-      limit = Limit::parse(long_form(value, name));
-    } else {
-      invalidate(
-          join("limit ", quoted(name), " must be text such as \"100/min\", or an object with capacity"));
-    }
-    if (failed()) return none;
-    if (!limit) {
-      invalidate(join(name, ": ", limit.error().message));
-      return none;
-    }
-    return *limit;
-  }
-
-  void malform(std::string message) {
-    if (!failed()) malformed_ = std::move(message);
-  }
-  void invalidate(std::string message) {
-    if (!failed()) invalid_ = std::move(message);
-  }
-  void unknown(std::string_view key, std::span<const std::string_view> known) {
-    invalidate(join("field ", quoted(key), " is not known here", base::did_you_mean(key, known)));
-  }
-  bool failed() const { return !malformed_.empty() || !invalid_.empty(); }
-  template <class T>
-  Parsed<T> result(T value) {
-    return {std::move(value), std::move(malformed_), std::move(invalid_)};
-  }
-
- private:
-  void visit_members(ondemand::object& object, std::string_view of, const Visit& visit) {
-    std::vector<std::string> seen;
-    for (auto member : object) {
-      std::string_view key;
-      ondemand::value value;
-      if (member.unescaped_key().get(key) != simdjson::SUCCESS ||
-          member.value().get(value) != simdjson::SUCCESS)
-        return malform("the body is not JSON");
-      if (std::find(seen.begin(), seen.end(), key) != seen.end())
-        return malform(join(quoted(key), " stands twice in ", of, "; keep one of them"));
-      if (seen.size() == most_members) return malform(join(of, " has too many members"));
-      seen.emplace_back(key);
-      visit(seen.back(), value);
-      if (failed()) return;
-    }
-  }
-  std::string_view number_token(ondemand::value& value, std::string_view of) {
-    ondemand::json_type type{};
-    if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::number) {
-      malform(join("amount of ", quoted(of), " must be a number"));
-      return {};
-    }
-    // Taken as a double too, which checks that it is a JSON number at all.
-    double ignored = 0;
-    std::string_view token = value.raw_json_token();
-    if (value.get_double().get(ignored) != simdjson::SUCCESS) {
-      malform(join("amount of ", quoted(of), " is not a JSON number"));
-      return {};
-    }
-    const std::size_t end = token.find_last_not_of(" \t\r\n");
-    return token.substr(0, end + 1);
-  }
-  /// The object as text again, its numbers as they were written.
-  std::string long_form(ondemand::value& value, std::string_view name) {
-    std::string json = "{";
-    members(value, name, [&](std::string_view key, ondemand::value& member) {
-      json += join(json.size() > 1 ? "," : "", base::json_string(key), ":", number_token(member, key));
-    });
-    return json + "}";
-  }
-
-  simdjson::padded_string padded_;
-  ondemand::document document_;
-  std::string malformed_;
-  std::string invalid_;
-};
+using json::Document;
+using json::most_members;
 
 void read_amounts(Document& document, ondemand::value& value, std::string_view of, Amounts& amounts) {
   document.members(value, of, [&](std::string_view limit, ondemand::value& amount) {
     amounts.by_limit.emplace_back(limit, document.amount(amount, limit));
-  });
-}
-
-void read_limits(Document& document, ondemand::value& value, std::vector<NamedLimit>& limits) {
-  document.members(value, "limits", [&](std::string_view name, ondemand::value& limit) {
-    if (auto checked = limits::check_limit_name(name); !checked)
-      return document.invalidate(checked.error().message);
-    limits.push_back({std::string(name), document.limit(limit, name)});
   });
 }
 
@@ -207,7 +45,7 @@ Parsed<AcquireBody> parse_acquire(std::string_view json) {
     } else if (key == "consume") {
       read_amounts(document, value, key, body.consume);
     } else if (key == "limits") {
-      read_limits(document, value, body.limits);
+      body.limits = document.limits(value, key);
     } else {
       document.unknown(key, known);
     }
@@ -230,7 +68,7 @@ Parsed<LimitsBody> parse_limits_body(std::string_view json) {
                                                  "owner", "ttl_ms"};
     SetLimitsOptions& options = body.options;
     if (key == "limits") {
-      read_limits(document, value, body.limits);
+      body.limits = document.limits(value, key);
     } else if (key == "on_unavailable") {
       const std::string policy = document.text(value, key);
       if (policy != "allow" && policy != "deny") document.invalidate("on_unavailable must be allow or deny");
@@ -285,6 +123,12 @@ Parsed<Entity> parse_entity(std::string_view json, std::string_view id) {
     }
   });
   return document.result(std::move(entity));
+}
+
+Parsed<std::vector<NamedLimit>> parse_request_limits(std::string_view json) {
+  Document document(json, "limits");
+  std::vector<NamedLimit> limits = document.limits();
+  return document.result(std::move(limits));
 }
 
 Parsed<Amounts> parse_consume_list(std::string_view text) {

@@ -7,8 +7,10 @@
 #include <ostream>
 #include <sstream>
 
+#include "app/check_store.h"
 #include "app/open_store.h"
 #include "base/text.h"
+#include "limiter/lease_id.h"
 #include "net/server.h"
 #include "service/service.h"
 #include "store/sqlite/sqlite_store.h"
@@ -101,6 +103,8 @@ Result<net::ServerOptions> server_options(const ServeOptions& options) {
   server.threads = options.threads;
   // Decisions do not depend on each other, and answers stay in order.
   server.max_pipelined = 64;
+  // The id of a lease on a long chain stands in a path.
+  server.limits.start_line = limiter::max_lease_id + 1024;
   if (!options.tls_cert.empty()) server.tls = net::TlsFiles{options.tls_cert, options.tls_key};
   return server;
 }
@@ -146,14 +150,16 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   auto store = app::open_store(options.store, {}, foundation.clock, *foundation.entropy);
   if (!store) return store.error();
   foundation.store = *store;
-  Service service(foundation, {.on_unavailable = options.on_unavailable});
+  ServiceOptions service_options{.on_unavailable = options.on_unavailable};
+  service_options.check_store = [&options] { return app::check_store(options.store, {}); };
+  Service service(foundation, std::move(service_options));
   service.set_tokens(*tokens);
   auto server = net::Server::start(*std::move(listen), service);
   if (!server) return server.error();
   const std::string url =
       join(options.tls_cert.empty() ? "http://" : "https://", (*server)->addresses().front().to_string());
   if (auto* const file = dynamic_cast<sqlite::SqliteStore*>(store->get()))
-    file->announce(join("which serves it at ", url));
+    file->announce(join("which serves it at ", url, " (weir --server ", url, " reaches it)"));
   greet(options, url, out);
   while (signals.wait() == SIGHUP) reload(options, service, **server, log);
   log << "weir: finishing what was accepted" << std::endl;

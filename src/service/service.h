@@ -8,12 +8,15 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "limiter/core.h"
 #include "net/handler.h"
+#include "service/errands.h"
 #include "service/problem.h"
 #include "service/routes.h"
 #include "service/tokens.h"
+#include "store/finding.h"
 #include "store/lock.h"
 
 namespace weir::service {
@@ -21,6 +24,8 @@ namespace weir::service {
 struct ServiceOptions {
   std::optional<OnUnavailable> on_unavailable = {};  ///< of a flag; nothing: what the system's limits say
   std::string principal = "anonymous";               ///< of changes, where no tokens are asked for
+  /// Looks the store over, from any thread; nothing: it cannot be.
+  std::function<Result<std::vector<store::Finding>>()> check_store = {};
 };
 
 class Answering;
@@ -36,6 +41,7 @@ class Service final : public net::Handler {
   /// Whether readyz says so: a service that is shutting down is alive but not ready.
   void set_ready(bool ready) { ready_.store(ready, std::memory_order_relaxed); }
 
+  net::BodyPlan plan(const wire::http::RequestHead& request) override;
   void handle(net::Exchange exchange) override;
   void describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) override;
 
@@ -55,6 +61,7 @@ class Service final : public net::Handler {
     return "weir-" + std::to_string(next_request_.fetch_add(1, std::memory_order_relaxed) + 1);
   }
   OnUnavailable policy(limiter::Core& core);
+  void run_errand(Answering answering, const Route& route, const CoreRef& core);
   void dispatch(Answering answering, const Route& route, const CoreRef& core);
 
   const limiter::Foundation foundation_;
@@ -64,6 +71,7 @@ class Service final : public net::Handler {
   store::Mutex mutex_;
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, std::string>, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
+  Errands errands_;  // last, so that it ends while all the rest is there
 };
 
 }  // namespace weir::service
