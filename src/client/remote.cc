@@ -4,6 +4,7 @@
 #include "client/answers.h"
 #include "client/bodies.h"
 #include "client/failures.h"
+#include "limits/limit_set.h"
 #include "limits/names.h"
 #include "wire/buffer.h"
 #include "wire/http_write.h"
@@ -47,6 +48,17 @@ Result<T> read(const Result<std::string>& body, Read&& reader) {
   return reader(*body);
 }
 
+/// As members of an object, charges that stand twice could not be sent.
+Result<void> check_charges(std::span<const Charge> charges) {
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (charges[i].limit == charges[j].limit)
+        return base::invalid("limit ", base::quoted(charges[i].limit), " is named twice; name it once");
+    }
+  }
+  return {};
+}
+
 Result<void> check_names(std::string_view entity, std::string_view resource) {
   if (auto checked = limits::check_entity(entity); !checked) return checked;
   return limits::check_resource(resource);
@@ -61,6 +73,7 @@ struct Remote::Call {
   std::string fields = {};
   bool repeatable = false;      ///< although it changes something
   bool may_be_refused = false;  ///< by a 429, which is an answer
+  std::chrono::milliseconds extra_patience{0};
   std::function<void(std::size_t)> progress = {};
 
   bool changes_things() const { return method != Method::get; }
@@ -86,6 +99,7 @@ Result<std::string> Remote::ask(Call call) {
                                           field("User-Agent", "weir"), call.fields),
                            .body = call.body,
                            .repeatable = call.repeatable || !call.changes_things(),
+                           .extra_patience = call.extra_patience,
                            .progress = std::move(call.progress)};
   if (!call.body.empty()) request.fields += field("Content-Type", "application/json");
   if (!options_.token.empty()) request.fields += field("Authorization", join("Bearer ", options_.token));
@@ -106,6 +120,7 @@ Result<std::string> Remote::get(std::string target) { return ask({.target = std:
 
 Result<Acquired> Remote::acquire(const Request& request, bool /*with_lease*/) {
   if (auto checked = check_names(request.entity, request.resource); !checked) return checked.error();
+  if (auto checked = check_charges(request.consume); !checked) return checked.error();
   // A service that knows the key does not charge twice for it. Nothing here relies on that: an acquire that
   // may have arrived is not sent again.
   const std::string key =
@@ -120,6 +135,7 @@ Result<Acquired> Remote::acquire(const Request& request, bool /*with_lease*/) {
 
 Result<Decision> Remote::available(const Request& request) {
   if (auto checked = check_names(request.entity, request.resource); !checked) return checked.error();
+  if (auto checked = check_charges(request.consume); !checked) return checked.error();
   std::string target =
       join("/v1/available?entity=", escaped(request.entity), "&resource=", escaped(request.resource));
   if (!request.consume.empty()) target += join("&consume=", escaped(consume_list(request.consume)));
@@ -140,8 +156,10 @@ Result<LimitReport> Remote::change_lease(std::string_view lease, const char* ver
 
 Result<LimitReport> Remote::adjust(std::string_view lease, std::span<const Charge> differences,
                                    std::string_view key) {
+  if (auto checked = check_charges(differences); !checked) return checked.error();
+  if (auto checked = limits::check_adjust_key(key); !checked) return checked.error();
   const std::string line = field("Idempotency-Key", key);
-  const bool trimmed = !key.empty() && (key.front() <= ' ' || key.back() <= ' ');
+  const bool trimmed = (key.front() <= ' ' || key.back() <= ' ');
   if (line.empty() || trimmed) {
     return base::invalid("key ", base::quoted(key),
                          " cannot be sent to a service; use letters, digits and punctuation");
@@ -150,6 +168,7 @@ Result<LimitReport> Remote::adjust(std::string_view lease, std::span<const Charg
 }
 
 Result<LimitReport> Remote::settle(std::string_view lease, std::span<const Charge> actual) {
+  if (auto checked = check_charges(actual); !checked) return checked.error();
   return change_lease(lease, "settle", charges_body("actual", actual), {});
 }
 
@@ -160,6 +179,8 @@ Result<LimitReport> Remote::rollback(std::string_view lease) {
 Result<StoredLimits> Remote::set_limits(const Level& level, std::span<const NamedLimit> limits,
                                         const SetLimitsOptions& options) {
   if (auto checked = limits::check_level(level); !checked) return checked.error();
+  // As members of an object they could not be told from a mistake in the sending.
+  if (auto set = limits::make_limit_set(limits); !set) return set.error();
   return read<StoredLimits>(
       ask({.method = Method::put, .target = path_of(level), .body = limits_body(limits, options)}),
       [&](std::string_view json) { return read_stored(json, level); });
@@ -228,6 +249,8 @@ Result<Page<Bucket>> Remote::buckets(std::string_view entity, const Paging& pagi
 
 Result<void> Remote::change(std::span<const CatalogChange> changes, const ChangeOptions& options) {
   Call call{.method = Method::post, .target = "/v1/changes", .body = changes_body(changes)};
+  // A slow disk takes this long for each.
+  call.extra_patience = std::chrono::milliseconds(changes.size());
   // Sending is half of it; of the other half nothing is heard.
   if (options.progress) {
     call.progress = [&options, of = 2 * call.body.size()](std::size_t sent) { options.progress(sent, of); };

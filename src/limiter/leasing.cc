@@ -12,7 +12,6 @@ using base::invalid;
 using detail::LeaseData;
 using detail::LeaseVerb;
 
-constexpr std::size_t longest_key = 128;
 
 std::string hex(std::uint64_t number) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -41,9 +40,8 @@ Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<con
 }
 
 Result<detail::LeaseData> Core::open_by_id(std::string_view id, const bucket::LeaseChange& change) {
-  if (change.verb == LeaseVerb::adjust && (change.key.empty() || change.key.size() > longest_key)) {
-    return invalid("an adjust needs a key of 1 to ", std::to_string(longest_key),
-                   " characters, so that it can be repeated safely");
+  if (change.verb == LeaseVerb::adjust) {
+    if (auto checked = limits::check_adjust_key(change.key); !checked) return checked.error();
   }
   auto lease = decode_lease(id, name_space_, store_.lease_key());
   if (!lease) return error(ErrorCode::not_found, "lease ", base::quoted(id), " is not known here");

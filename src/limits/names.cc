@@ -77,6 +77,13 @@ Result<void> check_level(const Level& level) {
   return {};
 }
 
+Result<void> check_adjust_key(std::string_view key) {
+  constexpr std::size_t longest = 128;
+  if (!key.empty() && key.size() <= longest) return {};
+  return invalid("an adjust needs a key of 1 to ", std::to_string(longest),
+                 " characters, so that it can be repeated safely");
+}
+
 Result<void> check_entity_record(const Entity& entity) {
   if (auto id = check_entity(entity.id); !id) return id.error();
   if (!entity.parent.empty()) {

@@ -100,8 +100,9 @@ class HttpClient::Connection {
     return send(body, request.progress);
   }
 
-  std::variant<HttpAnswer, HttpFailure> receive(Method method) {
-    const Deadline deadline(options_.timeout);
+  std::variant<HttpAnswer, HttpFailure> receive(const HttpRequest& request) {
+    const Method method = request.method;
+    const Deadline deadline(options_.timeout + request.extra_patience);
     wire::http::ResponseParser parser(options_.limits);
     wire::http::ResponseHead head;
     do {
@@ -267,7 +268,7 @@ std::variant<HttpAnswer, HttpFailure> HttpClient::ask_once(const HttpRequest& re
     connection_.reset();
     return *failed;
   }
-  auto answered = connection_->receive(request.method);
+  auto answered = connection_->receive(request);
   if (std::holds_alternative<HttpFailure>(answered)) connection_.reset();
   return answered;
 }

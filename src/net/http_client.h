@@ -34,6 +34,8 @@ struct HttpRequest {
   /// Whether asking twice is the same as asking once: then it is asked again, once, if the connection is
   /// lost.
   bool repeatable = false;
+  /// How much longer than the timeout the answer may take, for work that is known to be long.
+  std::chrono::milliseconds extra_patience{0};
   /// Told how many bytes of the body are sent.
   std::function<void(std::size_t sent)> progress = {};
 };
