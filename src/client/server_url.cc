@@ -54,7 +54,7 @@ Result<ServerUrl> parse_server_url(std::string_view text) {
   constexpr std::string_view http = "http://", https = "https://";
   ServerUrl url;
   std::string_view rest = text;
-  while (rest.ends_with('/')) rest.remove_suffix(1);
+  while (rest.ends_with('/') && !rest.ends_with("://")) rest.remove_suffix(1);
   url.text = rest;
   if (rest.starts_with(https)) {
     url.tls = true;
