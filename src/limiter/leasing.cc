@@ -3,15 +3,14 @@
 #include "limiter/changing.h"
 #include "limiter/core.h"
 #include "limiter/lease_id.h"
+#include "limits/names.h"
 
 namespace weir::limiter {
 namespace {
 
 using base::error;
-using base::invalid;
 using detail::LeaseData;
 using detail::LeaseVerb;
-
 
 std::string hex(std::uint64_t number) {
   constexpr std::string_view digits = "0123456789abcdef";
