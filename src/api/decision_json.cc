@@ -21,7 +21,7 @@ std::string wait_json(const std::optional<std::chrono::milliseconds>& wait) {
 
 /// The most that write_status() takes.
 std::size_t room_for(const LimitStatus& status) {
-  constexpr std::size_t fixed = 144;
+  constexpr std::size_t fixed = 160;
   return fixed + 5 * Pen::number_room + Pen::size_of_json(status.entity) +
          Pen::size_of_json(status.resource) + Pen::size_of_json(status.name);
 }
@@ -53,6 +53,7 @@ void write_status(Pen& pen, const LimitStatus& status) {
   }
   pen.put(R"(,"source":)");
   pen.json(name_of(status.source));
+  if (status.owner == Owner::sync) pen.put(R"(,"owner":"sync")");
   pen.put("}");
 }
 
@@ -109,6 +110,8 @@ void append_admitted(std::string& out, const LimitReport& report, std::string_vi
   append_limits(out, report);
   out += '}';
 }
+
+std::string degraded_json() { return R"({"allowed":true,"degraded":true,"lease":null,"limits":[]})"; }
 
 std::string refused_json(const Decision& refused) {
   auto violated = JsonWriter::array();

@@ -17,6 +17,8 @@ std::string to_json(const LimitReport& report);
 /// The answer to an acquire that was admitted.
 std::string admitted_json(const LimitReport& report, std::string_view lease_id);
 void append_admitted(std::string& out, const LimitReport& report, std::string_view lease_id);
+/// The answer to an acquire that was admitted although the store is away: nothing was charged.
+std::string degraded_json();
 /// The answer to an acquire that was refused: a problem (RFC 9457) that names the limits which refused.
 std::string refused_json(const Decision& refused);
 /// The answer to a look at what is available.

@@ -11,6 +11,10 @@ namespace weir::cli {
 /// What can be said with every command.
 struct Common {
   std::optional<std::string> store;
+  std::optional<std::string> server;
+  std::optional<std::string> token_file;
+  std::optional<std::string> ca_file;
+  std::optional<std::string> timeout;
   std::optional<std::string> name_space;
   std::optional<std::string> output;
   std::optional<std::string> color;

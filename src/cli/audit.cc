@@ -45,10 +45,9 @@ Result<ExitCode> audit(Session& session, const Arguments& arguments) {
   if (!subject) return subject.error();
   const auto most = read_number("--limit", arguments.limit.value_or("50"), 1, 1'000'000);
   if (!most) return most.error();
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
+  client::Target& target = session.existing();
   JsonList json(session.out(), "events");
-  auto listed = for_each_item([&](const Paging& paging) { return (*limiter)->audit(*subject, paging); },
+  auto listed = for_each_item([&](const Paging& paging) { return target.audit(*subject, paging); },
                               [&](const AuditEvent& event) {
                                 if (session.json()) return json.add(api::to_json(event));
                                 print_event(session, event);

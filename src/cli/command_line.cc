@@ -120,7 +120,14 @@ void merge(Common& common, const Common& before) {
   const auto fill = [](std::optional<std::string>& to, const std::optional<std::string>& from) {
     if (!to) to = from;
   };
-  fill(common.store, before.store);
+  // A store and a service are two answers to one question.
+  if (!common.store && !common.server) {
+    common.store = before.store;
+    common.server = before.server;
+  }
+  fill(common.token_file, before.token_file);
+  fill(common.ca_file, before.ca_file);
+  fill(common.timeout, before.timeout);
   fill(common.name_space, before.name_space);
   fill(common.output, before.output);
   fill(common.color, before.color);
@@ -166,6 +173,7 @@ Wish CommandLine::read(const std::vector<std::string>& words) {
     return wish;
   }
   wish.command = tree_->chosen;
+  wish.reach = tree_->reach;
   wish.arguments = tree_->arguments;
   merge(wish.arguments.common, tree_->before);
   return wish;

@@ -17,7 +17,8 @@ struct Tree;
 struct Wish {
   enum class Kind { run, help, version, misuse };
   Kind kind = Kind::misuse;
-  Command command = nullptr;   ///< of run
+  Command command = nullptr;  ///< of run
+  Reach reach = Reach::anywhere;
   Arguments arguments = {};    ///< of run
   std::string topic = "weir";  ///< the path of the command that was named: "weir limits set"
   std::string problem = {};    ///< of misuse: what is wrong

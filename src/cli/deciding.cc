@@ -1,4 +1,6 @@
 // acquire, available, and what can be done with a lease.
+#include <utility>
+
 #include "api/decision_json.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -55,53 +57,44 @@ void print_refusal(const Session& session, const Decision& decision, const char*
   print_report(session, decision.limits(), Asked::requested, true);
 }
 
-struct Request {
+/// What was said about the charges and their limits.
+struct Wanted {
   std::vector<Charge> charges;
-  std::optional<RequestLimits> limits;
-  AcquireOptions options() const { return {.limits = limits ? &*limits : nullptr}; }
+  std::vector<NamedLimit> limits;
 };
 
-Result<Request> read_request(const Arguments& arguments) {
-  Request request;
+Result<Wanted> read_wanted(const Arguments& arguments) {
   auto charges = read_charges(arguments.consume);
   if (!charges) return charges.error();
-  request.charges = *std::move(charges);
-  if (arguments.limits.empty()) return request;
-  const auto limits = read_limits(arguments.limits);
+  auto limits = read_limits(arguments.limits);
   if (!limits) return limits.error();
-  auto made = RequestLimits::make(std::span(*limits));
-  if (!made) return base::invalid("-l: ", made.error().message);
-  request.limits = *std::move(made);
-  return request;
+  if (auto made = RequestLimits::make(std::span(std::as_const(*limits))); !made && !limits->empty())
+    return base::invalid("-l: ", made.error().message);
+  return Wanted{*std::move(charges), *std::move(limits)};
 }
 
-/// The id of the lease of an admitted acquire. An id that cannot be made is of no use to anybody, so the
-/// charge is given back.
-Result<std::string> lease_id_of(Decision& decision) {
-  auto id = decision.lease().id();
-  if (!id) static_cast<void>(decision.lease().rollback());
-  return id;
+client::Request request_of(const Arguments& arguments, const Wanted& wanted) {
+  return {*arguments.entity, *arguments.resource, wanted.charges, wanted.limits};
 }
 
-Result<ExitCode> print_admitted(const Session& session, Decision& decision, bool with_lease) {
-  if (!session.json() && !with_lease) {
-    session.out() << session.style()(Tone::good, "admitted") << '\n';
-    print_report(session, decision.limits(), Asked::requested, false);
-    return done;
-  }
-  const auto id = lease_id_of(decision);
-  if (!id) return id.error();
+void print_admitted(const Session& session, const client::Acquired& acquired, bool with_lease) {
   if (session.json()) {
-    session.print_json(api::admitted_json(decision.limits(), *id));
-    return done;
+    return session.print_json(acquired.degraded
+                                  ? api::degraded_json()
+                                  : api::admitted_json(acquired.decision.limits(), acquired.lease));
   }
   session.out() << session.style()(Tone::good, "admitted") << '\n';
-  print_report(session, decision.limits(), Asked::requested, false);
-  const auto left = std::chrono::milliseconds(decision.lease().deadline() - session.now());
-  session.out() << "\nlease " << *id << "\nSay what was really used within " << duration_text(left)
-                << ", or give it back:\n  weir lease settle " << *id
-                << " -c NAME=AMOUNT\n  weir lease rollback " << *id << '\n';
-  return done;
+  if (acquired.degraded)
+    return session.warn("the service cannot reach its store and was told to admit then; nothing was charged");
+  print_report(session, acquired.decision.limits(), Asked::requested, false);
+  if (!with_lease) return;
+  session.out() << "\nlease " << acquired.lease << "\nSay what was really used";
+  if (acquired.deadline != 0) {
+    const auto left = std::chrono::milliseconds(acquired.deadline - session.now());
+    session.out() << " within " << duration_text(left);
+  }
+  session.out() << ", or give it back:\n  weir lease settle " << acquired.lease
+                << " -c NAME=AMOUNT\n  weir lease rollback " << acquired.lease << '\n';
 }
 
 Result<ExitCode> print_changed(const Session& session, const Result<LimitReport>& report, const char* word) {
@@ -118,36 +111,34 @@ Result<ExitCode> print_changed(const Session& session, const Result<LimitReport>
 }  // namespace
 
 Result<ExitCode> acquire(Session& session, const Arguments& arguments) {
-  const auto request = read_request(arguments);
-  if (!request) return request.error();
-  auto limiter = session.limiter();
-  if (!limiter) return limiter.error();
-  auto decision = (*limiter)->acquire(*arguments.entity, *arguments.resource, std::span(request->charges),
-                                      request->options());
-  if (!decision) return decision.error();
-  if (decision->admitted()) return print_admitted(session, *decision, arguments.lease);
+  const auto wanted = read_wanted(arguments);
+  if (!wanted) return wanted.error();
+  const auto acquired =
+      session.target().acquire(request_of(arguments, *wanted), session.json() || arguments.lease);
+  if (!acquired) return acquired.error();
+  if (acquired->decision.admitted()) {
+    print_admitted(session, *acquired, arguments.lease);
+    return done;
+  }
   if (session.json()) {
-    session.print_json(api::refused_json(*decision));
+    session.print_json(api::refused_json(acquired->decision));
   } else {
-    print_refusal(session, *decision, "refused");
+    print_refusal(session, acquired->decision, "refused");
   }
   return refused;
 }
 
 Result<ExitCode> available(Session& session, const Arguments& arguments) {
-  const auto request = read_request(arguments);
-  if (!request) return request.error();
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
-  auto decision = (*limiter)->available(*arguments.entity, *arguments.resource, std::span(request->charges),
-                                        request->options());
+  const auto wanted = read_wanted(arguments);
+  if (!wanted) return wanted.error();
+  const auto decision = session.existing().available(request_of(arguments, *wanted));
   if (!decision) return decision.error();
   if (session.json()) {
     session.print_json(api::available_json(*decision));
   } else if (decision->refused()) {
     print_refusal(session, *decision, "would be refused");
   } else {
-    if (!request->charges.empty()) session.out() << session.style()(Tone::good, "would be admitted") << '\n';
+    if (!wanted->charges.empty()) session.out() << session.style()(Tone::good, "would be admitted") << '\n';
     print_report(session, decision->limits(), Asked::requested, false);
   }
   return decision->admitted() ? done : refused;
@@ -156,24 +147,21 @@ Result<ExitCode> available(Session& session, const Arguments& arguments) {
 Result<ExitCode> lease_adjust(Session& session, const Arguments& arguments) {
   const auto charges = read_charges(arguments.consume);
   if (!charges) return charges.error();
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
-  return print_changed(session, (*limiter)->adjust(arguments.lease_id, std::span(*charges), *arguments.key),
+  client::Target& target = session.existing();
+  return print_changed(session, target.adjust(arguments.lease_id, std::span(*charges), *arguments.key),
                        "adjusted");
 }
 
 Result<ExitCode> lease_settle(Session& session, const Arguments& arguments) {
   const auto charges = read_charges(arguments.consume);
   if (!charges) return charges.error();
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
-  return print_changed(session, (*limiter)->settle(arguments.lease_id, std::span(*charges)), "settled");
+  client::Target& target = session.existing();
+  return print_changed(session, target.settle(arguments.lease_id, std::span(*charges)), "settled");
 }
 
 Result<ExitCode> lease_rollback(Session& session, const Arguments& arguments) {
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
-  return print_changed(session, (*limiter)->rollback(arguments.lease_id), "rolled back");
+  client::Target& target = session.existing();
+  return print_changed(session, target.rollback(arguments.lease_id), "rolled back");
 }
 
 }  // namespace weir::cli

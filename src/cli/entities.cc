@@ -47,38 +47,34 @@ Result<Entity> read_entity(const Arguments& arguments) {
 Result<ExitCode> entity_create(Session& session, const Arguments& arguments) {
   const auto entity = read_entity(arguments);
   if (!entity) return entity.error();
-  auto limiter = session.limiter();
-  if (!limiter) return limiter.error();
-  const auto stored = (*limiter)->put_entity(*entity);
+  client::Target& target = session.target();
+  const auto stored = target.put_entity(*entity);
   if (!stored) return stored.error();
   print_entity(session, *stored);
   return done;
 }
 
 Result<ExitCode> entity_get(Session& session, const Arguments& arguments) {
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
-  const auto entity = (*limiter)->entity(*arguments.entity);
+  client::Target& target = session.existing();
+  const auto entity = target.entity(*arguments.entity);
   if (!entity) return entity.error();
   print_entity(session, *entity);
   return done;
 }
 
 Result<ExitCode> entity_delete(Session& session, const Arguments& arguments) {
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
-  if (auto deleted = (*limiter)->delete_entity(*arguments.entity); !deleted) return deleted.error();
+  client::Target& target = session.existing();
+  if (auto deleted = target.delete_entity(*arguments.entity); !deleted) return deleted.error();
   if (!session.json())
     session.out() << "deleted entity " << printable(*arguments.entity) << ", its limits and its buckets\n";
   return done;
 }
 
 Result<ExitCode> entity_children(Session& session, const Arguments& arguments) {
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
+  client::Target& target = session.existing();
   JsonList json(session.out(), "children");
   auto listed =
-      for_each_item([&](const Paging& paging) { return (*limiter)->children(*arguments.entity, paging); },
+      for_each_item([&](const Paging& paging) { return target.children(*arguments.entity, paging); },
                     [&](const std::string& child) {
                       if (session.json()) return json.add(base::json_string(child));
                       session.out() << printable(child) << '\n';

@@ -100,9 +100,8 @@ Result<ExitCode> limits_set(Session& session, const Arguments& arguments) {
   if (!limits) return limits.error();
   const auto options = read_set_options(arguments);
   if (!options) return options.error();
-  auto limiter = session.limiter();
-  if (!limiter) return limiter.error();
-  const auto stored = (*limiter)->set_limits(*level, std::span(*limits), *options);
+  client::Target& target = session.target();
+  const auto stored = target.set_limits(*level, std::span(*limits), *options);
   if (!stored) return stored.error();
   if (stored->taken_from_sync) {
     session.warn(
@@ -116,9 +115,8 @@ Result<ExitCode> limits_set(Session& session, const Arguments& arguments) {
 Result<ExitCode> limits_get(Session& session, const Arguments& arguments) {
   const auto level = read_level(arguments);
   if (!level) return level.error();
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
-  const auto stored = (*limiter)->limits(*level);
+  client::Target& target = session.existing();
+  const auto stored = target.limits(*level);
   if (!stored) return stored.error();
   print_stored(session, *stored);
   return done;
@@ -127,9 +125,8 @@ Result<ExitCode> limits_get(Session& session, const Arguments& arguments) {
 Result<ExitCode> limits_delete(Session& session, const Arguments& arguments) {
   const auto level = read_level(arguments);
   if (!level) return level.error();
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
-  if (auto deleted = (*limiter)->delete_limits(*level); !deleted) return deleted.error();
+  client::Target& target = session.existing();
+  if (auto deleted = target.delete_limits(*level); !deleted) return deleted.error();
   if (!session.json()) session.out() << "deleted the limits of " << level_text(*level) << '\n';
   return done;
 }
@@ -137,9 +134,8 @@ Result<ExitCode> limits_delete(Session& session, const Arguments& arguments) {
 Result<ExitCode> limits_effective(Session& session, const Arguments& arguments) {
   if (!arguments.entity || !arguments.resource)
     return invalid("say for whom and for what: weir limits effective ENTITY RESOURCE");
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
-  const auto effective = (*limiter)->effective_limits(*arguments.entity, *arguments.resource);
+  client::Target& target = session.existing();
+  const auto effective = target.effective_limits(*arguments.entity, *arguments.resource);
   if (!effective) return effective.error();
   if (session.json()) {
     session.print_json(api::to_json(*effective));
@@ -164,14 +160,13 @@ Result<ExitCode> limits_list(Session& session, const Arguments& arguments) {
     if (!owner) return owner.error();
     filter.owner = *owner;
   }
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
+  client::Target& target = session.existing();
   const Time now = session.now();
   Table table = list_table();
   JsonList json(session.out(), "items");
   const auto page = [&](const Paging& paging) {
     if (!table.empty()) table.print(session.out(), session.style());
-    return (*limiter)->list_limits(filter, paging);
+    return target.list_limits(filter, paging);
   };
   const auto visit = [&](const StoredLimits& stored) {
     if (session.json()) return json.add(api::item_json(stored));

@@ -57,21 +57,21 @@ Result<config::Desired> read_file(const World& world, const std::string& file) {
 /// A file that says its namespace is applied nowhere else, least of all because of a forgotten variable.
 Result<void> choose_namespace(Session& session, const config::Desired& desired) {
   if (!desired.name_space) return {};
-  std::string& name_space = session.options().name_space;
+  const std::string& name_space = session.options().name_space;
   if (session.namespace_was_said() && name_space != *desired.name_space) {
     return base::error(ErrorCode::conflict, "the file is for namespace ", *desired.name_space, ", not for ",
                        name_space, "; leave out --namespace and WEIR_NAMESPACE, or change the file");
   }
-  name_space = *desired.name_space;
+  session.choose_namespace(*desired.name_space);
   return {};
 }
 
-Result<config::Current> read_current(Limiter& limiter) {
+Result<config::Current> read_current(client::Target& target) {
   config::Current current;
-  auto listed = for_each_item([&](const Paging& paging) { return limiter.list_limits({}, paging); },
+  auto listed = for_each_item([&](const Paging& paging) { return target.list_limits({}, paging); },
                               [&](const StoredLimits& stored) { current.limits.push_back(stored); });
   if (!listed) return listed.error();
-  listed = for_each_item([&](const Paging& paging) { return limiter.entities(paging); },
+  listed = for_each_item([&](const Paging& paging) { return target.entities(paging); },
                          [&](const Entity& entity) { current.entities.push_back(entity); });
   if (!listed) return listed.error();
   return current;
@@ -81,9 +81,8 @@ Result<Plan> plan_of(Session& session, const Arguments& arguments) {
   const auto desired = read_file(session.world(), arguments.file);
   if (!desired) return desired.error();
   if (auto chosen = choose_namespace(session, *desired); !chosen) return chosen.error();
-  auto limiter = session.limiter();
-  if (!limiter) return limiter.error();
-  const auto current = read_current(**limiter);
+  client::Target& target = session.target();
+  const auto current = read_current(target);
   if (!current) return current.error();
   auto plan = config::make_plan(*desired, *current);
   if (!plan) return as_failure(plan.error());
@@ -193,8 +192,7 @@ Result<ExitCode> limits_diff(Session& session, const Arguments& arguments) {
   if (session.json()) {
     session.print_json(to_json(*plan, false));
   } else if (!plan->empty()) {
-    session.out() << "--- " << session.store() << " (namespace " << session.options().name_space << ")\n+++ "
-                  << printable(arguments.file) << '\n';
+    session.out() << "--- " << session.place() << "\n+++ " << printable(arguments.file) << '\n';
     for (const Change& change : plan->changes) print_difference(session, change);
   }
   return plan->empty() ? done : changes;
@@ -204,13 +202,12 @@ Result<ExitCode> limits_apply(Session& session, const Arguments& arguments) {
   if (arguments.dry_run) return limits_plan(session, arguments);
   const auto plan = plan_of(session, arguments);
   if (!plan) return plan.error();
-  auto limiter = session.limiter();
-  if (!limiter) return limiter.error();
+  client::Target& target = session.target();
   if (!plan->steps.empty()) {
     Progress progress(session.world(), "applying");
     ChangeOptions options;
     options.progress = [&](std::size_t made, std::size_t of) { progress.show(made, of); };
-    const auto made = (*limiter)->change(std::span(plan->steps), options);
+    const auto made = target.change(std::span(plan->steps), options);
     if (!made)
       return base::error(as_failure(made.error()).code, made.error().message, "; nothing was applied");
   }

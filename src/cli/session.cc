@@ -1,20 +1,13 @@
 #include "cli/session.h"
 
 #include "base/text.h"
+#include "cli/local.h"
 #include "cli/read.h"
 #include "cli/words.h"
+#include "client/remote.h"
 
 namespace weir::cli {
 namespace {
-
-/// What was said, else what the environment says, else nothing.
-std::optional<std::string> said(const std::optional<std::string>& option, const World& world,
-                                const char* variable) {
-  if (option) return option;
-  auto value = world.environment(variable);
-  if (value && value->empty()) return std::nullopt;
-  return value;
-}
 
 Result<Color> read_color(const std::optional<std::string>& word) {
   constexpr std::string_view choices[] = {"auto", "always", "never"};
@@ -34,7 +27,7 @@ Result<Format> read_format(const std::optional<std::string>& word) {
 
 }  // namespace
 
-Result<Session> Session::make(World& world, const Common& common, const CommandShape& commands) {
+Result<Session> Session::make(World& world, const Common& common, const CommandShape& commands, Reach reach) {
   Session session(world);
   session.commands_ = &commands;
   const auto color = read_color(common.color);
@@ -45,7 +38,9 @@ Result<Session> Session::make(World& world, const Common& common, const CommandS
   session.style_ = Style(use_color(*color, world.out_is_terminal, world.environment));
   session.side_style_ = Style(use_color(*color, world.err_is_terminal, world.environment));
 
-  session.store_ = said(common.store, world, "WEIR_STORE").value_or("sqlite:weir.db");
+  auto place = read_place(common, world, reach);
+  if (!place) return place.error();
+  session.place_ = *std::move(place);
   if (auto name_space = said(common.name_space, world, "WEIR_NAMESPACE")) {
     session.options_.name_space = *name_space;
     session.namespace_was_said_ = true;
@@ -56,18 +51,33 @@ Result<Session> Session::make(World& world, const Common& common, const CommandS
   return session;
 }
 
-Result<Limiter*> Session::limiter() {
-  if (limiter_ == nullptr) {
-    auto opened = world_->open(store_, options_);
-    if (!opened) return opened.error();
-    limiter_ = *std::move(opened);
+client::Target& Session::target() {
+  if (target_ != nullptr) return *target_;
+  if (place_.server) {
+    client::RemoteOptions server = *place_.server;
+    // Otherwise a token may say which.
+    if (namespace_was_said_) server.name_space = options_.name_space;
+    target_ = std::make_unique<client::Remote>(std::move(server), world_->entropy);
+  } else {
+    target_ = std::make_unique<Local>(*world_, place_.store, options_);
   }
-  return limiter_.get();
+  return *target_;
 }
 
-Result<Limiter*> Session::existing() {
+client::Target& Session::existing() {
   options_.create = false;
-  return limiter();
+  return target();
+}
+
+void Session::choose_namespace(const std::string& name) {
+  options_.name_space = name;
+  namespace_was_said_ = true;
+}
+
+std::string Session::place() const {
+  if (place_.server && !namespace_was_said_) return place_.server->url.text;
+  return base::join(place_.server ? place_.server->url.text : place_.store, " (namespace ",
+                    options_.name_space, ")");
 }
 
 void Session::print_fields(const std::vector<std::pair<std::string, std::string>>& fields) const {

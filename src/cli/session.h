@@ -1,4 +1,4 @@
-// One run of one command: its world, what was said with every command, and the opened store.
+// One run of one command: its world, what was said with every command, and what it works on.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "cli/arguments.h"
+#include "cli/place.h"
 #include "cli/shape.h"
 #include "cli/style.h"
 #include "cli/world.h"
+#include "client/target.h"
 #include "weir/limiter.h"
 
 namespace weir::cli {
@@ -26,7 +28,7 @@ enum class Format { table, json };
 class Session {
  public:
   /// Reads what was said with every command; then the environment, then defaults.
-  static Result<Session> make(World& world, const Common& common, const CommandShape& commands);
+  static Result<Session> make(World& world, const Common& common, const CommandShape& commands, Reach reach);
 
   std::ostream& out() const { return world_->out; }
   bool json() const { return format_ == Format::json; }
@@ -35,16 +37,20 @@ class Session {
   Time now() const { return world_->clock.now(); }
   const CommandShape& commands() const { return *commands_; }
 
-  const std::string& store() const { return store_; }
+  const std::string& store() const { return place_.store; }
+  /// The store or the service, and the namespace in it, for people.
+  std::string place() const;
   /// How the store is opened. Changes count until it is.
   Options& options() { return options_; }
   /// Whether somebody said which namespace, and not only the default.
   bool namespace_was_said() const { return namespace_was_said_; }
+  /// Has a file say it, before the target is used.
+  void choose_namespace(const std::string& name);
 
-  /// Opens the store on the first call. Valid as long as the session.
-  Result<Limiter*> limiter();
+  /// The store, which is made where there is none, or the service. Valid as long as the session.
+  client::Target& target();
   /// The same, for commands that make no sense on a store that does not exist yet.
-  Result<Limiter*> existing();
+  client::Target& existing();
 
   /// Prints one document.
   void print_json(std::string_view json) const { out() << json << '\n'; }
@@ -60,13 +66,13 @@ class Session {
 
   World* world_;
   const CommandShape* commands_ = nullptr;
-  std::string store_;
+  Place place_;
   Options options_;
   bool namespace_was_said_ = false;
   Format format_ = Format::table;
   Style style_{false};
   Style side_style_{false};
-  std::shared_ptr<Limiter> limiter_;
+  std::unique_ptr<client::Target> target_;
 };
 
 /// Prints a list that may be long as one JSON document, an element at a time: {"items":[...]}. Nothing is

@@ -1,6 +1,7 @@
 // store init, check and show.
 #include "api/bucket_now.h"
 #include "api/catalog_json.h"
+#include "api/finding_json.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -14,17 +15,6 @@ namespace {
 using app::Severity;
 using base::join;
 
-const char* name_of(Severity severity) {
-  switch (severity) {
-    case Severity::ok:
-      return "ok";
-    case Severity::warning:
-      return "warning";
-    default:
-      return "failure";
-  }
-}
-
 Tone tone_of(Severity severity) {
   switch (severity) {
     case Severity::ok:
@@ -34,12 +24,6 @@ Tone tone_of(Severity severity) {
     default:
       return Tone::bad;
   }
-}
-
-std::string to_json(const app::Finding& finding) {
-  auto json = base::JsonWriter::object();
-  json.text("severity", name_of(finding.severity)).text("what", finding.what).text("detail", finding.detail);
-  return json.str();
 }
 
 void print_bucket(const Session& session, const Bucket& bucket) {
@@ -76,6 +60,8 @@ void print_bucket(const Session& session, const Bucket& bucket) {
 }  // namespace
 
 Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
+  if (!arguments.common.store && said({}, session.world(), "WEIR_SERVER"))
+    return base::invalid("WEIR_SERVER is set, and a store is made here; say which with --store URL");
   std::string kept;
   if (arguments.keep_audit) {
     const auto keep = read_duration("--keep-audit", *arguments.keep_audit);
@@ -83,7 +69,8 @@ Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
     session.options().keep_audit_for = *keep;
     kept = join("; the audit is kept for ", duration_text(*keep));
   }
-  if (auto limiter = session.limiter(); !limiter) return limiter.error();
+  const auto opened = session.world().open(session.store(), session.options());
+  if (!opened) return opened.error();
   if (session.json()) {
     session.print_json(base::JsonWriter::object().text("store", session.store()).str());
   } else {
@@ -94,7 +81,7 @@ Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
 }
 
 Result<ExitCode> store_check(Session& session, const Arguments& /*arguments*/) {
-  const auto findings = session.world().check(session.store(), session.options());
+  const auto findings = session.existing().check();
   if (!findings) return findings.error();
   bool failed = false;
   Table table({{"RESULT"}, {"CHECK"}, {"DETAIL"}});
@@ -102,7 +89,7 @@ Result<ExitCode> store_check(Session& session, const Arguments& /*arguments*/) {
   for (const app::Finding& finding : *findings) {
     failed = failed || finding.severity == Severity::failure;
     if (session.json()) {
-      json.add(to_json(finding));
+      json.add(api::to_json(finding));
     } else {
       table.add({{name_of(finding.severity), tone_of(finding.severity)}, {finding.what}, {finding.detail}});
     }
@@ -116,8 +103,7 @@ Result<ExitCode> store_check(Session& session, const Arguments& /*arguments*/) {
 }
 
 Result<ExitCode> store_show(Session& session, const Arguments& arguments) {
-  auto limiter = session.existing();
-  if (!limiter) return limiter.error();
+  client::Target& target = session.existing();
   bool found = false;
   JsonList json(session.out(), "buckets");
   const auto show = [&](const Bucket& bucket) {
@@ -130,8 +116,8 @@ Result<ExitCode> store_show(Session& session, const Arguments& arguments) {
     }
     found = true;
   };
-  auto listed = for_each_item(
-      [&](const Paging& paging) { return (*limiter)->buckets(*arguments.entity, paging); }, show);
+  auto listed =
+      for_each_item([&](const Paging& paging) { return target.buckets(*arguments.entity, paging); }, show);
   if (!listed) return listed.error();
   if (!found) {
     return base::error(ErrorCode::not_found, "entity ", base::quoted(*arguments.entity), " has no bucket",

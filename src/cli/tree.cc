@@ -11,6 +11,7 @@ namespace {
 using base::join;
 
 constexpr const char* common_group = "Common options";
+constexpr const char* hidden_group = "";  // which CLI11 understands, too
 
 OptionShape shape_of(const CLI::Option& option) {
   OptionShape shape;
@@ -34,7 +35,7 @@ Tree::Tree() : root("Exact rate limits and quotas for APIs and LLM gateways.", "
   root.set_help_flag("-h,--help", "Show help")->group(common_group);
   root.set_version_flag("--version", "", "Show the version");
   root.require_subcommand(1);
-  add_common(root, before);
+  add_common(root, before, Reach::anywhere);
   notes[&root] = {.usage = "COMMAND [OPTION...]",
                   .examples =
                       "weir limits set --system -l rpm:100/min -l tpm:50000/min\n"
@@ -55,8 +56,11 @@ Tree::Tree() : root("Exact rate limits and quotas for APIs and LLM gateways.", "
 CLI::App& Tree::command(CLI::App& parent, const std::string& name, const std::string& about, Command run,
                         CommandNotes command_notes) {
   CLI::App& app = *parent.add_subcommand(name, about);
-  app.callback([this, run] { chosen = run; });
-  add_common(app, arguments.common);
+  app.callback([this, run, reach_in = command_notes.reach] {
+    chosen = run;
+    reach = reach_in;
+  });
+  add_common(app, arguments.common, command_notes.reach);
   notes[&app] = std::move(command_notes);
   return app;
 }
@@ -87,15 +91,26 @@ CLI::Option* add_argument(CLI::App& app, const std::string& name, std::optional<
   return add_value(app, name, target, value.empty() ? name.substr(0, name.find(',')) : value, about);
 }
 
-void add_common(CLI::App& app, Common& target) {
+void add_common(CLI::App& app, Common& target, Reach reach) {
   const auto add = [&](const char* names, std::optional<std::string>& where, const char* value,
-                       const char* about) {
+                       const char* about, const char* group = common_group) {
     add_value(app, names, where, value, about)
-        ->group(common_group)
+        ->group(group)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   };
+  const char* const shown = reach == Reach::anywhere ? common_group : hidden_group;
   add("--store", target.store, "URL",
       "Where everything is kept: sqlite:PATH or memory: (default: sqlite:weir.db; environment WEIR_STORE)");
+  add("--server", target.server, "URL",
+      "Ask the service there instead of opening a store: http://HOST:PORT or https:// (environment "
+      "WEIR_SERVER)",
+      shown);
+  add("--token-file", target.token_file, "FILE",
+      "With --server: a file with the token that it asks for (else environment WEIR_TOKEN)", shown);
+  add("--ca-file", target.ca_file, "FILE",
+      "With --server https://: the certificates (PEM) to trust (default: those that the machine trusts)",
+      shown);
+  add("--timeout", target.timeout, "TIME", "With --server: how long to wait for it (default 30s)", shown);
   add("--namespace", target.name_space, "NAME",
       "An isolated tenant inside the store (default: default; environment WEIR_NAMESPACE)");
   add("-o,--output", target.output, "table|json", "How to print (default table)");
@@ -113,6 +128,7 @@ CommandShape shape_of(const Tree& tree, const CLI::App& app, const std::string& 
     shape.examples = notes->second.examples;
   }
   for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group() == hidden_group) continue;
     (option->get_positional() ? shape.arguments : shape.options).push_back(shape_of(*option));
   }
   // Help is added first, and there is more to say about everything else.

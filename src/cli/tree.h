@@ -10,6 +10,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/place.h"
 #include "cli/shape.h"
 
 namespace weir::cli {
@@ -18,6 +19,7 @@ namespace weir::cli {
 struct CommandNotes {
   std::string usage = {};  ///< what follows the path, where the usual is not good enough
   std::string examples = {};
+  Reach reach = Reach::anywhere;
 };
 
 /// The CLI11 tree and what it writes to.
@@ -28,6 +30,7 @@ struct Tree {
   Common before;  ///< what was said before the command
   Arguments arguments;
   Command chosen = nullptr;
+  Reach reach = Reach::anywhere;  ///< of the chosen one
   std::map<const CLI::App*, CommandNotes> notes;
 
   /// A command that does something: it has the common options.
@@ -47,7 +50,8 @@ CLI::Option* add_values(CLI::App& app, const std::string& names, std::vector<std
 /// OptionShape, where it is more than a name.
 CLI::Option* add_argument(CLI::App& app, const std::string& name, std::optional<std::string>& target,
                           const std::string& about, const std::string& value = {});
-void add_common(CLI::App& app, Common& target);
+/// Options about a service are understood everywhere, and shown where they are of use.
+void add_common(CLI::App& app, Common& target, Reach reach);
 
 // In this order, which is that of the help.
 void add_deciding_commands(Tree& tree);

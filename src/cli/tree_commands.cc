@@ -186,10 +186,10 @@ void add_serve_command(Tree& tree) {
   CLI::App& app = tree.command(
       tree.root, "serve",
       "Serve decisions over HTTP until it is told to stop. SIGHUP reads tokens and certificate again.", serve,
-      {.examples =
-           "weir serve\n"
-           "weir serve --listen 0.0.0.0:8080 --tokens tokens.txt --threads 4\n"
-           "weir serve --listen [::]:8443 --tokens tokens.txt --tls-cert cert.pem --tls-key key.pem"});
+      {.examples = "weir serve\n"
+                   "weir serve --listen 0.0.0.0:8080 --tokens tokens.txt --threads 4\n"
+                   "weir serve --listen [::]:8443 --tokens tokens.txt --tls-cert cert.pem --tls-key key.pem",
+       .reach = Reach::here});
   add_value(app, "--listen", arguments.listen, "HOST:PORT", "Where to listen (default 127.0.0.1:8080)");
   add_value(app, "--threads", arguments.threads, "N", "How many threads answer (default 1)");
   add_value(
@@ -256,13 +256,15 @@ void add_store_commands(Tree& tree) {
   CLI::App& store =
       tree.group("store", "Set up and look into the store.",
                  "weir store init --keep-audit 90d\nweir store check\nweir store show key-1 gpt-4");
-  CLI::App& init =
-      tree.command(store, "init", "Make the store where there is none. One that exists stays as it is.",
-                   store_init, {.examples = "weir store init --store sqlite:/var/lib/weir/weir.db"});
+  CLI::App& init = tree.command(
+      store, "init", "Make the store where there is none. One that exists stays as it is.", store_init,
+      {.examples = "weir store init --store sqlite:/var/lib/weir/weir.db", .reach = Reach::here});
   add_value(init, "--keep-audit", arguments.keep_audit, "TIME",
             "How long to keep the audit, from now on, such as 90d (a year unless said)");
   tree.command(store, "check", "Check that the store is sound and keeps its promises, and say what to do.",
-               store_check, {.examples = "weir store check --store sqlite:/var/lib/weir/weir.db"});
+               store_check,
+               {.examples = "weir store check --store sqlite:/var/lib/weir/weir.db\n"
+                            "weir store check --server http://127.0.0.1:8080"});
   CLI::App& show = tree.command(
       store, "show", "Show the buckets of an entity: what each limit holds, and when it is full.", store_show,
       {.examples = "weir store show key-1 gpt-4\nweir store show key-1"});
@@ -277,12 +279,13 @@ void add_other_commands(Tree& tree) {
                    "Print what teaches a shell to complete weir's commands and options.", completion,
                    {.examples = "eval \"$(weir completion bash)\"                    in ~/.bashrc\n"
                                 "weir completion zsh > ~/.zfunc/_weir              in a folder of $fpath\n"
-                                "weir completion fish > ~/.config/fish/completions/weir.fish"});
+                                "weir completion fish > ~/.config/fish/completions/weir.fish",
+                    .reach = Reach::here});
   completion_app.add_option("SHELL", arguments.shell, "Which shell: bash, zsh or fish")
       ->required()
       ->type_name("bash|zsh|fish");
-  CLI::App& help_app =
-      tree.command(tree.root, "help", "Show help for a command.", help, {.examples = "weir help limits set"});
+  CLI::App& help_app = tree.command(tree.root, "help", "Show help for a command.", help,
+                                    {.examples = "weir help limits set", .reach = Reach::here});
   help_app.add_option("COMMAND", arguments.topic, "Which command")->type_name("COMMAND");
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/check_store.h"
+#include "base/entropy.h"
 #include "cli/style.h"
 #include "weir/clock.h"
 #include "weir/limiter.h"
@@ -28,6 +29,7 @@ struct World {
   std::string login;
   std::function<Result<std::shared_ptr<Limiter>>(std::string_view url, const Options& options)> open;
   std::function<Result<std::vector<app::Finding>>(std::string_view url, const Options& options)> check;
+  std::shared_ptr<base::Entropy> entropy = std::make_shared<base::SystemEntropy>();
 };
 
 }  // namespace weir::cli

@@ -61,27 +61,8 @@ Result<store::Change> checked(const DeleteLimits& erase) {
 }
 
 Result<store::Change> checked(const PutEntity& put) {
-  const Entity& entity = put.entity;
-  if (auto id = limits::check_entity(entity.id); !id) return id.error();
-  if (!entity.parent.empty()) {
-    if (auto parent = limits::check_entity(entity.parent); !parent)
-      return invalid("parent: ", parent.error().message);
-  }
-  if (entity.cascade && entity.parent.empty()) {
-    return invalid("entity ", quoted(entity.id), " has cascade on but no parent; name a parent");
-  }
-  if (!base::is_utf8(entity.name)) return invalid("the name of entity ", quoted(entity.id), " is not UTF-8");
-  if (entity.name.size() > limits::max_entity_text)
-    return invalid("the name of entity ", quoted(entity.id), " is too long");
-  if (entity.metadata.size() > limits::max_metadata)
-    return invalid("entity ", quoted(entity.id), " has too much metadata");
-  for (const auto& [name, value] : entity.metadata) {
-    if (!base::is_utf8(name) || !base::is_utf8(value))
-      return invalid("metadata ", quoted(name), " of entity ", quoted(entity.id), " is not UTF-8");
-    if (name.size() + value.size() > limits::max_entity_text)
-      return invalid("metadata ", quoted(name), " of entity ", quoted(entity.id), " is too long");
-  }
-  return store::Change(store::EntityPut{entity});
+  if (auto checked = limits::check_entity_record(put.entity); !checked) return checked.error();
+  return store::Change(store::EntityPut{put.entity});
 }
 
 Result<store::Change> checked(const DeleteEntity& erase) {

@@ -318,4 +318,15 @@ std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_v
   return parse_lease_payload(payload, name_space);
 }
 
+std::optional<Time> deadline_of(std::string_view id) {
+  if (id.size() > max_lease_id || !id.starts_with(prefix)) return std::nullopt;
+  const auto bytes = from_base64url(id.substr(prefix.size()));
+  if (!bytes || bytes->size() < mac_size) return std::nullopt;
+  Reader reader(std::string_view(*bytes).substr(mac_size));
+  reader.number<std::uint64_t>();
+  reader.number<std::uint64_t>();
+  const Time deadline = reader.number<Time>();
+  return reader.failed() ? std::nullopt : std::optional(deadline);
+}
+
 }  // namespace weir::limiter

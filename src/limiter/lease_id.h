@@ -42,6 +42,9 @@ std::array<std::uint64_t, 2> nonce_of_request(const store::Request& request, std
 std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_view name_space,
                                               const store::LeaseKey& key);
 
+/// The deadline that an id says it has, for people: nobody vouches for it. Nothing if the text is no id.
+std::optional<Time> deadline_of(std::string_view id);
+
 /// What is behind the MAC; for decode_lease and its tests.
 std::optional<detail::LeaseData> parse_lease_payload(std::string_view payload, std::string_view name_space);
 

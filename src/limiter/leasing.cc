@@ -3,16 +3,14 @@
 #include "limiter/changing.h"
 #include "limiter/core.h"
 #include "limiter/lease_id.h"
+#include "limits/names.h"
 
 namespace weir::limiter {
 namespace {
 
 using base::error;
-using base::invalid;
 using detail::LeaseData;
 using detail::LeaseVerb;
-
-constexpr std::size_t longest_key = 128;
 
 std::string hex(std::uint64_t number) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -40,8 +38,8 @@ std::string Core::make_id(Decision& admitted) {
 }
 
 Result<Core::Nonce> Core::nonce_of(const store::Request& request, std::string_view idempotency_key) const {
-  if (idempotency_key.size() > longest_key)
-    return invalid("an idempotency key has at most ", std::to_string(longest_key), " characters");
+  if (idempotency_key.size() > limits::longest_key)
+    return invalid("an idempotency key has at most ", std::to_string(limits::longest_key), " characters");
   return nonce_of_request(request, principal_, idempotency_key, store_.lease_key());
 }
 
@@ -59,9 +57,8 @@ Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<con
 }
 
 Result<detail::LeaseData> Core::open_by_id(std::string_view id, const bucket::LeaseChange& change) {
-  if (change.verb == LeaseVerb::adjust && (change.key.empty() || change.key.size() > longest_key)) {
-    return invalid("an adjust needs a key of 1 to ", std::to_string(longest_key),
-                   " characters, so that it can be repeated safely");
+  if (change.verb == LeaseVerb::adjust) {
+    if (auto checked = limits::check_adjust_key(change.key); !checked) return checked.error();
   }
   auto lease = decode_lease(id, name_space_, store_.lease_key());
   if (!lease) return error(ErrorCode::not_found, "lease ", base::quoted(id), " is not known here");

@@ -77,6 +77,35 @@ Result<void> check_level(const Level& level) {
   return {};
 }
 
+Result<void> check_adjust_key(std::string_view key) {
+  if (!key.empty() && key.size() <= longest_key) return {};
+  return invalid("an adjust needs a key of 1 to ", std::to_string(longest_key),
+                 " characters, so that it can be repeated safely");
+}
+
+Result<void> check_entity_record(const Entity& entity) {
+  if (auto id = check_entity(entity.id); !id) return id.error();
+  if (!entity.parent.empty()) {
+    if (auto parent = check_entity(entity.parent); !parent)
+      return invalid("parent: ", parent.error().message);
+  }
+  if (entity.cascade && entity.parent.empty()) {
+    return invalid("entity ", quoted(entity.id), " has cascade on but no parent; name a parent");
+  }
+  if (!base::is_utf8(entity.name)) return invalid("the name of entity ", quoted(entity.id), " is not UTF-8");
+  if (entity.name.size() > max_entity_text)
+    return invalid("the name of entity ", quoted(entity.id), " is too long");
+  if (entity.metadata.size() > max_metadata)
+    return invalid("entity ", quoted(entity.id), " has too much metadata");
+  for (const auto& [name, value] : entity.metadata) {
+    if (!base::is_utf8(name) || !base::is_utf8(value))
+      return invalid("metadata ", quoted(name), " of entity ", quoted(entity.id), " is not UTF-8");
+    if (name.size() + value.size() > max_entity_text)
+      return invalid("metadata ", quoted(name), " of entity ", quoted(entity.id), " is too long");
+  }
+  return {};
+}
+
 }  // namespace weir::limits
 
 namespace weir {

@@ -3,6 +3,7 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "net/address.h"
 
 namespace weir::net {
 namespace {
@@ -96,7 +98,9 @@ Result<TlsContext> load_server_tls(const TlsFiles& files) {
   return context;
 }
 
-TlsConnection accept_tls(const TlsContext& context, int socket) {
+namespace {
+
+TlsConnection tls_on(const TlsContext& context, int socket) {
   TlsConnection connection(SSL_new(context.get()));
   BIO* bio = BIO_new(socket_method());
   if (connection == nullptr || bio == nullptr) {
@@ -107,8 +111,56 @@ TlsConnection accept_tls(const TlsContext& context, int socket) {
   BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
   BIO_set_init(bio, 1);
   SSL_set_bio(connection.get(), bio, bio);
-  SSL_set_accept_state(connection.get());
   return connection;
+}
+
+}  // namespace
+
+TlsConnection accept_tls(const TlsContext& context, int socket) {
+  TlsConnection connection = tls_on(context, socket);
+  if (connection != nullptr) SSL_set_accept_state(connection.get());
+  return connection;
+}
+
+Result<TlsContext> load_client_tls(const std::string& ca_file) {
+  ERR_clear_error();
+  TlsContext context(SSL_CTX_new(TLS_client_method()), FreeTls());
+  if (context == nullptr) return tls_error("cannot use TLS with", ca_file);
+  SSL_CTX* raw = context.get();
+  SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
+  SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_alpn_protos(raw, reinterpret_cast<const unsigned char*>(http_1_1.data()), http_1_1.size());
+  const int trusted = ca_file.empty() ? SSL_CTX_set_default_verify_paths(raw)
+                                      : SSL_CTX_load_verify_file(raw, ca_file.c_str());
+  if (trusted != 1) return tls_error("cannot use the certificates in", ca_file);
+  return context;
+}
+
+TlsConnection connect_tls(const TlsContext& context, int socket, const std::string& host) {
+  TlsConnection connection = tls_on(context, socket);
+  if (connection == nullptr) return nullptr;
+  SSL_set_connect_state(connection.get());
+  if (Address::parse(host, 0)) {
+    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(connection.get()), host.c_str()) != 1) return nullptr;
+    return connection;
+  }
+  SSL_set_hostflags(connection.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  if (SSL_set1_host(connection.get(), host.c_str()) != 1) return nullptr;
+  if (SSL_set_tlsext_host_name(connection.get(), host.c_str()) != 1) return nullptr;
+  return connection;
+}
+
+std::string handshake_problem(const ssl_st& connection) {
+  const long verified = SSL_get_verify_result(&connection);
+  if (verified != X509_V_OK) {
+    ERR_clear_error();
+    return X509_verify_cert_error_string(verified);
+  }
+  const char* const reason = ERR_reason_error_string(ERR_get_error());
+  ERR_clear_error();
+  return reason == nullptr ? "the connection was cut" : reason;
 }
 
 }  // namespace weir::net

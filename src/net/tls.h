@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "net/options.h"
@@ -27,5 +28,16 @@ Result<TlsContext> load_server_tls(const TlsFiles& files);
 /// The server's side of TLS on a connected socket, which stays the caller's. Keeps the context alive. Null
 /// if there is no memory for it.
 TlsConnection accept_tls(const TlsContext& context, int socket);
+
+/// Makes what connections of a client need. Servers are believed whose certificate leads to one in `ca_file`;
+/// empty: to one that the machine trusts.
+Result<TlsContext> load_client_tls(const std::string& ca_file);
+
+/// The client's side, as accept_tls(). The certificate must be for `host`, a name or a literal address.
+TlsConnection connect_tls(const TlsContext& context, int socket, const std::string& host);
+
+/// Why a handshake failed, in words, right after it did: what is wrong with the certificate, or else what
+/// OpenSSL says.
+std::string handshake_problem(const ssl_st& connection);
 
 }  // namespace weir::net

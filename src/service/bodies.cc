@@ -1,12 +1,9 @@
 #include "service/bodies.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
-#include <array>
 
-#include "base/json.h"
 #include "base/text.h"
+#include "json/document.h"
 #include "limits/names.h"
 
 namespace weir::service {
@@ -15,213 +12,12 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 using base::join;
 using base::quoted;
-
-constexpr std::size_t most_members = 256;
-
-/// What reading takes; one per thread, since both keep their memory.
-struct Reading {
-  ondemand::parser parser;
-  std::string padded;  ///< the document, with the room behind it that the parser may look at
-};
-
-/// The names of members that were seen; few in all but hostile bodies.
-class Names {
- public:
-  bool contains(std::string_view name) const {
-    return std::find(few_.begin(), few_.begin() + std::min(count_, few_.size()), name) !=
-               few_.begin() + std::min(count_, few_.size()) ||
-           std::find(more_.begin(), more_.end(), name) != more_.end();
-  }
-  void add(std::string_view name) {
-    if (count_ < few_.size()) {
-      few_[count_] = name;
-    } else {
-      more_.push_back(name);
-    }
-    ++count_;
-  }
-  std::size_t size() const { return count_; }
-
- private:
-  std::array<std::string_view, 8> few_;
-  std::vector<std::string_view> more_;
-  std::size_t count_ = 0;
-};
-
-/// Reads one document. The first mistake wins; after it nothing more is read. One at a time on each thread.
-class Document {
- public:
-  explicit Document(std::string_view json) {
-    thread_local Reading reading;
-    std::string& padded = reading.padded;
-    // What one large body took is not kept for good.
-    constexpr std::size_t kept = std::size_t{64} * 1024;
-    if (padded.capacity() > kept && json.size() < kept / 2) padded = {};
-    padded.reserve(json.size() + simdjson::SIMDJSON_PADDING);
-    padded.assign(json);
-    if (reading.parser.iterate(padded).get(document_) != simdjson::SUCCESS) malform("the body is not JSON");
-  }
-
-  /// The members of the whole document, which must be an object and nothing else.
-  template <class Visit>
-  void members(Visit&& visit) {
-    if (failed()) return;
-    ondemand::object object;
-    if (document_.get_object().get(object) != simdjson::SUCCESS)
-      return malform("the body must be a JSON object");
-    visit_members(object, "the body", visit);
-    const char* rest = nullptr;
-    if (!failed() && document_.current_location().get(rest) == simdjson::SUCCESS)
-      malform("there is something behind the JSON object");
-  }
-  template <class Visit>
-  void members(ondemand::value& value, std::string_view of, Visit&& visit) {
-    ondemand::object object;
-    if (value.get_object().get(object) != simdjson::SUCCESS)
-      return malform(join(quoted(of), " must be an object"));
-    visit_members(object, of, visit);
-  }
-
-  std::string text(ondemand::value& value, std::string_view of) {
-    std::string_view text;
-    if (value.get_string().get(text) != simdjson::SUCCESS) {
-      malform(join(quoted(of), " must be a string"));
-      return {};
-    }
-    return std::string(text);
-  }
-  bool flag(ondemand::value& value, std::string_view of) {
-    bool flag = false;
-    if (value.get_bool().get(flag) != simdjson::SUCCESS) malform(join(quoted(of), " must be true or false"));
-    return flag;
-  }
-  std::int64_t integer(ondemand::value& value, std::string_view of) {
-    std::int64_t number = 0;
-    if (value.get_int64().get(number) != simdjson::SUCCESS)
-      malform(join(quoted(of), " must be a whole number"));
-    return number;
-  }
-  bool is_null(ondemand::value& value) {
-    ondemand::json_type type{};
-    if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::null) return false;
-    // The type is that of the first letter alone.
-    bool null = false;
-    if (value.is_null().get(null) != simdjson::SUCCESS || !null) malform("the body is not JSON");
-    return true;
-  }
-  /// Numbers are taken as they are written, so that thousandths stay exact.
-  Amount amount(ondemand::value& value, std::string_view of) {
-    const std::string_view token = number_token(value, of);
-    if (failed()) return {};
-    auto parsed = Amount::parse(token);
-    if (!parsed) {
-      invalidate(join("amount of ", quoted(of), ": ", parsed.error().message));
-      return {};
-    }
-    return *parsed;
-  }
-  Limit limit(ondemand::value& value, std::string_view name) {
-    static const Limit none = *Limit::parse("0");
-    ondemand::json_type type{};
-    if (value.type().get(type) != simdjson::SUCCESS) return malform("a limit cannot be read"), none;
-    Result<Limit> limit = none;
-    if (type == ondemand::json_type::string) {
-      limit = Limit::parse(text(value, name));
-    } else if (type == ondemand::json_type::object) {
-      limit = Limit::parse(long_form(value, name));
-    } else {
-      invalidate(
-          join("limit ", quoted(name), " must be text such as \"100/min\", or an object with capacity"));
-    }
-    if (failed()) return none;
-    if (!limit) {
-      invalidate(join(name, ": ", limit.error().message));
-      return none;
-    }
-    return *limit;
-  }
-
-  void malform(std::string message) {
-    if (!failed()) malformed_ = std::move(message);
-  }
-  void invalidate(std::string message) {
-    if (!failed()) invalid_ = std::move(message);
-  }
-  void unknown(std::string_view key, std::span<const std::string_view> known) {
-    invalidate(join("field ", quoted(key), " is not known here", base::did_you_mean(key, known)));
-  }
-  bool failed() const { return !malformed_.empty() || !invalid_.empty(); }
-  template <class T>
-  Parsed<T> result(T value) {
-    return {std::move(value), std::move(malformed_), std::move(invalid_)};
-  }
-
- private:
-  template <class Visit>
-  void visit_members(ondemand::object& object, std::string_view of, Visit&& visit) {
-    Names seen;
-    for (auto member : object) {
-      std::string_view key;
-      ondemand::value value;
-      if (member.unescaped_key().get(key) != simdjson::SUCCESS ||
-          member.value().get(value) != simdjson::SUCCESS)
-        return malform("the body is not JSON");
-      if (seen.contains(key))
-        return malform(join(quoted(key), " stands twice in ", of, "; keep one of them"));
-      if (seen.size() == most_members) return malform(join(of, " has too many members"));
-      // The parser keeps unescaped names until the next document.
-      seen.add(key);
-      visit(key, value);
-      if (failed()) return;
-    }
-  }
-  std::string_view number_token(ondemand::value& value, std::string_view of) {
-    ondemand::json_type type{};
-    if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::number) {
-      malform(join("amount of ", quoted(of), " must be a number"));
-      return {};
-    }
-    std::string_view token = value.raw_json_token();
-    token = token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
-    if (is_plain(token)) return token;
-    // Taken as a double too, which checks that it is a JSON number at all.
-    double ignored = 0;
-    if (value.get_double().get(ignored) != simdjson::SUCCESS) {
-      malform(join("amount of ", quoted(of), " is not a JSON number"));
-      return {};
-    }
-    return token;
-  }
-  /// Digits and nothing else, as most amounts are.
-  static bool is_plain(std::string_view token) {
-    return (token.size() == 1 || token.front() != '0') &&
-           std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
-  }
-  /// The object as text again, its numbers as they were written.
-  std::string long_form(ondemand::value& value, std::string_view name) {
-    std::string json = "{";
-    members(value, name, [&](std::string_view key, ondemand::value& member) {
-      json += join(json.size() > 1 ? "," : "", base::json_string(key), ":", number_token(member, key));
-    });
-    return json + "}";
-  }
-
-  ondemand::document document_;
-  std::string malformed_;
-  std::string invalid_;
-};
+using json::Document;
+using json::most_members;
 
 void read_amounts(Document& document, ondemand::value& value, std::string_view of, Amounts& amounts) {
   document.members(value, of, [&](std::string_view limit, ondemand::value& amount) {
     amounts.by_limit.emplace_back(limit, document.amount(amount, limit));
-  });
-}
-
-void read_limits(Document& document, ondemand::value& value, std::vector<NamedLimit>& limits) {
-  document.members(value, "limits", [&](std::string_view name, ondemand::value& limit) {
-    if (auto checked = limits::check_limit_name(name); !checked)
-      return document.invalidate(checked.error().message);
-    limits.push_back({std::string(name), document.limit(limit, name)});
   });
 }
 
@@ -249,7 +45,7 @@ Parsed<AcquireBody> parse_acquire(std::string_view json) {
     } else if (key == "consume") {
       read_amounts(document, value, key, body.consume);
     } else if (key == "limits") {
-      read_limits(document, value, body.limits);
+      body.limits = document.limits(value, key);
     } else {
       document.unknown(key, known);
     }
@@ -272,7 +68,7 @@ Parsed<LimitsBody> parse_limits_body(std::string_view json) {
                                                  "owner", "ttl_ms"};
     SetLimitsOptions& options = body.options;
     if (key == "limits") {
-      read_limits(document, value, body.limits);
+      body.limits = document.limits(value, key);
     } else if (key == "on_unavailable") {
       const std::string policy = document.text(value, key);
       if (policy != "allow" && policy != "deny") document.invalidate("on_unavailable must be allow or deny");
@@ -327,6 +123,12 @@ Parsed<Entity> parse_entity(std::string_view json, std::string_view id) {
     }
   });
   return document.result(std::move(entity));
+}
+
+Parsed<std::vector<NamedLimit>> parse_request_limits(std::string_view json) {
+  Document document(json, "limits");
+  std::vector<NamedLimit> limits = document.limits();
+  return document.result(std::move(limits));
 }
 
 Parsed<Amounts> parse_consume_list(std::string_view text) {

@@ -6,22 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "json/parsed.h"
 #include "weir/amount.h"
 #include "weir/catalog.h"
 #include "weir/entity.h"
 #include "weir/limit.h"
-#include "weir/result.h"
 
 namespace weir::service {
 
-/// Either a value or what is wrong with the request.
-template <class T>
-struct Parsed {
-  T value{};
-  std::string malformed = {};  ///< not JSON, or not of the shape: 400
-  std::string invalid = {};    ///< of the shape, but it cannot be done: 422
-  bool ok() const { return malformed.empty() && invalid.empty(); }
-};
+using json::Parsed;
 
 /// Amounts by the names of limits; the names live here.
 struct Amounts {
@@ -56,6 +49,8 @@ Parsed<Amounts> parse_settle(std::string_view json);
 Parsed<LimitsBody> parse_limits_body(std::string_view json);
 /// `{"parent"?,"cascade"?,"name"?,"metadata"?}`.
 Parsed<Entity> parse_entity(std::string_view json, std::string_view id);
+/// `{"rpm":"100/min"}`, as in a query.
+Parsed<std::vector<NamedLimit>> parse_request_limits(std::string_view json);
 /// `rpm:1,tpm:500`, as in a query.
 Parsed<Amounts> parse_consume_list(std::string_view text);
 

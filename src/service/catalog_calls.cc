@@ -74,13 +74,23 @@ Reply page_reply(const Result<Page<T>>& page, const char* name, ToJson&& json_of
 }
 
 Reply available(limiter::Core& core, std::string_view query_text) {
-  const Query query(query_text, {"entity", "resource", "consume"});
+  const Query query(query_text, {"entity", "resource", "consume", "limits"});
   if (!query.error().empty()) return malformed(query.error());
   const auto consume = parse_consume_list(query.get("consume"));
   if (!consume.ok()) return bad_body(consume);
   const std::string entity = query.get("entity");
   const std::string resource = query.get("resource");
-  const auto decision = core.available(entity, resource, consume.value.charges(), {});
+  AcquireOptions options;
+  std::optional<RequestLimits> limits;
+  if (query.has("limits")) {
+    const auto parsed = parse_request_limits(query.get("limits"));
+    if (!parsed.ok()) return bad_body(parsed);
+    auto made = RequestLimits::make(std::span(parsed.value));
+    if (!made) return problem(made.error());
+    limits = *std::move(made);
+    options.limits = &*limits;
+  }
+  const auto decision = core.available(entity, resource, consume.value.charges(), options);
   if (!decision) return problem(decision.error());
   Reply reply{.body = api::available_json(*decision)};
   append_rate_limit_fields(reply.fields, decision->limits());

@@ -31,6 +31,8 @@ constexpr Pattern patterns[] = {
     {Call::children, "/v1/entities/*/children", only_get},
     {Call::buckets, "/v1/entities/*/buckets", only_get},
     {Call::audit, "/v1/audit", only_get},
+    {Call::changes, changes_path, only_post},
+    {Call::check_store, "/v1/store/check", only_get},
     {Call::livez, "/livez", only_get},
     {Call::readyz, "/readyz", only_get},
     {Call::openapi, "/openapi.json", only_get},

@@ -25,6 +25,8 @@ enum class Call : unsigned char {
   children,
   buckets,
   audit,
+  changes,
+  check_store,
   livez,
   readyz,
   openapi,
@@ -49,6 +51,9 @@ struct Route {
   Call call = Call::livez;
   std::vector<std::string> names;  ///< the variable segments, decoded, in order
 };
+
+/// Where several changes are made at once; its bodies may be larger than others.
+inline constexpr std::string_view changes_path = "/v1/changes";
 
 /// Methods that a path knows: `allow` for 405.
 struct Match {

@@ -7,8 +7,10 @@
 #include <ostream>
 #include <sstream>
 
+#include "app/check_store.h"
 #include "app/open_store.h"
 #include "base/text.h"
+#include "limiter/lease_id.h"
 #include "net/server.h"
 #include "service/notify.h"
 #include "service/service.h"
@@ -102,6 +104,8 @@ Result<net::ServerOptions> server_options(const ServeOptions& options) {
   server.threads = options.threads;
   // Decisions do not depend on each other, and answers stay in order.
   server.max_pipelined = 64;
+  // The id of a lease on a long chain stands in a path.
+  server.limits.start_line = limiter::max_lease_id + 1024;
   if (!options.tls_cert.empty()) server.tls = net::TlsFiles{options.tls_cert, options.tls_key};
   return server;
 }
@@ -198,7 +202,8 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   Service service(foundation, {.on_unavailable = options.on_unavailable,
                                .store = kind_of(options.store),
                                .log = &log,
-                               .access_log = access.get()});
+                               .access_log = access.get(),
+                               .check_store = [&options] { return app::check_store(options.store, {}); }});
   service.set_tokens(*tokens);
   const unsigned threads = listen->threads;
   auto server = net::Server::start(*std::move(listen), service);
@@ -207,7 +212,7 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
       join(options.tls_cert.empty() ? "http://" : "https://", (*server)->addresses().front().to_string());
   add_metrics(*service.metrics(), **server, access.get());
   if (auto* const file = dynamic_cast<sqlite::SqliteStore*>(store->get())) {
-    file->announce(join("which serves it at ", url));
+    file->announce(join("which serves it at ", url, " (weir --server ", url, " reaches it)"));
     file->observe_commits([metrics = service.metrics()](std::chrono::nanoseconds took) {
       metrics->store_took(telemetry::StoreOp::commit, took);
     });

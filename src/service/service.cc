@@ -165,6 +165,9 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
     case Call::settle:
     case Call::rollback:
       return change_lease(std::move(answering), route, core);
+    case Call::changes:
+    case Call::check_store:
+      return run_errand(std::move(answering), route, core);
     case Call::livez:
       return answering.send({.body = "ok\n", .content_type = "text/plain"});
     case Call::readyz:

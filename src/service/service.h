@@ -6,13 +6,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "limiter/core.h"
 #include "net/handler.h"
+#include "service/errands.h"
 #include "service/outage.h"
 #include "service/problem.h"
 #include "service/routes.h"
 #include "service/tokens.h"
+#include "store/finding.h"
 #include "store/lock.h"
 #include "telemetry/access_log.h"
 #include "telemetry/log.h"
@@ -26,6 +29,8 @@ struct ServiceOptions {
   std::string store = "memory";                      ///< what kind of store it is, for metrics
   telemetry::Log* log = nullptr;                     ///< told when the store goes away; outlives the service
   telemetry::AccessLog* access_log = nullptr;        ///< told of each request; outlives the service
+  /// Looks the store over, from any thread; nothing: it cannot be.
+  std::function<Result<std::vector<store::Finding>>()> check_store = {};
 };
 
 class Answering;
@@ -44,6 +49,7 @@ class Service final : public net::Handler {
   /// What it counts; more may be added.
   const std::shared_ptr<telemetry::Metrics>& metrics() { return metrics_; }
 
+  net::BodyPlan plan(const wire::http::RequestHead& request) override;
   void handle(net::Exchange exchange) override;
   void describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) override;
 
@@ -65,6 +71,7 @@ class Service final : public net::Handler {
   std::string next_request_id() {
     return "weir-" + std::to_string(next_request_.fetch_add(1, std::memory_order_relaxed) + 1);
   }
+  void run_errand(Answering answering, const Route& route, const CoreRef& core);
   void dispatch(Answering answering, const Route& route, const CoreRef& core);
   Reply at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,
                 limiter::Core& core);
@@ -81,6 +88,7 @@ class Service final : public net::Handler {
   store::Mutex mutex_;
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
   std::map<Who, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
+  Errands errands_;  // last, so that it ends while all the rest is there
 };
 
 }  // namespace weir::service

@@ -8,7 +8,7 @@ weir=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-unset WEIR_STORE WEIR_NAMESPACE NO_COLOR CLICOLOR_FORCE
+unset WEIR_STORE WEIR_SERVER WEIR_TOKEN WEIR_NAMESPACE NO_COLOR CLICOLOR_FORCE
 failed=0 out='' err=''
 
 wrong() { printf 'e2e: %s\n' "$*"; failed=1; }

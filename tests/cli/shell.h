@@ -1,6 +1,7 @@
 // Runs commands in this process, on a store in memory and a clock that stands still.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -58,6 +59,7 @@ class Shell {
                     [this](std::string_view opened, const Options& given) {
                       url = opened;
                       options = given;
+                      if (opener) return opener(given);
                       return unavailable.empty() ? Result(limiter)
                                                  : Result<std::shared_ptr<Limiter>>(
                                                        Error{ErrorCode::unavailable, unavailable});
@@ -74,6 +76,8 @@ class Shell {
   std::map<std::string, std::string> environment;
   std::vector<app::Finding> findings;
   bool terminal = false;
+  /// Opens another limiter than the one above.
+  std::function<Result<std::shared_ptr<Limiter>>(const Options& options)> opener;
   std::string unavailable;  ///< why the store cannot be opened; empty: it can
   std::string in, out, err;
   std::string url;  ///< that was opened last, and with what

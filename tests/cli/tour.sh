@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Runs the commands in a document and compares what they print with what it shows.
-#   tour.sh WEIR DOCUMENT
+#   tour.sh WEIR DOCUMENT [STORE]
+# With a STORE, such as memory:, the commands do not open a store of their own but ask a service that has that one.
 # In ```console blocks, lines that begin with "$ " are commands and the rest is their output. Columns, times, decimals
 # and names of users may differ.
 set -euo pipefail
-[[ $# -eq 2 ]] || { sed -n '2,5p' "$0"; exit 2; }
-weir=$1 document=$2
+[[ $# -eq 2 || $# -eq 3 ]] || { sed -n '2,6p' "$0"; exit 2; }
+weir=$1 document=$2 store=${3:-}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+server=''
+trap '[[ -z $server ]] || kill -KILL "$server" 2>/dev/null; rm -rf "$work"' EXIT
 mkdir "$work/bin" "$work/here"
 ln -s "$weir" "$work/bin/weir"
 
@@ -20,9 +22,19 @@ while IFS= read -r line; do
 done <"$work/shown" >"$work/script"
 [[ -s $work/script ]] || { echo "tour: there are no commands in $document"; exit 1; }
 
+unset WEIR_STORE WEIR_SERVER WEIR_TOKEN WEIR_NAMESPACE NO_COLOR CLICOLOR_FORCE
+if [[ -n $store ]]; then
+  mkfifo "$work/greeting"
+  (cd "$work" && exec "$weir" serve --listen 127.0.0.1:0 --store "$store") >"$work/greeting" 2>/dev/null &
+  server=$!
+  exec {greeting}<"$work/greeting"
+  read -r -t 60 line <&"$greeting" || { echo "tour: the service says nothing"; exit 1; }
+  WEIR_SERVER=$(grep -o 'http://[^ ,]*' <<<"$line")
+  export WEIR_SERVER
+fi
+
 (
   cd "$work/here"
-  unset WEIR_STORE WEIR_NAMESPACE NO_COLOR CLICOLOR_FORCE
   PATH=$work/bin:$PATH bash "$work/script" >"$work/printed" 2>&1
 ) || true # a plan that found changes ends with 4
 
@@ -34,4 +46,5 @@ normal() {
 }
 normal "$work/shown" >"$work/wanted"
 normal "$work/printed" >"$work/got"
+[[ -z $store || ! -e $work/here/weir.db ]] || { echo "tour: a store was opened beside the service"; exit 1; }
 diff -u --label "$document" --label "what weir prints" "$work/wanted" "$work/got"

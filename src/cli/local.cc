@@ -1,0 +1,127 @@
+#include "cli/local.h"
+
+#include <optional>
+
+namespace weir::cli {
+namespace {
+
+using client::Acquired;
+using client::Request;
+
+/// Calls `decide` with what the request says about limits.
+template <class Decide>
+Result<Decision> with_limits(const Request& request, Decide decide) {
+  if (request.limits.empty()) return decide(AcquireOptions{});
+  const auto limits = RequestLimits::make(request.limits);
+  if (!limits) return limits.error();
+  return decide(AcquireOptions{.limits = &*limits});
+}
+
+}  // namespace
+
+template <class Verb>
+auto Local::with(Verb verb) -> decltype(verb(std::declval<Limiter&>())) {
+  if (limiter_ == nullptr) {
+    auto opened = world_.open(url_, options_);
+    if (!opened) return opened.error();
+    limiter_ = *std::move(opened);
+  }
+  return verb(*limiter_);
+}
+
+Result<Acquired> Local::acquire(const Request& request, bool with_lease) {
+  auto decision = with([&](Limiter& limiter) {
+    return with_limits(request, [&](const AcquireOptions& options) {
+      return limiter.acquire(request.entity, request.resource, request.consume, options);
+    });
+  });
+  if (!decision) return decision.error();
+  Acquired acquired{.decision = *std::move(decision)};
+  if (acquired.decision.refused() || !with_lease) return acquired;
+  Lease& lease = acquired.decision.lease();
+  const auto id = lease.id();
+  if (!id) {
+    // A lease without an id is of no use to anybody, so the charge is given back.
+    static_cast<void>(lease.rollback());
+    return id.error();
+  }
+  acquired.lease = *id;
+  acquired.deadline = lease.deadline();
+  return acquired;
+}
+
+Result<Decision> Local::available(const Request& request) {
+  return with([&](Limiter& limiter) {
+    return with_limits(request, [&](const AcquireOptions& options) {
+      return limiter.available(request.entity, request.resource, request.consume, options);
+    });
+  });
+}
+
+Result<LimitReport> Local::adjust(std::string_view lease, std::span<const Charge> differences,
+                                  std::string_view key) {
+  return with([&](Limiter& limiter) { return limiter.adjust(lease, differences, key); });
+}
+
+Result<LimitReport> Local::settle(std::string_view lease, std::span<const Charge> actual) {
+  return with([&](Limiter& limiter) { return limiter.settle(lease, actual); });
+}
+
+Result<LimitReport> Local::rollback(std::string_view lease) {
+  return with([&](Limiter& limiter) { return limiter.rollback(lease); });
+}
+
+Result<StoredLimits> Local::set_limits(const Level& level, std::span<const NamedLimit> limits,
+                                       const SetLimitsOptions& options) {
+  return with([&](Limiter& limiter) { return limiter.set_limits(level, limits, options); });
+}
+
+Result<StoredLimits> Local::limits(const Level& level) {
+  return with([&](Limiter& limiter) { return limiter.limits(level); });
+}
+
+Result<void> Local::delete_limits(const Level& level) {
+  return with([&](Limiter& limiter) { return limiter.delete_limits(level); });
+}
+
+Result<EffectiveLimits> Local::effective_limits(std::string_view entity, std::string_view resource) {
+  return with([&](Limiter& limiter) { return limiter.effective_limits(entity, resource); });
+}
+
+Result<Page<StoredLimits>> Local::list_limits(const LimitsFilter& filter, const Paging& paging) {
+  return with([&](Limiter& limiter) { return limiter.list_limits(filter, paging); });
+}
+
+Result<Entity> Local::put_entity(const Entity& entity) {
+  return with([&](Limiter& limiter) { return limiter.put_entity(entity); });
+}
+
+Result<Entity> Local::entity(std::string_view id) {
+  return with([&](Limiter& limiter) { return limiter.entity(id); });
+}
+
+Result<void> Local::delete_entity(std::string_view id) {
+  return with([&](Limiter& limiter) { return limiter.delete_entity(id); });
+}
+
+Result<Page<std::string>> Local::children(std::string_view id, const Paging& paging) {
+  return with([&](Limiter& limiter) { return limiter.children(id, paging); });
+}
+
+Result<Page<Entity>> Local::entities(const Paging& paging) {
+  return with([&](Limiter& limiter) { return limiter.entities(paging); });
+}
+
+Result<Page<Bucket>> Local::buckets(std::string_view entity, const Paging& paging) {
+  return with([&](Limiter& limiter) { return limiter.buckets(entity, paging); });
+}
+
+Result<void> Local::change(std::span<const CatalogChange> changes, const ChangeOptions& options) {
+  return with([&](Limiter& limiter) { return limiter.change(changes, options); });
+}
+
+Result<Page<AuditEvent>> Local::audit(std::string_view subject, const Paging& paging) {
+  return with([&](Limiter& limiter) { return limiter.audit(subject, paging); });
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,55 @@
+// A store that is opened here.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/world.h"
+#include "client/target.h"
+#include "weir/limiter.h"
+
+namespace weir::cli {
+
+/// Opens the store when it is first needed.
+class Local final : public client::Target {
+ public:
+  Local(const World& world, std::string url, Options options)
+      : world_(world), url_(std::move(url)), options_(std::move(options)) {}
+
+  Result<client::Acquired> acquire(const client::Request& request, bool with_lease) override;
+  Result<Decision> available(const client::Request& request) override;
+  Result<LimitReport> adjust(std::string_view lease, std::span<const Charge> differences,
+                             std::string_view key) override;
+  Result<LimitReport> settle(std::string_view lease, std::span<const Charge> actual) override;
+  Result<LimitReport> rollback(std::string_view lease) override;
+
+  Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
+                                  const SetLimitsOptions& options) override;
+  Result<StoredLimits> limits(const Level& level) override;
+  Result<void> delete_limits(const Level& level) override;
+  Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource) override;
+  Result<Page<StoredLimits>> list_limits(const LimitsFilter& filter, const Paging& paging) override;
+
+  Result<Entity> put_entity(const Entity& entity) override;
+  Result<Entity> entity(std::string_view id) override;
+  Result<void> delete_entity(std::string_view id) override;
+  Result<Page<std::string>> children(std::string_view id, const Paging& paging) override;
+  Result<Page<Entity>> entities(const Paging& paging) override;
+  Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging) override;
+
+  Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options) override;
+  Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging) override;
+  Result<std::vector<store::Finding>> check() override { return world_.check(url_, options_); }
+
+ private:
+  /// What `verb` says of the limiter, or why there is none.
+  template <class Verb>
+  auto with(Verb verb) -> decltype(verb(std::declval<Limiter&>()));
+
+  const World& world_;
+  std::string url_;
+  Options options_;
+  std::shared_ptr<Limiter> limiter_;
+};
+
+}  // namespace weir::cli

@@ -1,0 +1,40 @@
+// What a service answers, read back into the types that it was made from. The inverse of api/; pure.
+//
+// The text comes from outside: every number and length is checked, and what is not as expected is an error
+// that says so. Fields that are not known are passed over: a newer service may say more.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/target.h"
+
+namespace weir::client {
+
+/// A problem (RFC 9457), as far as it could be read.
+struct Problem {
+  std::string type;
+  std::string detail;
+};
+
+/// An acquire that was admitted, or the problem of one that was refused.
+Result<Acquired> read_acquired(std::string_view json);
+Result<Decision> read_available(std::string_view json);
+Result<LimitReport> read_report(std::string_view json);
+
+Result<StoredLimits> read_stored(std::string_view json, const Level& level);
+Result<EffectiveLimits> read_effective(std::string_view json);
+Result<Page<StoredLimits>> read_limits_page(std::string_view json);
+
+Result<Entity> read_entity(std::string_view json);
+Result<Page<Entity>> read_entities_page(std::string_view json);
+Result<Page<std::string>> read_children_page(std::string_view json);
+Result<Page<Bucket>> read_buckets_page(std::string_view json);
+
+Result<Page<AuditEvent>> read_audit_page(std::string_view json);
+Result<std::vector<store::Finding>> read_findings(std::string_view json);
+
+Result<Problem> read_problem(std::string_view json);
+
+}  // namespace weir::client

@@ -1,0 +1,159 @@
+#include "client/bodies.h"
+
+#include "base/json.h"
+#include "base/text.h"
+#include "limits/short_form.h"
+
+namespace weir::client {
+namespace {
+
+using base::join;
+using base::JsonWriter;
+
+void add_settings(JsonWriter& json, std::span<const NamedLimit> limits, const SetLimitsOptions& options) {
+  json.raw("limits", limits_json(limits));
+  if (options.owner != Owner::operator_) json.text("owner", name_of(options.owner));
+  if (options.expires_in) json.number("ttl_ms", options.expires_in->count());
+  if (options.bucket_ttl_refill_multiplier)
+    json.number("bucket_ttl_refill_multiplier", *options.bucket_ttl_refill_multiplier);
+  if (options.on_unavailable) json.text("on_unavailable", name_of(*options.on_unavailable));
+}
+
+void add_level(JsonWriter& json, const Level& level) {
+  json.text("level", name_of(level.kind()));
+  if (!level.entity().empty()) json.text("entity", level.entity());
+  if (!level.resource().empty()) json.text("resource", level.resource());
+}
+
+void add_facts(JsonWriter& json, const Entity& entity) {
+  if (!entity.parent.empty()) json.text("parent", entity.parent);
+  if (entity.cascade) json.flag("cascade", true);
+  if (!entity.name.empty()) json.text("name", entity.name);
+  if (entity.metadata.empty()) return;
+  auto metadata = JsonWriter::object();
+  for (const auto& [name, value] : entity.metadata) metadata.text(name, value);
+  json.raw("metadata", metadata.str());
+}
+
+std::string change_json(const SetLimits& set) {
+  auto json = JsonWriter::object();
+  json.text("change", "limits.set");
+  add_level(json, set.level);
+  add_settings(json, set.limits, set.options);
+  if (set.options.from_file) json.flag("from_file", true);
+  return json.str();
+}
+
+std::string change_json(const DeleteLimits& erase) {
+  auto json = JsonWriter::object();
+  json.text("change", "limits.delete");
+  add_level(json, erase.level);
+  return json.str();
+}
+
+std::string change_json(const PutEntity& put) {
+  auto json = JsonWriter::object();
+  json.text("change", "entity.put").text("entity", put.entity.id);
+  add_facts(json, put.entity);
+  if (put.entity.from_file) json.flag("from_file", true);
+  return json.str();
+}
+
+std::string change_json(const DeleteEntity& erase) {
+  return JsonWriter::object().text("change", "entity.delete").text("entity", erase.id).str();
+}
+
+std::string charges_json(std::span<const Charge> charges) {
+  auto json = JsonWriter::object();
+  for (const Charge& charge : charges) json.raw(charge.limit, charge.amount.to_string());
+  return json.str();
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  constexpr std::string_view hex = "0123456789ABCDEF";
+  // As segments of a path these two would be taken for steps.
+  const bool steps = text == "." || text == "..";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '~' || (c == '.' && !steps);
+    if (plain) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += '%';
+      out += hex[byte >> 4U];
+      out += hex[byte & 15U];
+    }
+  }
+  return out;
+}
+
+std::string limits_json(std::span<const NamedLimit> limits) {
+  auto json = JsonWriter::object();
+  for (const NamedLimit& named : limits) {
+    const std::string text = limits::to_text(named.limit);
+    // What the short form cannot say is JSON already.
+    json.raw(named.name, text.starts_with('{') ? text : base::json_string(text));
+  }
+  return json.str();
+}
+
+std::string acquire_body(const Request& request) {
+  auto json = JsonWriter::object();
+  json.text("entity", request.entity).text("resource", request.resource);
+  json.raw("consume", charges_json(request.consume));
+  if (!request.limits.empty()) json.raw("limits", limits_json(request.limits));
+  return json.str();
+}
+
+std::string charges_body(std::string_view field, std::span<const Charge> charges) {
+  auto json = JsonWriter::object();
+  if (!charges.empty()) json.raw(field, charges_json(charges));
+  return json.str();
+}
+
+std::string limits_body(std::span<const NamedLimit> limits, const SetLimitsOptions& options) {
+  auto json = JsonWriter::object();
+  add_settings(json, limits, options);
+  return json.str();
+}
+
+std::string entity_body(const Entity& entity) {
+  auto json = JsonWriter::object();
+  add_facts(json, entity);
+  return json.str();
+}
+
+std::string changes_body(std::span<const CatalogChange> changes) {
+  std::string json = "{\"changes\":[";
+  for (const CatalogChange& change : changes) {
+    if (!json.ends_with('[')) json += ',';
+    json += std::visit([](const auto& step) { return change_json(step); }, change);
+  }
+  return json + "]}";
+}
+
+std::string path_of(const Level& level) {
+  switch (level.kind()) {
+    case Source::entity:
+      return join("/v1/limits/entity/", escaped(level.entity()), "/", escaped(level.resource()));
+    case Source::entity_default:
+      return join("/v1/limits/entity/", escaped(level.entity()), "/_default_");
+    case Source::resource:
+      return join("/v1/limits/resource/", escaped(level.resource()));
+    default:
+      return "/v1/limits/system";
+  }
+}
+
+std::string consume_list(std::span<const Charge> charges) {
+  std::string list;
+  for (const Charge& charge : charges)
+    list += join(list.empty() ? "" : ",", charge.limit, ":", charge.amount.to_string());
+  return list;
+}
+
+}  // namespace weir::client

@@ -1,0 +1,30 @@
+// What a client sends: the bodies of the HTTP API, and the parts of its paths. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "client/target.h"
+
+namespace weir::client {
+
+/// One segment of a path, or a value in a query, with everything escaped that could mean something else.
+std::string escaped(std::string_view text);
+
+std::string acquire_body(const Request& request);
+/// `{"FIELD":{"rpm":1}}`; `{}` for no charges.
+std::string charges_body(std::string_view field, std::span<const Charge> charges);
+std::string limits_body(std::span<const NamedLimit> limits, const SetLimitsOptions& options);
+std::string entity_body(const Entity& entity);
+/// `{"changes":[...]}`.
+std::string changes_body(std::span<const CatalogChange> changes);
+
+/// The path of a level's limits, without the prefix: "/v1/limits/entity/key-1/_default_".
+std::string path_of(const Level& level);
+/// `rpm:1,tpm:500`, as in a query.
+std::string consume_list(std::span<const Charge> charges);
+/// `{"rpm":"100/min"}`.
+std::string limits_json(std::span<const NamedLimit> limits);
+
+}  // namespace weir::client

@@ -1,0 +1,207 @@
+// Answers about limits, entities, buckets, the audit and the store.
+#include <algorithm>
+
+#include "client/answers.h"
+#include "client/reading.h"
+
+namespace weir::client {
+namespace {
+
+using base::join;
+
+/// One member of what is stored at a level; false if it is none of them.
+void read_setting(Answer& answer, std::string_view key, ondemand::value& value, StoredLimits& stored) {
+  if (key == "limits") stored.limits = answer.limits(value, key);
+  if (key == "owner") stored.owner = answer.owner(value, key);
+  if (key == "expires_at_ms") stored.expires_at = answer.integer(value, key);
+  if (key == "bucket_ttl_refill_multiplier") {
+    const std::int64_t multiplier = answer.count(value, key);
+    if (multiplier > 1'000'000) answer.malform(join(base::quoted(key), " is too large"));
+    stored.bucket_ttl_refill_multiplier = static_cast<int>(std::min<std::int64_t>(multiplier, 1'000'000));
+  }
+  if (key == "on_unavailable") {
+    const std::string policy = answer.text(value, key);
+    if (policy != "allow" && policy != "deny") answer.malform(join(base::quoted(policy), " is no policy"));
+    stored.on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
+  }
+  if (key == "from_file") stored.from_file = answer.flag(value, key);
+  if (key == "taken_from_sync") stored.taken_from_sync = answer.flag(value, key);
+}
+
+Level level_of(Answer& answer, Source kind, const std::string& entity, const std::string& resource) {
+  switch (kind) {
+    case Source::entity:
+      return Level::entity(entity, resource);
+    case Source::entity_default:
+      return Level::entity_default(entity);
+    case Source::resource:
+      return Level::resource(resource);
+    case Source::system:
+      return Level::system();
+    default:
+      answer.malform("no limits are stored at level \"request\"");
+      return Level::system();
+  }
+}
+
+StoredLimits read_item(Answer& answer, ondemand::value& element) {
+  StoredLimits stored{.level = Level::system(), .limits = {}};
+  Source kind = Source::system;
+  std::string entity, resource;
+  answer.members(element, "items", [&](std::string_view key, ondemand::value& value) {
+    if (key == "level") kind = answer.source(value, key);
+    if (key == "entity") entity = answer.text(value, key);
+    if (key == "resource") resource = answer.text(value, key);
+    read_setting(answer, key, value, stored);
+  });
+  stored.level = level_of(answer, kind, entity, resource);
+  return stored;
+}
+
+void read_entity_member(Answer& answer, std::string_view key, ondemand::value& value, Entity& entity) {
+  if (key == "entity") entity.id = answer.text(value, key);
+  if (key == "parent" && !answer.is_null(value)) entity.parent = answer.text(value, key);
+  if (key == "cascade") entity.cascade = answer.flag(value, key);
+  if (key == "name") entity.name = answer.text(value, key);
+  if (key == "created_at_ms") entity.created_at = answer.integer(value, key);
+  if (key == "from_file") entity.from_file = answer.flag(value, key);
+  if (key == "metadata") {
+    answer.members(value, key, [&](std::string_view name, ondemand::value& text) {
+      entity.metadata.emplace(name, answer.text(text, name));
+    });
+  }
+}
+
+BucketLimit read_bucket_limit(Answer& answer, ondemand::value& element) {
+  static const Limit none = *Limit::parse("0");
+  BucketLimit read{.name = {}, .limit = none, .tokens = {}, .consumed = {}};
+  LimitSpec spec;
+  answer.members(element, "limits", [&](std::string_view key, ondemand::value& value) {
+    if (key == "name") read.name = answer.text(value, key);
+    if (key == "tokens") read.tokens = answer.amount(value, key);
+    if (key == "consumed") read.consumed = answer.amount(value, key);
+    if (key == "capacity") spec.capacity = answer.amount(value, key);
+    if (key == "burst") spec.burst = answer.amount(value, key);
+    if (key == "refill_amount") spec.refill_amount = answer.amount(value, key);
+    if (key == "refill_period_ms") spec.refill_period = std::chrono::milliseconds(answer.integer(value, key));
+    if (key == "in_force") read.in_force = answer.flag(value, key);
+  });
+  if (answer.failed()) return read;
+  auto limit = Limit::make(spec);
+  if (!limit) return answer.malform(limit.error().message), read;
+  read.limit = *limit;
+  return read;
+}
+
+Bucket read_bucket(Answer& answer, ondemand::value& element) {
+  constexpr std::size_t most_limits = 1000;  // those in force, and those that were
+  Bucket bucket;
+  answer.members(element, "buckets", [&](std::string_view key, ondemand::value& value) {
+    if (key == "entity") bucket.entity = answer.text(value, key);
+    if (key == "resource") bucket.resource = answer.text(value, key);
+    if (key == "refilled_at_ms") bucket.refilled_at = answer.count(value, key);
+    if (key == "expires_at_ms") bucket.expires_at = answer.integer(value, key);
+    if (key == "version") bucket.version = answer.integer(value, key);
+    if (key != "limits") return;
+    answer.elements(value, key, most_limits,
+                    [&](ondemand::value& one) { bucket.limits.push_back(read_bucket_limit(answer, one)); });
+  });
+  return bucket;
+}
+
+AuditEvent read_event(Answer& answer, ondemand::value& element) {
+  AuditEvent event;
+  answer.members(element, "events", [&](std::string_view key, ondemand::value& value) {
+    if (key == "id") event.id = answer.text(value, key);
+    if (key == "at_ms") event.at = answer.integer(value, key);
+    if (key == "principal") event.principal = answer.text(value, key);
+    if (key == "action") event.action = answer.text(value, key);
+    if (key == "subject") event.subject = answer.text(value, key);
+    if (key == "resource") event.resource = answer.text(value, key);
+    if (key == "before" && !answer.is_null(value)) event.before = answer.raw(value, key);
+    if (key == "after" && !answer.is_null(value)) event.after = answer.raw(value, key);
+  });
+  return event;
+}
+
+store::Finding read_finding(Answer& answer, ondemand::value& element) {
+  store::Finding finding;
+  answer.members(element, "findings", [&](std::string_view key, ondemand::value& value) {
+    if (key == "what") finding.what = answer.text(value, key);
+    if (key == "detail") finding.detail = answer.text(value, key);
+    if (key != "severity") return;
+    const std::string severity = answer.text(value, key);
+    for (const auto known : {store::Severity::ok, store::Severity::warning, store::Severity::failure}) {
+      if (severity != store::name_of(known)) continue;
+      finding.severity = known;
+      return;
+    }
+    answer.malform(join(base::quoted(severity), " is no severity"));
+  });
+  return finding;
+}
+
+}  // namespace
+
+Result<StoredLimits> read_stored(std::string_view json, const Level& level) {
+  Answer answer(json);
+  StoredLimits stored{.level = level, .limits = {}};
+  answer.members(
+      [&](std::string_view key, ondemand::value& value) { read_setting(answer, key, value, stored); });
+  return answer.finish(std::move(stored));
+}
+
+Result<EffectiveLimits> read_effective(std::string_view json) {
+  Answer answer(json);
+  EffectiveLimits effective{.limits = {}, .source = Source::system, .owner = Owner::operator_};
+  answer.members([&](std::string_view key, ondemand::value& value) {
+    if (key == "limits") effective.limits = answer.limits(value, key);
+    if (key == "source") effective.source = answer.source(value, key);
+    if (key == "owner") effective.owner = answer.owner(value, key);
+  });
+  return answer.finish(std::move(effective));
+}
+
+Result<Page<StoredLimits>> read_limits_page(std::string_view json) {
+  return read_page<StoredLimits>(json, "items", read_item);
+}
+
+Result<Entity> read_entity(std::string_view json) {
+  Answer answer(json);
+  Entity entity;
+  answer.members(
+      [&](std::string_view key, ondemand::value& value) { read_entity_member(answer, key, value, entity); });
+  return answer.finish(std::move(entity));
+}
+
+Result<Page<Entity>> read_entities_page(std::string_view json) {
+  return read_page<Entity>(json, "items", [](Answer& answer, ondemand::value& element) {
+    Entity entity;
+    answer.members(element, "items", [&](std::string_view key, ondemand::value& value) {
+      read_entity_member(answer, key, value, entity);
+    });
+    return entity;
+  });
+}
+
+Result<Page<std::string>> read_children_page(std::string_view json) {
+  return read_page<std::string>(json, "children", [](Answer& answer, ondemand::value& element) {
+    return answer.text(element, "children");
+  });
+}
+
+Result<Page<Bucket>> read_buckets_page(std::string_view json) {
+  return read_page<Bucket>(json, "buckets", read_bucket);
+}
+
+Result<Page<AuditEvent>> read_audit_page(std::string_view json) {
+  return read_page<AuditEvent>(json, "events", read_event);
+}
+
+Result<std::vector<store::Finding>> read_findings(std::string_view json) {
+  auto page = read_page<store::Finding>(json, "findings", read_finding);
+  if (!page) return page.error();
+  return std::move(page->items);
+}
+
+}  // namespace weir::client

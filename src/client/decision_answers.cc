@@ -1,0 +1,143 @@
+// Answers to acquire, available and changes of leases.
+#include <optional>
+
+#include "client/answers.h"
+#include "client/reading.h"
+#include "limiter/lease_id.h"
+#include "limits/names.h"
+
+namespace weir::client {
+namespace {
+
+using base::join;
+
+/// One limit of one bucket: L in the contract.
+struct ReadLine {
+  std::string entity, resource, name;
+  LimitReport::Line line{};
+  Source source = Source::system;
+  Owner owner = Owner::operator_;
+
+  bool of_same_bucket(const ReadLine& other) const { return entity == other.entity; }
+};
+
+/// How long, or nothing for null: it can never fit.
+std::optional<std::int64_t> read_wait(Answer& answer, ondemand::value& value, std::string_view of) {
+  if (answer.is_null(value)) return std::nullopt;
+  return answer.count(value, of);
+}
+
+ReadLine read_line(Answer& answer, ondemand::value& element) {
+  ReadLine read;
+  bool exceeded = false;
+  std::optional<std::int64_t> wait = 0;
+  answer.members(element, "limits", [&](std::string_view key, ondemand::value& value) {
+    if (key == "entity") read.entity = answer.text(value, key);
+    if (key == "resource") read.resource = answer.text(value, key);
+    if (key == "name") read.name = answer.text(value, key);
+    if (key == "capacity") read.line.capacity = answer.amount(value, key).millitokens();
+    if (key == "burst") read.line.burst = answer.amount(value, key).millitokens();
+    if (key == "requested") read.line.requested = answer.amount(value, key).millitokens();
+    if (key == "remaining") read.line.remaining = answer.amount(value, key).millitokens();
+    if (key == "exceeded") exceeded = answer.flag(value, key);
+    if (key == "retry_after_ms") wait = read_wait(answer, value, key);
+    if (key == "source") read.source = answer.source(value, key);
+    if (key == "owner") read.owner = answer.owner(value, key);
+  });
+  if (exceeded) read.line.wait = wait.value_or(LimitReport::never_fits);
+  for (const auto& checked : {limits::check_entity(read.entity), limits::check_resource(read.resource),
+                              limits::check_limit_name(read.name)}) {
+    if (!checked) answer.malform(checked.error().message);
+  }
+  return read;
+}
+
+/// Adds the lines of one bucket, which follow each other.
+void add_bucket(LimitReport& report, std::span<ReadLine> lines) {
+  std::string names;
+  for (ReadLine& read : lines) {
+    read.line.name = {static_cast<std::uint16_t>(names.size()), static_cast<std::uint16_t>(read.name.size())};
+    names += read.name;
+  }
+  const ReadLine& first = lines.front();
+  LimitReport::Bucket bucket{};
+  bucket.entity_size = static_cast<std::uint16_t>(first.entity.size());
+  bucket.source = first.source;
+  bucket.owner = first.owner;
+  LimitReport::Line* to = report.add_bucket(join(first.entity, first.resource), bucket, names, lines.size());
+  for (const ReadLine& read : lines) *to++ = read.line;
+}
+
+/// The array of limits. A report holds what a chain can have and no more, so that is checked.
+LimitReport read_limits(Answer& answer, ondemand::value& value, std::string_view of) {
+  constexpr std::size_t most = limits::max_chain * limits::max_limits;
+  std::vector<ReadLine> lines;
+  answer.elements(value, of, most,
+                  [&](ondemand::value& element) { lines.push_back(read_line(answer, element)); });
+  LimitReport report;
+  std::size_t buckets = 0;
+  for (std::size_t at = 0, end = 0; at < lines.size() && !answer.failed(); at = end) {
+    while (end < lines.size() && lines[end].of_same_bucket(lines[at])) ++end;
+    if (++buckets > limits::max_chain) answer.malform("it has more entities than a chain can have");
+    if (lines[at].resource != lines.front().resource) answer.malform("it is about more than one resource");
+    if (!answer.failed()) add_bucket(report, std::span(lines).subspan(at, end - at));
+  }
+  return report;
+}
+
+void decide(Answer& answer, Decision& decision, std::optional<bool> allowed,
+            std::optional<std::int64_t> wait) {
+  if (!allowed) answer.malform("\"allowed\" is missing");
+  if (allowed.value_or(false)) {
+    decision.set_admitted();
+  } else {
+    decision.set_refused(wait);
+  }
+}
+
+}  // namespace
+
+Result<Acquired> read_acquired(std::string_view json) {
+  Answer answer(json);
+  Acquired acquired;
+  std::optional<bool> allowed;
+  std::optional<std::int64_t> wait = 0;
+  answer.members([&](std::string_view key, ondemand::value& value) {
+    if (key == "allowed") allowed = answer.flag(value, key);
+    if (key == "degraded") acquired.degraded = answer.flag(value, key);
+    if (key == "lease" && !answer.is_null(value)) acquired.lease = answer.text(value, key);
+    if (key == "retry_after_ms") wait = read_wait(answer, value, key);
+    if (key == "limits") acquired.decision.report() = read_limits(answer, value, key);
+  });
+  decide(answer, acquired.decision, allowed, wait);
+  acquired.deadline = limiter::deadline_of(acquired.lease).value_or(0);
+  return answer.finish(std::move(acquired));
+}
+
+Result<Decision> read_available(std::string_view json) {
+  auto acquired = read_acquired(json);
+  if (!acquired) return acquired.error();
+  return std::move(acquired->decision);
+}
+
+Result<LimitReport> read_report(std::string_view json) {
+  Answer answer(json);
+  std::optional<LimitReport> report;
+  answer.members([&](std::string_view key, ondemand::value& value) {
+    if (key == "limits") report = read_limits(answer, value, key);
+  });
+  if (!report) answer.malform("\"limits\" is missing");
+  return answer.finish(report.value_or(LimitReport()));
+}
+
+Result<Problem> read_problem(std::string_view json) {
+  Answer answer(json);
+  Problem problem;
+  answer.members([&](std::string_view key, ondemand::value& value) {
+    if (key == "type") problem.type = answer.text(value, key);
+    if (key == "detail") problem.detail = answer.text(value, key);
+  });
+  return answer.finish(std::move(problem));
+}
+
+}  // namespace weir::client

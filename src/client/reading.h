@@ -1,0 +1,76 @@
+// What the readers of answers share.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "json/document.h"
+#include "weir/catalog.h"
+#include "weir/result.h"
+
+namespace weir::client {
+
+namespace ondemand = json::ondemand;
+
+/// One answer.
+class Answer : public json::Document {
+ public:
+  explicit Answer(std::string_view json) : Document(json, "the answer") {}
+
+  /// A page has at most as many elements as the service gives out.
+  static constexpr std::size_t most_elements = 10'000;
+
+  /// What was read, unless there was a mistake: then a service and a client that do not understand each
+  /// other.
+  template <class T>
+  Result<T> finish(T&& value) {
+    if (!failed()) return std::forward<T>(value);
+    auto wrong = result(0);
+    return base::error(ErrorCode::unavailable, "the service's answer cannot be read: ", wrong.malformed,
+                       wrong.invalid, "; is it weir, and of the same version?");
+  }
+
+  Source source(ondemand::value& value, std::string_view of) {
+    const std::string name = text(value, of);
+    for (const Source source :
+         {Source::entity, Source::entity_default, Source::resource, Source::system, Source::request}) {
+      if (name == name_of(source)) return source;
+    }
+    malform(base::join(base::quoted(name), " is no level"));
+    return Source::system;
+  }
+  Owner owner(ondemand::value& value, std::string_view of) {
+    const std::string name = text(value, of);
+    if (name != name_of(Owner::operator_) && name != name_of(Owner::sync))
+      malform(base::join(base::quoted(name), " owns no limits"));
+    return name == name_of(Owner::sync) ? Owner::sync : Owner::operator_;
+  }
+  /// A number that is not negative.
+  std::int64_t count(ondemand::value& value, std::string_view of) {
+    const std::int64_t number = integer(value, of);
+    if (number < 0) malform(base::join(base::quoted(of), " must not be negative"));
+    return number;
+  }
+};
+
+/// Reads `{"NAME":[...],"next"?}`. `item` reads one element.
+template <class T, class ReadItem>
+Result<Page<T>> read_page(std::string_view json, std::string_view name, ReadItem&& item) {
+  Answer answer(json);
+  Page<T> page;
+  bool found = false;
+  answer.members([&](std::string_view key, ondemand::value& value) {
+    if (key == name) {
+      found = true;
+      answer.elements(value, key, Answer::most_elements,
+                      [&](ondemand::value& one) { page.items.push_back(item(answer, one)); });
+    } else if (key == "next") {
+      page.next = answer.text(value, key);
+    }
+  });
+  if (!found) answer.malform(base::join(base::quoted(name), " is missing"));
+  return answer.finish(std::move(page));
+}
+
+}  // namespace weir::client

@@ -1,0 +1,272 @@
+#include "client/remote.h"
+
+#include "base/text.h"
+#include "client/answers.h"
+#include "client/bodies.h"
+#include "client/failures.h"
+#include "limits/limit_set.h"
+#include "limits/names.h"
+#include "wire/buffer.h"
+#include "wire/http_write.h"
+
+namespace weir::client {
+namespace {
+
+using base::join;
+using wire::http::Method;
+
+net::HttpClientOptions http_options(const RemoteOptions& options) {
+  return {.host = options.url.host,
+          .port = options.url.port,
+          .tls = options.url.tls,
+          .ca_file = options.ca_file,
+          .timeout = options.timeout};
+}
+
+std::string field(std::string_view name, std::string_view value) {
+  wire::Buffer line;
+  wire::http::write_field(line, name, value);
+  return std::string(line.view());
+}
+
+/// "cursor=..&limit=.." behind what is there already.
+std::string paged(std::string target, const Paging& paging) {
+  target += join(target.find('?') == std::string::npos ? "?" : "&", "limit=", std::to_string(paging.limit));
+  if (!paging.cursor.empty()) target += join("&cursor=", escaped(paging.cursor));
+  return target;
+}
+
+std::string words_of(std::chrono::milliseconds time) {
+  return time.count() % 1000 == 0 ? join(std::to_string(time.count() / 1000), " s")
+                                  : join(std::to_string(time.count()), " ms");
+}
+
+/// What the answer says, if there is one.
+template <class T, class Read>
+Result<T> read(const Result<std::string>& body, Read&& reader) {
+  if (!body) return body.error();
+  return reader(*body);
+}
+
+/// As members of an object, charges that stand twice could not be sent.
+Result<void> check_charges(std::span<const Charge> charges) {
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (charges[i].limit == charges[j].limit)
+        return base::invalid("limit ", base::quoted(charges[i].limit), " is named twice; name it once");
+    }
+  }
+  return {};
+}
+
+Result<void> check_names(std::string_view entity, std::string_view resource) {
+  if (auto checked = limits::check_entity(entity); !checked) return checked;
+  return limits::check_resource(resource);
+}
+
+}  // namespace
+
+struct Remote::Call {
+  Method method = Method::get;
+  std::string target;  ///< without the prefix
+  std::string body = {};
+  std::string fields = {};
+  bool repeatable = false;      ///< although it changes something
+  bool may_be_refused = false;  ///< by a 429, which is an answer
+  std::chrono::milliseconds extra_patience{0};
+  std::function<void(std::size_t)> progress = {};
+
+  bool changes_things() const { return method != Method::get; }
+};
+
+Remote::Remote(RemoteOptions options, std::shared_ptr<base::Entropy> entropy)
+    : options_(std::move(options)), entropy_(std::move(entropy)), http_(http_options(options_)) {}
+Remote::~Remote() = default;
+
+Asked Remote::asked_by(const Call& call) const {
+  return {.server = options_.url.text,
+          .path = call.target.substr(0, call.target.find('?')),
+          .token_source = options_.token_source,
+          .timeout = words_of(options_.timeout),
+          .changes_things = call.changes_things(),
+          .has_ca_file = !options_.ca_file.empty()};
+}
+
+Result<std::string> Remote::ask(Call call) {
+  net::HttpRequest request{.method = call.method,
+                           .target = options_.url.prefix + call.target,
+                           .fields = join(field("Accept", "application/json, application/problem+json"),
+                                          field("User-Agent", "weir"), call.fields),
+                           .body = call.body,
+                           .repeatable = call.repeatable || !call.changes_things(),
+                           .extra_patience = call.extra_patience,
+                           .progress = std::move(call.progress)};
+  if (!call.body.empty()) request.fields += field("Content-Type", "application/json");
+  if (!options_.token.empty()) request.fields += field("Authorization", join("Bearer ", options_.token));
+  if (options_.name_space) request.fields += field("Weir-Namespace", *options_.name_space);
+  auto answered = http_.ask(request);
+  if (const auto* const failure = std::get_if<net::HttpFailure>(&answered))
+    return error_of(*failure, asked_by(call));
+  auto& answer = std::get<net::HttpAnswer>(answered);
+  if (answer.status == 204) return std::string();
+  const bool refused = call.may_be_refused && answer.status == 429;
+  const char* const expected = refused ? "application/problem+json" : "application/json";
+  if (!refused && (answer.status < 200 || answer.status > 299)) return error_of(answer, asked_by(call));
+  if (answer.content_type != expected) return not_weir(answer, asked_by(call));
+  return std::move(answer.body);
+}
+
+Result<std::string> Remote::get(std::string target) { return ask({.target = std::move(target)}); }
+
+Result<Acquired> Remote::acquire(const Request& request, bool /*with_lease*/) {
+  if (auto checked = check_names(request.entity, request.resource); !checked) return checked.error();
+  if (auto checked = check_charges(request.consume); !checked) return checked.error();
+  // By its key a service knows an acquire again, so that it can be sent again.
+  const std::string key =
+      join("weir-", std::to_string(entropy_->next()), "-", std::to_string(entropy_->next()));
+  return read<Acquired>(ask({.method = Method::post,
+                             .target = "/v1/acquire",
+                             .body = acquire_body(request),
+                             .fields = field("Idempotency-Key", key),
+                             .repeatable = true,
+                             .may_be_refused = true}),
+                        read_acquired);
+}
+
+Result<Decision> Remote::available(const Request& request) {
+  if (auto checked = check_names(request.entity, request.resource); !checked) return checked.error();
+  if (auto checked = check_charges(request.consume); !checked) return checked.error();
+  std::string target =
+      join("/v1/available?entity=", escaped(request.entity), "&resource=", escaped(request.resource));
+  if (!request.consume.empty()) target += join("&consume=", escaped(consume_list(request.consume)));
+  if (!request.limits.empty()) target += join("&limits=", escaped(limits_json(request.limits)));
+  return read<Decision>(get(std::move(target)), read_available);
+}
+
+Result<LimitReport> Remote::change_lease(std::string_view lease, const char* verb, std::string body,
+                                         std::string fields) {
+  // Each is done once, however often it is asked for.
+  return read<LimitReport>(ask({.method = Method::post,
+                                .target = join("/v1/leases/", escaped(lease), "/", verb),
+                                .body = std::move(body),
+                                .fields = std::move(fields),
+                                .repeatable = true}),
+                           read_report);
+}
+
+Result<LimitReport> Remote::adjust(std::string_view lease, std::span<const Charge> differences,
+                                   std::string_view key) {
+  if (auto checked = check_charges(differences); !checked) return checked.error();
+  if (auto checked = limits::check_adjust_key(key); !checked) return checked.error();
+  const std::string line = field("Idempotency-Key", key);
+  const bool trimmed = (key.front() <= ' ' || key.back() <= ' ');
+  if (line.empty() || trimmed) {
+    return base::invalid("key ", base::quoted(key),
+                         " cannot be sent to a service; use letters, digits and punctuation");
+  }
+  return change_lease(lease, "adjust", charges_body("consume", differences), line);
+}
+
+Result<LimitReport> Remote::settle(std::string_view lease, std::span<const Charge> actual) {
+  if (auto checked = check_charges(actual); !checked) return checked.error();
+  return change_lease(lease, "settle", charges_body("actual", actual), {});
+}
+
+Result<LimitReport> Remote::rollback(std::string_view lease) {
+  return change_lease(lease, "rollback", {}, {});
+}
+
+Result<StoredLimits> Remote::set_limits(const Level& level, std::span<const NamedLimit> limits,
+                                        const SetLimitsOptions& options) {
+  if (auto checked = limits::check_level(level); !checked) return checked.error();
+  // As members of an object they could not be told from a mistake in the sending.
+  if (auto set = limits::make_limit_set(limits); !set) return set.error();
+  return read<StoredLimits>(
+      ask({.method = Method::put, .target = path_of(level), .body = limits_body(limits, options)}),
+      [&](std::string_view json) { return read_stored(json, level); });
+}
+
+Result<StoredLimits> Remote::limits(const Level& level) {
+  if (auto checked = limits::check_level(level); !checked) return checked.error();
+  return read<StoredLimits>(get(path_of(level)),
+                            [&](std::string_view json) { return read_stored(json, level); });
+}
+
+Result<void> Remote::delete_limits(const Level& level) {
+  if (auto checked = limits::check_level(level); !checked) return checked.error();
+  auto deleted = ask({.method = Method::delete_, .target = path_of(level)});
+  return deleted ? Result<void>() : deleted.error();
+}
+
+Result<EffectiveLimits> Remote::effective_limits(std::string_view entity, std::string_view resource) {
+  if (auto checked = check_names(entity, resource); !checked) return checked.error();
+  return read<EffectiveLimits>(
+      get(join("/v1/limits/effective?entity=", escaped(entity), "&resource=", escaped(resource))),
+      read_effective);
+}
+
+Result<Page<StoredLimits>> Remote::list_limits(const LimitsFilter& filter, const Paging& paging) {
+  std::string target = paged("/v1/limits", paging);
+  if (filter.level) target += join("&level=", name_of(*filter.level));
+  if (filter.owner) target += join("&owner=", name_of(*filter.owner));
+  return read<Page<StoredLimits>>(get(std::move(target)), read_limits_page);
+}
+
+Result<Entity> Remote::put_entity(const Entity& entity) {
+  if (auto checked = limits::check_entity_record(entity); !checked) return checked.error();
+  return read<Entity>(ask({.method = Method::put,
+                           .target = join("/v1/entities/", escaped(entity.id)),
+                           .body = entity_body(entity)}),
+                      read_entity);
+}
+
+Result<Entity> Remote::entity(std::string_view id) {
+  if (auto checked = limits::check_entity(id); !checked) return checked.error();
+  return read<Entity>(get(join("/v1/entities/", escaped(id))), read_entity);
+}
+
+Result<void> Remote::delete_entity(std::string_view id) {
+  if (auto checked = limits::check_entity(id); !checked) return checked.error();
+  auto deleted = ask({.method = Method::delete_, .target = join("/v1/entities/", escaped(id))});
+  return deleted ? Result<void>() : deleted.error();
+}
+
+Result<Page<std::string>> Remote::children(std::string_view id, const Paging& paging) {
+  if (auto checked = limits::check_entity(id); !checked) return checked.error();
+  return read<Page<std::string>>(get(paged(join("/v1/entities/", escaped(id), "/children"), paging)),
+                                 read_children_page);
+}
+
+Result<Page<Entity>> Remote::entities(const Paging& paging) {
+  return read<Page<Entity>>(get(paged("/v1/entities", paging)), read_entities_page);
+}
+
+Result<Page<Bucket>> Remote::buckets(std::string_view entity, const Paging& paging) {
+  if (auto checked = limits::check_entity(entity); !checked) return checked.error();
+  return read<Page<Bucket>>(get(paged(join("/v1/entities/", escaped(entity), "/buckets"), paging)),
+                            read_buckets_page);
+}
+
+Result<void> Remote::change(std::span<const CatalogChange> changes, const ChangeOptions& options) {
+  Call call{.method = Method::post, .target = "/v1/changes", .body = changes_body(changes)};
+  // A slow disk takes this long for each.
+  call.extra_patience = std::chrono::milliseconds(changes.size());
+  // Sending is half of it; of the other half nothing is heard.
+  if (options.progress) {
+    call.progress = [&options, of = 2 * call.body.size()](std::size_t sent) { options.progress(sent, of); };
+  }
+  auto changed = ask(std::move(call));
+  return changed ? Result<void>() : changed.error();
+}
+
+Result<Page<AuditEvent>> Remote::audit(std::string_view subject, const Paging& paging) {
+  std::string target = paged("/v1/audit", paging);
+  if (!subject.empty()) target += join("&entity=", escaped(subject));
+  return read<Page<AuditEvent>>(get(std::move(target)), read_audit_page);
+}
+
+Result<std::vector<store::Finding>> Remote::check() {
+  return read<std::vector<store::Finding>>(get("/v1/store/check"), read_findings);
+}
+
+}  // namespace weir::client

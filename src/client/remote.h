@@ -1,0 +1,73 @@
+// A running service, by its HTTP API.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/entropy.h"
+#include "client/server_url.h"
+#include "client/target.h"
+#include "net/http_client.h"
+
+namespace weir::client {
+
+struct Asked;
+
+struct RemoteOptions {
+  ServerUrl url;
+  std::string token = {};                      ///< empty: none is sent
+  std::string token_source = {};               ///< where it came from, for messages: "WEIR_TOKEN"
+  std::optional<std::string> name_space = {};  ///< nothing: the token's, or else the default
+  std::string ca_file = {};
+  std::chrono::milliseconds timeout{30'000};
+};
+
+/// Each verb is one request on a connection that is kept. Requests that change something are sent again only
+/// if they did not leave, or if doing them twice is the same as doing them once.
+class Remote final : public Target {
+ public:
+  Remote(RemoteOptions options, std::shared_ptr<base::Entropy> entropy);
+  ~Remote() override;
+
+  Result<Acquired> acquire(const Request& request, bool with_lease) override;
+  Result<Decision> available(const Request& request) override;
+  Result<LimitReport> adjust(std::string_view lease, std::span<const Charge> differences,
+                             std::string_view key) override;
+  Result<LimitReport> settle(std::string_view lease, std::span<const Charge> actual) override;
+  Result<LimitReport> rollback(std::string_view lease) override;
+
+  Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
+                                  const SetLimitsOptions& options) override;
+  Result<StoredLimits> limits(const Level& level) override;
+  Result<void> delete_limits(const Level& level) override;
+  Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource) override;
+  Result<Page<StoredLimits>> list_limits(const LimitsFilter& filter, const Paging& paging) override;
+
+  Result<Entity> put_entity(const Entity& entity) override;
+  Result<Entity> entity(std::string_view id) override;
+  Result<void> delete_entity(std::string_view id) override;
+  Result<Page<std::string>> children(std::string_view id, const Paging& paging) override;
+  Result<Page<Entity>> entities(const Paging& paging) override;
+  Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging) override;
+
+  Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options) override;
+  Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging) override;
+  Result<std::vector<store::Finding>> check() override;
+
+ private:
+  struct Call;
+  /// The body of an answer that succeeded: 2xx, or 429 to an acquire.
+  Result<std::string> ask(Call call);
+  Result<std::string> get(std::string target);
+  Result<LimitReport> change_lease(std::string_view lease, const char* verb, std::string body,
+                                   std::string fields);
+  Asked asked_by(const Call& call) const;
+
+  const RemoteOptions options_;
+  std::shared_ptr<base::Entropy> entropy_;
+  net::HttpClient http_;
+};
+
+}  // namespace weir::client

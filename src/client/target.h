@@ -1,0 +1,67 @@
+// What commands work on: a store that is opened here, or a service that has one. A command does not know
+// which.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/finding.h"
+#include "weir/catalog.h"
+#include "weir/decision.h"
+#include "weir/entity.h"
+#include "weir/result.h"
+
+namespace weir::client {
+
+/// Who asks for what.
+struct Request {
+  std::string_view entity;
+  std::string_view resource;
+  std::span<const Charge> consume;
+  std::span<const NamedLimit> limits = {};  ///< for where none are stored; empty: none
+};
+
+/// A decision, and its lease by name.
+struct Acquired {
+  Decision decision;
+  std::string lease = {};  ///< the id; empty unless admitted and asked for
+  Time deadline = 0;       ///< of the lease; 0: not known
+  /// Admitted without being charged, because the store is away and its operators want it so.
+  bool degraded = false;
+};
+
+/// The verbs of weir::Limiter, with the same meaning and the same errors.
+class Target {
+ public:
+  virtual ~Target() = default;
+
+  virtual Result<Acquired> acquire(const Request& request, bool with_lease) = 0;
+  virtual Result<Decision> available(const Request& request) = 0;
+  virtual Result<LimitReport> adjust(std::string_view lease, std::span<const Charge> differences,
+                                     std::string_view key) = 0;
+  virtual Result<LimitReport> settle(std::string_view lease, std::span<const Charge> actual) = 0;
+  virtual Result<LimitReport> rollback(std::string_view lease) = 0;
+
+  virtual Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
+                                          const SetLimitsOptions& options) = 0;
+  virtual Result<StoredLimits> limits(const Level& level) = 0;
+  virtual Result<void> delete_limits(const Level& level) = 0;
+  virtual Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource) = 0;
+  virtual Result<Page<StoredLimits>> list_limits(const LimitsFilter& filter, const Paging& paging) = 0;
+
+  virtual Result<Entity> put_entity(const Entity& entity) = 0;
+  virtual Result<Entity> entity(std::string_view id) = 0;
+  virtual Result<void> delete_entity(std::string_view id) = 0;
+  virtual Result<Page<std::string>> children(std::string_view id, const Paging& paging) = 0;
+  virtual Result<Page<Entity>> entities(const Paging& paging) = 0;
+  virtual Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging) = 0;
+
+  virtual Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options) = 0;
+  virtual Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging) = 0;
+  /// Looks the store over.
+  virtual Result<std::vector<store::Finding>> check() = 0;
+};
+
+}  // namespace weir::client

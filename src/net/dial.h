@@ -1,0 +1,35 @@
+// Connecting to a name or address within a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "net/address.h"
+#include "net/http_client.h"
+
+namespace weir::net {
+
+/// A moment by which something must be over.
+class Deadline {
+ public:
+  explicit Deadline(std::chrono::milliseconds in) : at_(std::chrono::steady_clock::now() + in) {}
+  /// What is left, in whole milliseconds; 0 once it has passed.
+  int left() const;
+  bool passed() const { return left() == 0; }
+
+ private:
+  std::chrono::steady_clock::time_point at_;
+};
+
+/// Waits until the socket can be read, or written. False if the deadline passes first.
+bool wait_for_socket(int socket, bool to_write, const Deadline& deadline);
+
+/// A connected socket that does not block, and that is the caller's to close. Every address of a name is
+/// tried, each but the last for its share of the time.
+std::variant<int, HttpFailure> dial(const std::string& host, std::uint16_t port,
+                                    std::chrono::milliseconds timeout);
+
+}  // namespace weir::net

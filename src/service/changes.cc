@@ -1,0 +1,159 @@
+#include "service/changes.h"
+
+#include <optional>
+
+#include "base/text.h"
+#include "json/document.h"
+
+namespace weir::service {
+namespace {
+
+namespace ondemand = json::ondemand;
+using base::join;
+
+using json::Document;
+
+/// Everything that a change can say. Which of it belongs to which change is known once all of it is read.
+struct Members {
+  std::string change;
+  std::optional<std::string> level, entity, resource;
+  std::optional<std::vector<NamedLimit>> limits;
+  SetLimitsOptions options;
+  Entity record;
+  bool from_file = false;
+  bool about_limits = false;  ///< says something that only limits.set can
+  bool about_entity = false;  ///< says something that only entity.put can
+};
+
+void read_option(Document& document, std::string_view key, ondemand::value& value,
+                 SetLimitsOptions& options) {
+  if (key == "owner") {
+    const std::string owner = document.text(value, key);
+    if (owner != "operator" && owner != "sync") document.invalidate("owner must be operator or sync");
+    options.owner = owner == "sync" ? Owner::sync : Owner::operator_;
+  } else if (key == "ttl_ms") {
+    options.expires_in = std::chrono::milliseconds(document.integer(value, key));
+  } else if (key == "on_unavailable") {
+    const std::string policy = document.text(value, key);
+    if (policy != "allow" && policy != "deny") document.invalidate("on_unavailable must be allow or deny");
+    options.on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
+  } else {
+    const std::int64_t number = document.integer(value, key);
+    if (number < 1 || number > 1'000'000)
+      return document.invalidate("bucket_ttl_refill_multiplier must be 1 to 1000000");
+    options.bucket_ttl_refill_multiplier = static_cast<int>(number);
+  }
+}
+
+void read_fact(Document& document, std::string_view key, ondemand::value& value, Entity& entity) {
+  if (key == "parent") {
+    entity.parent = document.text(value, key);
+  } else if (key == "cascade") {
+    entity.cascade = document.flag(value, key);
+  } else if (key == "name") {
+    entity.name = document.text(value, key);
+  } else {
+    document.members(value, key, [&](std::string_view name, ondemand::value& text) {
+      entity.metadata.emplace(name, document.text(text, name));
+    });
+  }
+}
+
+void read_member(Document& document, std::string_view key, ondemand::value& value, Members& members) {
+  static constexpr std::string_view known[] = {"change",    "level",
+                                               "entity",    "resource",
+                                               "limits",    "owner",
+                                               "ttl_ms",    "parent",
+                                               "cascade",   "on_unavailable",
+                                               "name",      "metadata",
+                                               "from_file", "bucket_ttl_refill_multiplier"};
+  if (key == "change") {
+    members.change = document.text(value, key);
+  } else if (key == "level") {
+    members.level = document.text(value, key);
+  } else if (key == "entity") {
+    members.entity = document.text(value, key);
+  } else if (key == "resource") {
+    members.resource = document.text(value, key);
+  } else if (key == "from_file") {
+    members.from_file = document.flag(value, key);
+  } else if (key == "limits") {
+    members.limits = document.limits(value, key);
+  } else if (key == "owner" || key == "ttl_ms" || key == "on_unavailable" ||
+             key == "bucket_ttl_refill_multiplier") {
+    members.about_limits = true;
+    read_option(document, key, value, members.options);
+  } else if (key == "parent" || key == "cascade" || key == "name" || key == "metadata") {
+    members.about_entity = true;
+    read_fact(document, key, value, members.record);
+  } else {
+    document.unknown(key, known);
+  }
+}
+
+Level level_of(Document& document, const Members& members) {
+  const std::string kind = members.level.value_or("");
+  const bool has_entity = kind == "entity" || kind == "entity_default";
+  const bool has_resource = kind == "entity" || kind == "resource";
+  if (!has_entity && !has_resource && kind != "system")
+    document.invalidate("level must be entity, entity_default, resource or system");
+  if (has_entity != members.entity.has_value() || has_resource != members.resource.has_value()) {
+    document.invalidate(join("level ", kind, " is named by ", has_entity ? "its entity" : "",
+                             has_entity && has_resource ? " and " : "", has_resource ? "its resource" : "",
+                             kind == "system" ? "nothing" : "", ", no less and no more"));
+  }
+  const std::string entity = members.entity.value_or(""), resource = members.resource.value_or("");
+  if (kind == "entity") return Level::entity(entity, resource);
+  if (kind == "entity_default") return Level::entity_default(entity);
+  return kind == "resource" ? Level::resource(resource) : Level::system();
+}
+
+CatalogChange change_of(Document& document, Members& members) {
+  const bool set = members.change == "limits.set", put = members.change == "entity.put";
+  const bool limits = set || members.change == "limits.delete";
+  if (!limits && !put && members.change != "entity.delete")
+    document.invalidate("change must be limits.set, limits.delete, entity.put or entity.delete");
+  if ((!set && (members.about_limits || members.limits)) || (!put && members.about_entity) ||
+      (!set && !put && members.from_file) || (!limits && (members.level || members.resource)))
+    document.invalidate(join(members.change, " has a field that belongs to another change"));
+  if (limits) {
+    const Level level = level_of(document, members);
+    if (!set) return DeleteLimits{level};
+    if (!members.limits) document.invalidate("limits.set needs limits");
+    members.options.from_file = members.from_file;
+    return SetLimits{level, std::move(members.limits).value_or(std::vector<NamedLimit>()), members.options};
+  }
+  if (!members.entity) document.invalidate(join(members.change, " needs an entity"));
+  if (!put) return DeleteEntity{members.entity.value_or("")};
+  members.record.id = members.entity.value_or("");
+  members.record.from_file = members.from_file;
+  return PutEntity{std::move(members.record)};
+}
+
+}  // namespace
+
+json::Parsed<std::vector<CatalogChange>> parse_changes(std::string_view json) {
+  Document document(json);
+  std::vector<CatalogChange> changes;
+  std::size_t at = 0;
+  document.members([&](std::string_view key, ondemand::value& value) {
+    static constexpr std::string_view known[] = {"changes"};
+    if (key != "changes") return document.unknown(key, known);
+    document.elements(value, key, most_changes, [&](ondemand::value& element) {
+      ++at;
+      Members members;
+      document.members(element, join("change ", std::to_string(at)),
+                       [&](std::string_view name, ondemand::value& member) {
+                         read_member(document, name, member, members);
+                       });
+      if (!document.failed()) changes.push_back(change_of(document, members));
+    });
+  });
+  auto parsed = document.result(std::move(changes));
+  const std::string where = at == 0 ? "" : join("change ", std::to_string(at), ": ");
+  if (!parsed.malformed.empty()) parsed.malformed = where + parsed.malformed;
+  if (!parsed.invalid.empty()) parsed.invalid = where + parsed.invalid;
+  return parsed;
+}
+
+}  // namespace weir::service

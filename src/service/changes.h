@@ -1,0 +1,21 @@
+// Several changes of limits and entities at once, as `POST /v1/changes` takes them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "json/parsed.h"
+#include "weir/catalog.h"
+
+namespace weir::service {
+
+/// Larger than other bodies: a limits file of 100,000 entities is one change.
+inline constexpr std::uint64_t largest_changes_body = std::uint64_t{64} * 1024 * 1024;
+inline constexpr std::size_t most_changes = 1'000'000;
+
+/// `{"changes":[{"change":"limits.set","level","entity"?,"resource"?,"limits":{...},...},...]}`. A mistake
+/// names the change that it is in, counted from 1.
+json::Parsed<std::vector<CatalogChange>> parse_changes(std::string_view json);
+
+}  // namespace weir::service

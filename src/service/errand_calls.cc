@@ -1,0 +1,82 @@
+// Calls that take long: several changes at once, and a check of the store.
+#include "api/finding_json.h"
+#include "base/json.h"
+#include "service/calls.h"
+#include "service/changes.h"
+
+namespace weir::service {
+namespace {
+
+Reply change(limiter::Core& core, std::string_view body) {
+  const auto parsed = parse_changes(body);
+  if (!parsed.ok()) return bad_body(parsed);
+  if (auto changed = core.change(parsed.value); !changed) return problem(changed.error());
+  auto json = base::JsonWriter::object();
+  json.number("changed", static_cast<long long>(parsed.value.size()));
+  return {.body = json.str()};
+}
+
+Reply check(const std::function<Result<std::vector<store::Finding>>()>& check_store) {
+  if (!check_store) return problem(404, "not-found", "this service cannot check its store");
+  const auto findings = check_store();
+  if (!findings) return problem(findings.error());
+  auto list = base::JsonWriter::array();
+  for (const store::Finding& finding : *findings) list.add(api::to_json(finding));
+  return {.body = base::JsonWriter::object().raw("findings", list.str()).str()};
+}
+
+/// Answers with what `work` says. Lets go of the store before, as every call does.
+template <class Work>
+class AnsweringErrand final : public Errand {
+ public:
+  AnsweringErrand(Answering answering, Work work)
+      : answering_(std::move(answering)), work_(std::move(work)) {}
+  void run() override {
+    const Reply reply = (*work_)(answering_.exchange().body());
+    work_.reset();
+    Answering last = std::move(answering_);
+    last.send(reply);
+  }
+  Answering& answering() { return answering_; }
+
+ private:
+  Answering answering_;
+  std::optional<Work> work_;
+};
+
+template <class Work>
+void hand_over(Errands& errands, Answering answering, Work work) {
+  auto made = std::make_unique<AnsweringErrand<Work>>(std::move(answering), std::move(work));
+  Answering& kept = made->answering();
+  std::unique_ptr<Errand> errand = std::move(made);
+  if (errands.take(errand)) return;
+  Reply reply = problem(503, "contention", "too many changes wait already; try again");
+  reply.fields = "Retry-After: 1\r\n";
+  kept.send(reply);
+}
+
+}  // namespace
+
+void Service::run_errand(Answering answering, const Route& route, const CoreRef& core) {
+  if (route.call == Call::check_store) {
+    return hand_over(errands_, std::move(answering),
+                     [this](std::string_view) { return check(options_.check_store); });
+  }
+  hand_over(errands_, std::move(answering), [core](std::string_view body) { return change(*core, body); });
+}
+
+net::BodyPlan Service::plan(const wire::http::RequestHead& request) {
+  if (request.path() != changes_path) return {};
+  // Only those who may make changes have so much of their body kept.
+  const Match found = match(request);
+  Who who;
+  if (!found.allowed) return {};
+  if (const auto refused = check_caller(request, found.route, who)) {
+    return {.kind = net::BodyPlan::Kind::refuse,
+            .status = refused->status,
+            .reason = "this caller may not make changes; send the token of an admin"};
+  }
+  return {.largest = largest_changes_body};
+}
+
+}  // namespace weir::service
