@@ -66,11 +66,12 @@ bool take_names(const Pattern& pattern, std::span<const std::string_view> segmen
 
 std::span<const Pattern> all_patterns() { return patterns; }
 
-const std::vector<std::string_view>& call_names() {
-  static const std::vector<std::string_view> names = {
-      "acquire",          "adjust",  "settle",        "rollback", "available", "limits", "list_limits",
-      "effective_limits", "entity",  "list_entities", "children", "buckets",   "audit",  "livez",
-      "readyz",           "openapi", "metrics",       "none"};
+std::span<const std::string_view> call_names() {
+  static constexpr std::string_view names[] = {
+      "acquire",          "adjust", "settle",        "rollback", "available", "limits", "list_limits",
+      "effective_limits", "entity", "list_entities", "children", "buckets",   "audit",  "changes",
+      "check_store",      "livez",  "readyz",        "openapi",  "metrics",   "none"};
+  static_assert(std::size(names) == no_call + 1);
   return names;
 }
 

@@ -34,7 +34,7 @@ enum class Call : unsigned char {
 };
 
 /// The names of the calls, by Call, for logs and metrics; one more for requests that are no call.
-const std::vector<std::string_view>& call_names();
+std::span<const std::string_view> call_names();
 inline constexpr std::size_t no_call = static_cast<std::size_t>(Call::metrics) + 1;
 
 /// A path that the service knows: `*` stands for one segment of any text.

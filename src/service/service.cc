@@ -70,7 +70,7 @@ Service::Service(limiter::Foundation foundation, ServiceOptions options)
       options_(std::move(options)),
       metrics_(std::make_shared<telemetry::Metrics>(telemetry::MetricsOptions{
           .store = options_.store,
-          .calls = call_names(),
+          .calls = {call_names().begin(), call_names().end()},
           // Odd seeds keep every bit in the products of the hash.
           .seed = {foundation_.entropy->next() | 1U, foundation_.entropy->next() | 1U}})),
       outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}),
