@@ -1,4 +1,6 @@
 // The limiter's side of the catalog: checks what comes in, and says what goes out in public types.
+#include <algorithm>
+
 #include "base/text.h"
 #include "limiter/core.h"
 #include "limits/names.h"
@@ -89,6 +91,13 @@ Result<std::vector<store::Changed>> Core::write(std::span<const store::Change> c
 }
 
 Result<void> Core::change(std::span<const CatalogChange> changes, const ChangeOptions& options) {
+  auto taken = change_counted(changes, options);
+  if (!taken) return taken.error();
+  return {};
+}
+
+Result<std::size_t> Core::change_counted(std::span<const CatalogChange> changes,
+                                         const ChangeOptions& options) {
   std::vector<store::Change> writes;
   writes.reserve(changes.size());
   for (const CatalogChange& change : changes) {
@@ -98,7 +107,8 @@ Result<void> Core::change(std::span<const CatalogChange> changes, const ChangeOp
   }
   auto changed = write(writes, options);
   if (!changed) return changed.error();
-  return {};
+  const auto taken = [](const store::Changed& one) { return one.taken_from_sync; };
+  return static_cast<std::size_t>(std::count_if(changed->begin(), changed->end(), taken));
 }
 
 Result<StoredLimits> Core::set_limits(const Level& level, std::span<const NamedLimit> limits,

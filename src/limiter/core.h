@@ -58,6 +58,9 @@ class Core final : public detail::LeaseKeeper {
   Result<Page<Entity>> entities(const Paging& paging);
   Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging);
   Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options = {});
+  /// The same, and says how many limits of sync an operator's replaced.
+  Result<std::size_t> change_counted(std::span<const CatalogChange> changes,
+                                     const ChangeOptions& options = {});
   Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging);
 
  private:

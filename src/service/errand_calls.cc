@@ -1,4 +1,6 @@
 // Calls that take long: several changes at once, and a check of the store.
+#include <algorithm>
+
 #include "api/finding_json.h"
 #include "base/json.h"
 #include "service/calls.h"
@@ -7,10 +9,41 @@
 namespace weir::service {
 namespace {
 
-Reply change(limiter::Core& core, std::string_view body) {
+bool is_of_system(const CatalogChange& change) {
+  const auto* const set = std::get_if<SetLimits>(&change);
+  const auto* const erase = std::get_if<DeleteLimits>(&change);
+  return (set != nullptr && set->level == Level::system()) ||
+         (erase != nullptr && erase->level == Level::system());
+}
+
+/// Who wrote limits over whose, as for the calls that set limits of one level.
+void count_writes(telemetry::Metrics& metrics, const std::vector<CatalogChange>& changes,
+                  const Result<std::size_t>& taken) {
+  using telemetry::SyncWrite;
+  if (!taken) {
+    // Of all the changes, this one is known.
+    if (taken.error().code == ErrorCode::operator_owned) metrics.sync_write(SyncWrite::operator_owned);
+    return;
+  }
+  for (const CatalogChange& change : changes) {
+    const auto* const set = std::get_if<SetLimits>(&change);
+    if (set != nullptr && set->options.owner == Owner::sync) metrics.sync_write(SyncWrite::written);
+  }
+  for (std::size_t i = 0; i < *taken; ++i) metrics.taken_from_sync();
+}
+
+Reply change(limiter::Core& core, std::string_view body, Outage& outage, telemetry::Metrics& metrics) {
   const auto parsed = parse_changes(body);
   if (!parsed.ok()) return bad_body(parsed);
-  if (auto changed = core.change(parsed.value); !changed) return problem(changed.error());
+  const auto taken = core.change_counted(parsed.value);
+  count_writes(metrics, parsed.value, taken);
+  if (!taken) {
+    if (Outage::is_outage(taken.error())) outage.failed(taken.error());
+    return problem(taken.error());
+  }
+  outage.succeeded();
+  if (std::any_of(parsed.value.begin(), parsed.value.end(), is_of_system))
+    outage.learn_changed(core.name_space());
   auto json = base::JsonWriter::object();
   json.number("changed", static_cast<long long>(parsed.value.size()));
   return {.body = json.str()};
@@ -62,20 +95,18 @@ void Service::run_errand(Answering answering, const Route& route, const CoreRef&
     return hand_over(errands_, std::move(answering),
                      [this](std::string_view) { return check(options_.check_store); });
   }
-  hand_over(errands_, std::move(answering), [core](std::string_view body) { return change(*core, body); });
+  hand_over(errands_, std::move(answering),
+            [this, core](std::string_view body) { return change(*core, body, outage_, *metrics_); });
 }
 
 net::BodyPlan Service::plan(const wire::http::RequestHead& request) {
   if (request.path() != changes_path) return {};
-  // Only those who may make changes have so much of their body kept.
   const Match found = match(request);
   Who who;
   if (!found.allowed) return {};
-  if (const auto refused = check_caller(request, found.route, who)) {
-    return {.kind = net::BodyPlan::Kind::refuse,
-            .status = refused->status,
-            .reason = "this caller may not make changes; send the token of an admin"};
-  }
+  // Only those who may make changes have so much of their body kept. Others are answered before it is read,
+  // by handle(), as they are everywhere else.
+  if (check_caller(request, found.route, who)) return {.kind = net::BodyPlan::Kind::stream};
   return {.largest = largest_changes_body};
 }
 

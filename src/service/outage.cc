@@ -99,6 +99,11 @@ OnUnavailable Outage::policy(std::string_view name_space) const {
 void Outage::learn(const std::string& name_space) {
   if (parts_.flag) return;
   if (!up()) return last_known_->owe(name_space);
+  learn_changed(name_space);
+}
+
+void Outage::learn_changed(const std::string& name_space) {
+  if (parts_.flag) return;
   auto learning = std::make_unique<Learning>(Learning{last_known_, name_space});
   const std::string& name = learning->name_space;
   parts_.store.catalog().limits(name, Level::system(), {&Learning::done, learning.release()});

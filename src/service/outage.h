@@ -66,6 +66,8 @@ class Outage {
   OnUnavailable policy(std::string_view name_space) const;
   /// Reads what the system's limits say, now or when the store is back.
   void learn(const std::string& name_space);
+  /// The same, after a change of them that reached the store: it can be asked, whatever it says of itself.
+  void learn_changed(const std::string& name_space);
 
  private:
   void change(bool up, std::string_view error);

@@ -191,9 +191,10 @@ Reply Service::at_once(const Route& route, const wire::http::RequestHead& reques
   if (reply.status != 400 && reply.status != 422)
     metrics_->store_took(store_op_of(route.call, request.method()), took);
   if (reply.status == 503) (void)outage_.look();
+  if (reply.status < 300) outage_.succeeded();
   const bool system_changed =
       route.call == Call::limits_of_level && route.names.empty() && reply.status < 300;
-  if (system_changed) outage_.learn(core.name_space());
+  if (system_changed) outage_.learn_changed(core.name_space());
   return reply;
 }
 

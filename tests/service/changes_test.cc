@@ -117,13 +117,14 @@ TEST_P(Changes, AreForAdmins) {
   service->set_tokens(std::make_shared<const Tokens>(*Tokens::parse(lines, "tokens")));
   const std::string body = changes(R"({"change":"limits.set","level":"system","limits":{"rpm":"5/min"}})");
   Seen seen = post("/v1/changes", body);
-  EXPECT_EQ(seen.status, 401);
+  EXPECT_EQ(problem_of(seen), "401 unauthorized");
+  EXPECT_EQ(seen.field("WWW-Authenticate"), "Bearer");
   EXPECT_EQ(seen.field("Content-Type"), "application/problem+json");
   headers = "Authorization: Bearer viewer-secret\r\n";
-  EXPECT_EQ(post("/v1/changes", body).status, 403);
+  EXPECT_EQ(problem_of(post("/v1/changes", body)), "403 forbidden");
   EXPECT_EQ(get("/v1/limits").body, R"({"items":[]})");
-  // No more of it is kept than of any other.
-  EXPECT_EQ(post("/v1/changes", std::string(100'000, ' ')).status, 403);
+  // Nothing of it is kept, be it ever so large.
+  EXPECT_EQ(problem_of(post("/v1/changes", std::string(100'000, ' '))), "403 forbidden");
   headers = "Authorization: Bearer alice-secret\r\n";
   EXPECT_EQ(post("/v1/changes", body).status, 200);
   EXPECT_EQ(get("/v1/audit").text("/events/0/principal"), "alice");

@@ -102,6 +102,25 @@ TEST_P(Telemetry, CountsWhatSyncAndOperatorsWriteOverEachOther) {
   EXPECT_EQ(sample(R"(weir_sync_writes_total{result="skipped"})"), "0");
 }
 
+TEST_P(Telemetry, CountsThemInManyChangesAtOnce) {
+  const auto changes = [&](const std::string& more) {
+    const auto set = [&](const char* entity) {
+      return R"({"change":"limits.set","level":"entity_default","limits":{"rpm":"3/min"},"entity":")" +
+             std::string(entity) + "\"" + more + "}";
+    };
+    return post("/v1/changes", "{\"changes\":[" + set("a") + "," + set("b") + "]}").status;
+  };
+  const std::string of_sync = R"(,"owner":"sync","ttl_ms":30000)";
+  EXPECT_EQ(changes(of_sync), 200);
+  EXPECT_EQ(sample(R"(weir_sync_writes_total{result="written"})"), "2");
+  EXPECT_EQ(sample("weir_limits_taken_from_sync_total"), "0");
+  EXPECT_EQ(changes(""), 200);
+  EXPECT_EQ(sample("weir_limits_taken_from_sync_total"), "2");
+  EXPECT_EQ(changes(of_sync), 409);
+  EXPECT_EQ(sample(R"(weir_sync_writes_total{result="written"})"), "2");
+  EXPECT_EQ(sample(R"(weir_sync_writes_total{result="operator_owned"})"), "1");
+}
+
 TEST_P(Telemetry, CountsEveryRequestThatIsAnswered) {
   get("/livez");
   get("/nope");

@@ -27,6 +27,9 @@ import yaml
 OFFICIAL = pathlib.Path("/usr/share/openapi-specification/schemas/v3.0/schema.json")
 PLACES = ("get", "put", "post", "delete")
 CALLERS = {"alice": "admin", "edge": "acquire", "dash": "read"}
+BOUND = {"tenant": ("read", "staging")}  # to one namespace
+SINGLE = ("Authorization", "Weir-Namespace", "Idempotency-Key")  # headers that may not be there twice
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 # What cannot be known before, by the name of the member or header.
 IDS = {"lease", "id"}  # made by the service; the same text stands for the same thing in all examples
@@ -163,12 +166,13 @@ def check_document(document, root):
 
 
 class Service:
-    """`weir serve` on a store of its own, with three callers."""
+    """`weir serve` on a store of its own, with four callers."""
 
     def __init__(self, weir, store, folder):
         tokens = folder / "tokens"
-        tokens.write_text("".join(f"{name} {role} sha256:{hashlib.sha256(name.encode()).hexdigest()}\n"
-                                  for name, role in CALLERS.items()))
+        callers = {**{name: (role, "") for name, role in CALLERS.items()}, **BOUND}
+        tokens.write_text("".join(f"{name} {role} sha256:{hashlib.sha256(name.encode()).hexdigest()} {space}\n"
+                                  for name, (role, space) in callers.items()))
         url = "sqlite:weir.db" if store == "sqlite:" else store
         # The kernel says when a file may not grow, and a signal with it, which would end the service.
         self.process = subprocess.Popen(
@@ -179,10 +183,17 @@ class Service:
         self.address = re.search(r"http://([^ ,]+)", line)[1]
 
     def call(self, method, target, body, headers, caller="alice"):
+        """A header whose value is a list is sent once for each."""
         if caller != "none":
-            headers = {**headers, "Authorization": f"Bearer {caller}"}
+            headers = {"Authorization": f"Bearer {caller}", **headers}
+        if body is not None:
+            headers = {"Content-Length": len(body.encode()), **headers}
         connection = http.client.HTTPConnection(self.address, timeout=60)
-        connection.request(method.upper(), target, body=body, headers=headers)
+        connection.putrequest(method.upper(), target, skip_accept_encoding=True)
+        for name, values in headers.items():
+            for value in values if isinstance(values, list) else [values]:
+                connection.putheader(name, str(value))
+        connection.endheaders(None if body is None else body.encode())
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
@@ -330,13 +341,14 @@ def probe(document, service):
     """Sends every operation what is wrong in general: what it answers must be described, and the roles be true."""
     wrong = []
 
-    def send(name, what, method, target, body=None, headers=None, caller="alice", expect=None):
+    def send(name, what, method, target, body=None, headers=None, caller="alice", expect=None, returned=None):
         status, fields, text = service.call(method, target, body, headers or {}, caller)
         media = (fields["Content-Type"] or "").split(";")[0]
         value = json.loads(text) if media.endswith("json") else text
         found = answer_mistakes(document, document.operations[name][2], status, fields, media, value)
         if expect is not None and status not in expect:
             found.append(f"answered {status}")
+        found += [f"{header} is {fields[header]}" for header, value in (returned or {}).items() if fields[header] != value]
         wrong.extend(f"{name}, {what}: {mistake}" for mistake in found)
 
     for name, (method, route, operation, parameters) in document.operations.items():
@@ -347,7 +359,12 @@ def probe(document, service):
         send(name, "a name that cannot be", method, target.replace("probe", "a%20b"), body)
         send(name, "a parameter nobody knows", method, target + "?nobody=knows", body)
         send(name, "an id", method, target, body, {"X-Request-Id": "abc-1"})
-        send(name, "a large body", method, target, "x" * (1024 * 1024 + 1), expect={413})
+        send(name, "a trace", method, target, body, {"traceparent": TRACE}, returned={"traceparent": TRACE})
+        send(name, "a trace that is none", method, target, body, {"traceparent": "0" * 55}, returned={"traceparent": None})
+        largest = operation.get("x-weir-largest-body", 1024 * 1024)
+        send(name, "a large body", method, target, None, {"Content-Length": largest + 1}, expect={413})
+        for header in SINGLE:
+            send(name, f"{header} twice", method, target, body, {header: ["Bearer alice"] * 2}, expect={400})
         send(name, "another method", "patch", target, expect={405})
         if body:
             for text in ("", "{", "[]", '{"nobody": "knows"}', '{"limits": 1, "limits": 1}', '{"consume": {"rpm": 1e9}}'):
@@ -372,15 +389,16 @@ def main(weir, root, what, show=None):
         service = Service(weir, what, pathlib.Path(folder))
         try:
             scenario = Scenario(document, service)
-            sent = 0
+            sent, away = 0, False
             for step in document.steps():
-                if "store" in step or step["run"] in ("acquire/store_away", "acquire/degraded"):
-                    # Memory does not go away.
-                    if what != "sqlite:":
-                        continue
-                    if "store" in step:
-                        service.take_store_away(step["store"] == "away")
-                        continue
+                if "store" in step:
+                    away = step["store"] == "away"
+                    if what == "sqlite:":
+                        service.take_store_away(away)
+                    continue
+                # Memory does not go away.
+                if away and what != "sqlite:" or step.get("only", what) != what:
+                    continue
                 status, value = scenario.run(step)
                 sent += 1
                 if show == step["run"]:

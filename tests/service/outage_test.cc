@@ -217,6 +217,34 @@ TEST_P(Plug, LearnsLaterWhatItCouldNotReadDuringAnOutage) {
   EXPECT_EQ(outcome(), "200 degraded");
 }
 
+TEST_P(Plug, LearnsFromAChangeThatIsTheFirstToReachTheStoreAgain) {
+  allow_or_deny("deny");
+  store->away = true;
+  EXPECT_EQ(outcome(), "503 store-unavailable");
+  store->away = false;
+  allow_or_deny("allow");
+  store->away = true;
+  EXPECT_EQ(outcome(), "200 degraded");
+}
+
+TEST_P(Plug, LearnsFromManyChangesAtOnce) {
+  const auto allow_or_deny_among_others = [&](const std::string& policy) {
+    EXPECT_EQ(
+        post("/v1/changes", R"({"changes":[{"change":"entity.put","entity":"e"},{"change":"limits.set",)"
+                            R"("level":"system","limits":{"rpm":"5/min"},"on_unavailable":")" +
+                                policy + "\"}]}")
+            .status,
+        200);
+  };
+  allow_or_deny_among_others("allow");
+  store->away = true;
+  EXPECT_EQ(outcome(), "200 degraded");
+  store->away = false;
+  allow_or_deny_among_others("deny");
+  store->away = true;
+  EXPECT_EQ(outcome(), "503 store-unavailable");
+}
+
 TEST_P(Plug, TellsEachChangeOnceHoweverManyCall) {
   allow_or_deny("allow");
   for (int outage = 1; outage <= 2; ++outage) {
@@ -357,6 +385,17 @@ TEST_P(FullDisk, AdmitsWithoutChargingIfThePolicyIsToAllow) {
   const Seen buckets = get("/v1/entities/e/buckets");
   const std::string consumed = buckets.at("/buckets/0/limits/0/consumed");
   EXPECT_TRUE(consumed == "2" || consumed == "3") << buckets.body;
+}
+
+TEST_P(FullDisk, LearnsFromAChangeThatIsTheFirstToBeWrittenAgain) {
+  set_system(R"("rpm":"1000000/day")");
+  fill_the_disk();
+  EXPECT_EQ(outcome(), "503 store-unavailable");
+  crash::Disk::heal();
+  allow_or_deny("allow");
+  // At once, whether or not the store has found out that it is back.
+  crash::Disk::fail_writes(SQLITE_FULL, 1);
+  EXPECT_EQ(outcome(), "200 degraded");
 }
 
 TEST_P(FullDisk, DeniesUnlessSomebodySaidOtherwise) {
