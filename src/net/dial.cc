@@ -8,8 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
 
 #include "base/text.h"
 #include "net/socket_address.h"
@@ -20,11 +24,14 @@ namespace {
 using Kind = HttpFailure::Kind;
 using std::chrono::milliseconds;
 
-/// A lookup that can be given up. What the system still writes to must then live on.
+/// A lookup that can be given up: whoever looks up and whoever waits each hold it.
 struct Lookup {
   std::string host, port;
-  addrinfo hints{};
-  gaicb request{};
+  std::mutex mutex;
+  std::condition_variable wake;
+  // Of the mutex, once it is there.
+  std::optional<int> failed;
+  std::vector<Address> addresses;
 };
 
 std::vector<Address> addresses_of(const addrinfo* found) {
@@ -38,34 +45,31 @@ std::vector<Address> addresses_of(const addrinfo* found) {
   return addresses;
 }
 
+void look_up(const std::shared_ptr<Lookup>& lookup) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int failed = ::getaddrinfo(lookup->host.c_str(), lookup->port.c_str(), &hints, &found);
+  const std::scoped_lock lock(lookup->mutex);
+  if (failed == 0) lookup->addresses = addresses_of(found);
+  if (failed == 0) ::freeaddrinfo(found);
+  lookup->failed = failed;
+  lookup->wake.notify_one();
+}
+
+/// On a thread of its own, which is left behind at the deadline: the system's lookup cannot be ended.
 std::variant<std::vector<Address>, HttpFailure> look_up(const std::string& host, std::uint16_t port,
                                                         const Deadline& deadline) {
   if (auto literal = Address::parse(host, port)) return std::vector<Address>{*literal};
-  auto lookup = std::make_unique<Lookup>();
+  const auto lookup = std::make_shared<Lookup>();
   lookup->host = host;
   lookup->port = std::to_string(port);
-  lookup->hints.ai_socktype = SOCK_STREAM;
-  lookup->request = {.ar_name = lookup->host.c_str(),
-                     .ar_service = lookup->port.c_str(),
-                     .ar_request = &lookup->hints,
-                     .ar_result = nullptr};
-  gaicb* list[] = {&lookup->request};
-  if (const int failed = ::getaddrinfo_a(GAI_NOWAIT, list, 1, nullptr); failed != 0)
-    return HttpFailure{Kind::no_such_host, ::gai_strerror(failed)};
-  int state = EAI_INPROGRESS;
-  while ((state = ::gai_error(&lookup->request)) == EAI_INPROGRESS && !deadline.passed()) {
-    const int left = deadline.left();
-    const timespec patience{left / 1000, static_cast<long>(left % 1000) * 1'000'000};
-    ::gai_suspend(list, 1, &patience);
-  }
-  if (state == EAI_INPROGRESS) {
-    if (::gai_cancel(&lookup->request) != EAI_CANCELED) static_cast<void>(lookup.release());
-    return HttpFailure{Kind::slow, "the name could not be looked up in time"};
-  }
-  if (state != 0) return HttpFailure{Kind::no_such_host, ::gai_strerror(state)};
-  auto addresses = addresses_of(lookup->request.ar_result);
-  ::freeaddrinfo(lookup->request.ar_result);
-  return addresses;
+  std::thread([lookup] { look_up(lookup); }).detach();
+  std::unique_lock lock(lookup->mutex);
+  lookup->wake.wait_for(lock, milliseconds(deadline.left()), [&] { return lookup->failed.has_value(); });
+  if (!lookup->failed) return HttpFailure{Kind::slow, "the name could not be looked up in time"};
+  if (*lookup->failed != 0) return HttpFailure{Kind::no_such_host, ::gai_strerror(*lookup->failed)};
+  return lookup->addresses;
 }
 
 HttpFailure failure_of(int problem) {
