@@ -39,7 +39,8 @@ std::string Core::make_id(Decision& admitted) {
 
 Result<Core::Nonce> Core::nonce_of(const store::Request& request, std::string_view idempotency_key) const {
   if (idempotency_key.size() > limits::longest_key)
-    return invalid("an idempotency key has at most ", std::to_string(limits::longest_key), " characters");
+    return base::invalid("an idempotency key has at most ", std::to_string(limits::longest_key),
+                         " characters");
   return nonce_of_request(request, principal_, idempotency_key, store_.lease_key());
 }
 
