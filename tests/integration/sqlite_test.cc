@@ -1,6 +1,8 @@
 // What only a file can do: be there again, be somebody else's, be damaged, be full.
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sqlite3.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +20,13 @@ namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// Root may write everything, whatever its permissions say. From here on this process may not.
+void give_up_privileges() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2]{};
+  if (::syscall(SYS_capset, &header, none) != 0) ::_exit(1);
+}
 
 class SqliteFile : public testing::Test {
  protected:
@@ -230,15 +239,12 @@ TEST_F(SqliteFile, IsOnlyMadeWhereThatWasAskedFor) {
 
 TEST_F(SqliteFile, ThatMayNotBeWrittenSaysSo) {
   ASSERT_EQ(error_of_opening(), "no error");
-  // As somebody who is not root: root may write everything.
-  std::filesystem::permissions(path,
-                               std::filesystem::perms::owner_read | std::filesystem::perms::others_read);
-  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read);
   int said[2];
   ASSERT_EQ(::pipe(said), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    if (::getuid() == 0 && ::setuid(65534) != 0) ::_exit(1);
+    give_up_privileges();
     const std::string message = error_of_opening();
     static_cast<void>(::write(said[1], message.data(), message.size()));
     ::_exit(0);
