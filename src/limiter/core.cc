@@ -67,10 +67,13 @@ const limits::LimitSet* Core::set_of(const RequestLimits* limits) {
 
 Result<Decision> Core::acquire(std::string_view entity, std::string_view resource,
                                std::span<const Charge> consume, const AcquireOptions& options) {
-  const store::Request request = request_of(entity, resource, consume, options);
-  if (!options.idempotency_key.empty()) [[unlikely]]
-    return acquire_once(request, options.idempotency_key);
+  // The only variable that is returned, so that it is made where the caller wants it.
   Result<Decision> result(std::in_place);
+  const store::Request request = request_of(entity, resource, consume, options);
+  if (!options.idempotency_key.empty()) [[unlikely]] {
+    acquire_once(request, options.idempotency_key, result);
+    return result;
+  }
   Decision& decision = *result;
   // Names need no check on the fast way: a bucket with a bad name does not exist.
   if (!plain(consume) || !buckets_.acquire_carried(request, decision)) [[unlikely]] {
@@ -81,14 +84,16 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
   return result;
 }
 
-Result<Decision> Core::acquire_once(store::Request request, std::string_view idempotency_key) {
+[[gnu::noinline]] void Core::acquire_once(store::Request request, std::string_view idempotency_key,
+                                          Result<Decision>& result) {
   const auto nonce = nonce_of(request, idempotency_key);
-  if (!nonce) return nonce.error();
+  if (!nonce) {
+    result = nonce.error();
+    return;
+  }
   request.once = &*nonce;
-  Result<Decision> result(std::in_place);
   decide_slowly(request, Mode::acquire, result);
   if (result && result->admitted()) open_once(*result, *nonce);
-  return result;
 }
 
 /// Others may have the same lease: whoever sends the acquire again.

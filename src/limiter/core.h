@@ -88,7 +88,7 @@ class Core final : public detail::LeaseKeeper {
 
   Nonce next_nonce();
   void open_once(Decision& decision, const Nonce& nonce);
-  Result<Decision> acquire_once(store::Request request, std::string_view idempotency_key);
+  void acquire_once(store::Request request, std::string_view idempotency_key, Result<Decision>& result);
 
   Foundation foundation_;
   store::Store& store_;

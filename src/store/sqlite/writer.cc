@@ -11,11 +11,6 @@ using namespace std::chrono_literals;
 constexpr auto soon = 100ms;
 constexpr auto later = 30s;
 
-// Gathering: how long, for how many, and how many commits it is left alone after it brought nobody.
-constexpr auto patience = 200us;
-constexpr std::size_t worth_gathering = 16;
-constexpr unsigned rests = 64;
-
 }  // namespace
 
 Writer::Writer(Journal& journal, table::Table& table, Checkpointer& checkpointer,
@@ -38,22 +33,7 @@ Writer::~Writer() {
 void Writer::commit(Done done) {
   const std::scoped_lock lock(mutex_);
   waiting_.push_back(done);
-  if (waiting_.size() == 1 || waiting_.size() == wanted_) wake_.notify_one();
-}
-
-/// Many callers ask again as soon as they are answered. Left alone they split into two halves, one that waits
-/// while the other is written; a moment's patience has one commit serve both.
-void Writer::gather(std::unique_lock<std::mutex>& lock) {
-  const std::size_t before = waiting_.size();
-  if (expected_ < worth_gathering || before >= expected_) return;
-  if (rests_ > 0) {
-    --rests_;
-    return;
-  }
-  wanted_ = expected_;
-  wake_.wait_for(lock, patience, [this] { return stopping_ || waiting_.size() >= wanted_; });
-  wanted_ = 0;
-  if (waiting_.size() < before + before / 4) rests_ = rests;
+  if (waiting_.size() == 1) wake_.notify_one();
 }
 
 void Writer::run() {
@@ -64,14 +44,11 @@ void Writer::run() {
                    [this] { return stopping_ || !waiting_.empty(); });
     const bool idle = waiting_.empty();
     if (idle && stopping_) break;
-    if (!idle) gather(lock);
     served_.swap(waiting_);
-    const std::size_t served = served_.size();
     lock.unlock();
     flush();
     more = work(idle);
     lock.lock();
-    expected_ = served + waiting_.size();
   }
   lock.unlock();
   flush();

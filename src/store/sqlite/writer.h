@@ -37,7 +37,6 @@ class Writer {
 
  private:
   void run();
-  void gather(std::unique_lock<std::mutex>& lock);
   /// True: there is more to do soon.
   bool work(bool idle);
   void flush();
@@ -51,10 +50,7 @@ class Writer {
   std::condition_variable wake_;
   bool stopping_ = false;
   std::vector<Done> waiting_;
-  std::size_t wanted_ = 0;    // wakes the writer, which gathers
-  std::size_t expected_ = 0;  // the writer's own: who was answered last, and who waits already
-  unsigned rests_ = 0;        // the writer's own: commits without gathering
-  std::vector<Done> served_;  // the writer's own
+  std::vector<Done> served_;                      // the writer's own
   std::vector<std::unique_ptr<Error>> failures_;  // readers may still look at an old one
   std::atomic<const Error*> failing_{nullptr};
   std::thread thread_;
