@@ -1,8 +1,10 @@
 #include "net/tls.h"
 
+#include <arpa/inet.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -96,7 +98,9 @@ Result<TlsContext> load_server_tls(const TlsFiles& files) {
   return context;
 }
 
-TlsConnection accept_tls(const TlsContext& context, int socket) {
+namespace {
+
+TlsConnection make_tls(const TlsContext& context, int socket) {
   TlsConnection connection(SSL_new(context.get()));
   BIO* bio = BIO_new(socket_method());
   if (connection == nullptr || bio == nullptr) {
@@ -107,8 +111,68 @@ TlsConnection accept_tls(const TlsContext& context, int socket) {
   BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
   BIO_set_init(bio, 1);
   SSL_set_bio(connection.get(), bio, bio);
-  SSL_set_accept_state(connection.get());
   return connection;
+}
+
+/// A numeric address, of version 4 or 6.
+bool is_address(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
+}
+
+}  // namespace
+
+TlsConnection accept_tls(const TlsContext& context, int socket) {
+  TlsConnection connection = make_tls(context, socket);
+  if (connection != nullptr) SSL_set_accept_state(connection.get());
+  return connection;
+}
+
+Result<TlsContext> load_client_tls(const ClientTlsFiles& files) {
+  TlsContext context(SSL_CTX_new(TLS_client_method()), FreeTls());
+  if (context == nullptr) return tls_error("cannot use TLS with", files.authorities);
+  SSL_CTX* raw = context.get();
+  SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
+  SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+  SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
+  ERR_clear_error();
+  if (files.authorities.empty()) {
+    SSL_CTX_set_default_verify_paths(raw);
+  } else if (SSL_CTX_load_verify_file(raw, files.authorities.c_str()) != 1) {
+    return tls_error("cannot use the authorities", files.authorities);
+  }
+  if (files.certificate.empty()) return context;
+  if (SSL_CTX_use_certificate_chain_file(raw, files.certificate.c_str()) != 1)
+    return tls_error("cannot use the certificate", files.certificate);
+  if (SSL_CTX_use_PrivateKey_file(raw, files.key.c_str(), SSL_FILETYPE_PEM) != 1)
+    return tls_error("cannot use the key", files.key);
+  return context;
+}
+
+TlsConnection connect_tls(const TlsContext& context, int socket, const std::string& host) {
+  TlsConnection connection = make_tls(context, socket);
+  if (connection == nullptr) return nullptr;
+  if (is_address(host)) {
+    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(connection.get()), host.c_str());
+  } else {
+    SSL_set_tlsext_host_name(connection.get(), host.c_str());
+    SSL_set1_host(connection.get(), host.c_str());
+  }
+  SSL_set_connect_state(connection.get());
+  return connection;
+}
+
+std::string handshake_error(const ssl_st& connection) {
+  const long verified = SSL_get_verify_result(&connection);
+  if (verified != X509_V_OK)
+    return base::join("its certificate is not accepted: ", X509_verify_cert_error_string(verified));
+  std::array<char, 256> text{};
+  const unsigned long code = ERR_peek_error();
+  if (code == 0) return "the connection was closed during the TLS handshake";
+  ERR_error_string_n(code, text.data(), text.size());
+  return text.data();
 }
 
 }  // namespace weir::net
