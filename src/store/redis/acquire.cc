@@ -101,7 +101,10 @@ void Acquire::replied(const Reply& reply) {
   site().time.learn(now);
   if (code == 1) return admitted(now, at);
   if (code == 0) return refused(now, at);
-  if (code == 2) return resolve_again(at.next().integer().value_or(0));
+  if (code == 2) {
+    const Time seen = at.next().integer().value_or(0);
+    return resolve_again(seen, static_cast<std::size_t>(at.next().integer().value_or(1) - 1));
+  }
   decide_here(now, at);
 }
 

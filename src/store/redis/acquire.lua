@@ -3,7 +3,7 @@
 -- KEYS[1..n]     the buckets of the chain
 -- KEYS[n+1..2n]  the index of buckets of each entity
 -- ARGV[1]        the plan, little-endian doubles:
---                  now (0: ask the server), then for each bucket
+--                  now (-1: ask the server), then for each bucket
 --                  limits, stamp, known, digest, keep, valid until, generation, then for each of its limits
 --                  burst, rate amount, rate period, amount asked (-1: not named), capacity
 -- ARGV[2]        the resource
@@ -12,7 +12,7 @@
 -- Answers the new state of the only bucket (admitted, the plain case), or a list:
 --   1, now, states...          admitted
 --   0, now, states or nil...   refused; the states are those before
---   2, now, stamp              the bucket has seen newer limits than the plan: resolve again
+--   2, now, stamp, k           bucket k has seen newer limits than the plan: resolve again
 --   3, now, hashes...          some bucket does not stand under the plan's limits: decide with all there is
 --
 -- State of a bucket: refilled at, expires at, kept until, version, stamp, generation, digest, hold, keep, then
@@ -23,7 +23,7 @@ local floor, ceil, get, put = math.floor, math.ceil, struct.unpack, struct.pack
 local plan, resource = ARGV[1], ARGV[2]
 local count = #KEYS / 2
 local now, at = get('<d', plan)
-if now == 0 then
+if now < 0 then
   local time = redis.call('TIME')
   now = time[1] * 1000 + floor(time[2] / 1000)
 end
@@ -49,14 +49,14 @@ for k = 1, count do
   local limits, stamp, known, digest, keep, valid, generation
   limits, stamp, known, digest, keep, valid, generation, at = get('<ddddddd', plan, at)
   local first = at
-  if now >= valid then return {2, now, 0} end
+  if now >= valid then return {2, now, 0, k} end
   local value = redis.call('HGET', KEYS[k], 'b')
   local refilled, expires, until_, version, seen, made, set, hold, from
   if value then
     refilled, expires, until_, version, seen, made, set, hold, from = get('<dddddddd', value)
     from = from + 8
     if expires > now then
-      if seen > stamp and seen > known then return {2, now, seen} end
+      if seen > stamp and seen > known then return {2, now, seen, k} end
       if set ~= digest or version < stamp then return hashes() end
     else
       value = nil

@@ -91,43 +91,6 @@ void RedisCatalog::find(std::string_view name_space, std::string_view entity, st
   (new Finding(*this, name_space, entity, resource, done))->start();
 }
 
-namespace {
-
-/// Asks for the newest stamp of a catalog.
-class StampCall final : public net::RedisCall {
- public:
-  StampCall(Site& site, const std::string& key, std::function<void(Time)> next) : next_(std::move(next)) {
-    command = resp::command({"HGET", key, "stamp"});
-    slot = site.cluster ? static_cast<int>(resp::slot_of(key)) : -1;
-    repeatable = true;
-  }
-
- private:
-  void on_reply(const Reply& reply) override {
-    finish(reply.is_error() ? limits::never : reply.integer().value_or(0));
-  }
-  void on_failure(const net::RedisFailure& /*failure*/) override { finish(limits::never); }
-  void finish(Time stamp) {
-    const auto next = std::move(next_);
-    delete this;
-    next(stamp);
-  }
-  std::function<void(Time)> next_;
-};
-
-}  // namespace
-
-void RedisCatalog::compare_stamp(std::string_view name_space, Time seen, std::function<void()> next) {
-  if (seen == 0) return next();
-  auto* const call =
-      new StampCall(site_, site_.names.catalog(name_space),
-                    [this, name_space = std::string(name_space), seen, next = std::move(next)](Time stamp) {
-                      if (stamp < seen) cache_.set_known(name_space, seen);
-                      next();
-                    });
-  site_.client.send(*call);
-}
-
 void RedisCatalog::on_message(std::string_view message) {
   WordReader reader(message);
   const std::string name_space(reader.name());

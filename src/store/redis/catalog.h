@@ -47,9 +47,8 @@ class RedisCatalog final : public store::Catalog, public net::RedisListener {
 
   /// For the buckets: forget what is cached about an entity, which has turned out to be old.
   void distrust(std::string_view name_space, std::string_view entity) { cache_.forget(name_space, entity); }
-  /// A bucket has seen this stamp. Finds out whether the catalog knows it, and then calls `next`. If it does
-  /// not, the catalog has lost something, and buckets are not held to it.
-  void compare_stamp(std::string_view name_space, Time seen, std::function<void()> next);
+  /// Stamps up to here are not to be found in the catalog any more, although buckets have seen them.
+  void accept(std::string_view name_space, Time stamp) { cache_.set_known(name_space, stamp); }
   /// Up to which stamp the catalog is known to have lost something; 0: nothing.
   Time known(std::string_view name_space) { return cache_.known(name_space); }
   /// The last entity of the chain of an entity: the family that its buckets lie in.

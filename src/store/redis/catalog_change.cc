@@ -297,7 +297,7 @@ Result<void> CatalogChange::keep(const table::Draft& draft, const std::vector<st
     tell(key);
     const Level level = table::level_of(key);
     if (!level.entity().empty()) {
-      Time& stamp = stamps_[level.entity()];
+      Time& stamp = stamps_[level.entity()][level.resource()];
       stamp = std::max(stamp, record->current.stamp);
     }
   }
@@ -354,20 +354,36 @@ Result<void> CatalogChange::tell_buckets(const std::vector<Written>& written) {
                           {site_.names.buckets(name_space_, family, entity), "forget", now, "0"}, true);
     if (!reply) return reply.error();
   }
-  for (const auto& [entity, stamp] : stamps_) {
+  for (const auto& [entity, stamps] : stamps_) {
     if (gone_.contains(entity)) continue;
-    const std::string& family = families_[entity];
-    std::vector<std::string> words{site_.names.buckets(name_space_, family, entity), "touch", now,
-                                   std::to_string(stamp)};
-    for (const Written& one : written) {
-      if (one.entity != entity) continue;
-      words.push_back(one.resource);
-      words.push_back(std::to_string(to_redis(base::saturating_add(one.expires_at, later))));
-    }
-    auto reply =
-        Asking(site_).run(Script::touch(), {site_.names.index(name_space_, family, entity)}, words, true);
-    if (!reply) return reply.error();
+    if (auto told = tell_buckets_of(entity, stamps, written); !told) return told;
   }
+  return {};
+}
+
+/// What each bucket has to know: the stamp of its limits, and when it may vanish.
+Result<void> CatalogChange::tell_buckets_of(const std::string& entity, const std::map<std::string, Time>& stamps,
+                                            const std::vector<Written>& written) {
+  std::map<std::string, std::pair<Time, Time>> of_resource;
+  for (const auto& [resource, stamp] : stamps) {
+    if (!resource.empty()) of_resource[resource].second = stamp;
+  }
+  for (const Written& one : written) {
+    if (one.entity == entity)
+      of_resource[one.resource].first = to_redis(base::saturating_add(one.expires_at, later));
+  }
+  const auto of_all = stamps.find("");
+  const std::string& family = families_[entity];
+  std::vector<std::string> words{site_.names.buckets(name_space_, family, entity), "touch",
+                                 std::to_string(site_.time.for_scripts()),
+                                 std::to_string(of_all == stamps.end() ? 0 : of_all->second)};
+  for (const auto& [resource, told] : of_resource) {
+    words.push_back(resource);
+    words.push_back(std::to_string(told.first));
+    words.push_back(std::to_string(told.second));
+  }
+  auto reply = Asking(site_).run(Script::touch(), {site_.names.index(name_space_, family, entity)}, words, true);
+  if (!reply) return reply.error();
   return {};
 }
 

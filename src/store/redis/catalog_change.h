@@ -40,6 +40,8 @@ class CatalogChange {
   Result<void> check_descendants();
   Result<void> keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events, bool& overtaken);
   Result<void> tell_buckets(const std::vector<Written>& written);
+  Result<void> tell_buckets_of(const std::string& entity, const std::map<std::string, Time>& stamps,
+                               const std::vector<Written>& written);
 
   RedisCatalog& catalog_;
   Site& site_;
@@ -55,7 +57,8 @@ class CatalogChange {
   table::Tenant tenant_;
   std::set<std::string> looked_up_;              ///< entities that were read, found or not
   std::map<std::string, std::string> families_;  ///< of entities whose buckets are concerned
-  std::map<std::string, Time> stamps_;           ///< of entities whose limits changed
+  /// Of entities whose limits changed, by resource; an empty one: all of them.
+  std::map<std::string, std::map<std::string, Time>> stamps_;
   std::set<std::string> gone_;
 };
 

@@ -87,7 +87,7 @@ void Operation::decide_here(Time now, Reply::Children children) {
     if (!found) return finish(found.error());
     raw_.push_back(found->raw);
     const bool there = found->record && found->record->expires_at > now;
-    if (there && found->state.stamp > known(place)) return resolve_again(found->state.stamp);
+    if (there && found->state.stamp > known(place)) return resolve_again(found->state.stamp, raw_.size() - 1);
     bench.add(*std::move(found));
   }
   if (!children.at_end() && !marker_key().empty()) {
@@ -101,7 +101,7 @@ void Operation::decide_here(Time now, Reply::Children children) {
   }
   auto decided = decide(bench);
   if (!decided) return finish(decided.error());
-  if (*decided == Progress::resolve_again) return resolve_again(0);
+  if (*decided == Progress::resolve_again) return resolve_again(0, 0);
   write(now, bench, std::move(decided));
 }
 
@@ -146,9 +146,24 @@ bool Operation::again_allowed() {
   return false;
 }
 
-void Operation::resolve_again(Time seen) {
-  for (const Place& place : places_) buckets_.catalog_.distrust(name_space_, place.entity);
-  buckets_.catalog_.compare_stamp(name_space_, seen, [this] { finish(Progress::resolve_again); });
+void Operation::resolve_again(Time seen, std::size_t place) {
+  for (const Place& one : places_) buckets_.catalog_.distrust(name_space_, one.entity);
+  if (seen == 0 || place >= places_.size()) return finish(Progress::resolve_again);
+  seen_ = seen;
+  buckets_.catalog_.find(name_space_, places_[place].entity, resource_,
+                         {[](void* self, Result<store::Found>&& found) {
+                            static_cast<Operation*>(self)->compare_stamp(found);
+                          },
+                          this});
+}
+
+/// If the catalog cannot have what the bucket has seen, it has lost something (or the clock was set back), and
+/// buckets are not held to it.
+void Operation::compare_stamp(const Result<store::Found>& found) {
+  if (!found) return finish(found.error());
+  const auto newest = limits::resolve(found->levels, {}, found->now);
+  if (newest->stamp < seen_) buckets_.catalog_.accept(name_space_, seen_);
+  finish(Progress::resolve_again);
 }
 
 void Operation::finish(Result<Progress> result) {

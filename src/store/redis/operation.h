@@ -46,8 +46,9 @@ class Operation : public ScriptCall {
   virtual std::string marker_key() const { return {}; }
   virtual Time marker_deadline() const { return 0; }
 
-  /// The limits of the plan are not the newest any more.
-  void resolve_again(Time seen);
+  /// The limits of the plan are not the newest any more. `seen`: the stamp that a bucket has seen; 0: they have
+  /// expired.
+  void resolve_again(Time seen, std::size_t place);
   void finish(Result<store::Progress> result);
   void failed(Error error) override;
   /// Takes answers of load() and of the write; false: it is for the operation itself.
@@ -64,12 +65,14 @@ class Operation : public ScriptCall {
   Step step_ = Step::plain;
 
  private:
+  void compare_stamp(const Result<store::Found>& found);
   void write(Time now, Workbench& bench, Result<store::Progress> result);
 
   store::Completion<store::Progress> done_;
   std::vector<std::string> raw_;  ///< the states that the decision rests on
   std::string raw_marker_;
   int attempts_ = 0;
+  Time seen_ = 0;
 };
 
 }  // namespace weir::redis

@@ -36,8 +36,8 @@ class ServerTime {
   /// `instead`: for tests, a clock that holds for scripts too; null: the server's.
   explicit ServerTime(const Clock* instead) : instead_(instead) {}
   Time now() const;
-  /// What scripts are told: 0, ask the server.
-  Time for_scripts() const { return instead_ == nullptr ? 0 : instead_->now(); }
+  /// What scripts are told: -1, ask the server.
+  Time for_scripts() const { return instead_ == nullptr ? -1 : instead_->now(); }
   /// The server said so just now.
   void learn(Time now);
 
