@@ -44,6 +44,7 @@ class RedisCall {
   std::uint8_t redirects_ = 0;
   bool asking_ = false;  ///< goes to a node that is about to take over the slot
   bool counted_ = false;
+  bool maybe_done_ = false;  ///< a connection was lost after it was sent
 };
 
 }  // namespace weir::net

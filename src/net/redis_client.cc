@@ -49,6 +49,7 @@ void RedisClient::send(RedisCall& call) {
   }
   call.counted_ = true;
   call.redirects_ = 0;
+  call.maybe_done_ = false;
   call.expires_ =
       std::chrono::steady_clock::now() + (call.within.count() > 0 ? call.within : options_.deadline);
   if (hand_over(call)) router_->wake();

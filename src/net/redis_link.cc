@@ -327,14 +327,18 @@ void RedisLink::release_sent(const std::string& why) {
   std::deque<RedisCall*> again;
   for (const Sent& sent : calls) {
     if (sent.call == nullptr) continue;
-    const bool maybe_done = written_bytes_ > sent.begins;
-    if (hopeful_ && (!maybe_done || sent.call->repeatable)) {
+    sent.call->maybe_done_ = sent.call->maybe_done_ || written_bytes_ > sent.begins;
+    if (hopeful_ && (!sent.call->maybe_done_ || sent.call->repeatable)) {
       again.push_back(sent.call);
     } else {
-      owner_.on_failed(*sent.call, {maybe_done && !sent.call->repeatable, why});
+      fail_call(*sent.call, why);
     }
   }
   waiting_.insert(waiting_.begin(), again.begin(), again.end());
+}
+
+void RedisLink::fail_call(RedisCall& call, const std::string& why) {
+  owner_.on_failed(call, {call.maybe_done_, why});
 }
 
 void RedisLink::set_hopeful(bool hopeful) {
@@ -343,7 +347,7 @@ void RedisLink::set_hopeful(bool hopeful) {
   if (hopeful) return;
   std::deque<RedisCall*> waiting;
   waiting.swap(waiting_);
-  for (RedisCall* call : waiting) owner_.on_failed(*call, {false, trouble_});
+  for (RedisCall* call : waiting) fail_call(*call, trouble_);
 }
 
 void RedisLink::close(const std::string& why) {
@@ -356,7 +360,7 @@ void RedisLink::close(const std::string& why) {
   release_sent(why);
   std::deque<RedisCall*> waiting;
   waiting.swap(waiting_);
-  for (RedisCall* call : waiting) owner_.on_failed(*call, {false, why});
+  for (RedisCall* call : waiting) fail_call(*call, why);
 }
 
 void RedisLink::tick(Clock::time_point now) {
@@ -383,8 +387,8 @@ void RedisLink::expire(Clock::time_point now) {
     if (call == nullptr || call->expires_ > by) continue;
     late = true;
     sent_calls_[i].call = nullptr;
-    const bool sent = written_bytes_ > sent_calls_[i].begins;
-    owner_.on_failed(*call, {sent && !call->repeatable, address_.to_string() + " does not answer in time"});
+    call->maybe_done_ = call->maybe_done_ || written_bytes_ > sent_calls_[i].begins;
+    fail_call(*call, address_.to_string() + " does not answer in time");
   }
   for (std::size_t i = 0; i < waiting_.size();) {
     RedisCall* const call = waiting_[i];
@@ -393,8 +397,7 @@ void RedisLink::expire(Clock::time_point now) {
       continue;
     }
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
-    owner_.on_failed(*call,
-                     {false, trouble_.empty() ? address_.to_string() + " is not connected" : trouble_});
+    fail_call(*call, trouble_.empty() ? address_.to_string() + " is not connected" : trouble_);
     late = true;
   }
   // Nothing has come back for as long as a caller waits: the next ones need not try.

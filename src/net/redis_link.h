@@ -90,6 +90,7 @@ class RedisLink {
   void drop_socket();
   void append(RedisCall& call);
   void release_sent(const std::string& why);
+  void fail_call(RedisCall& call, const std::string& why);
   void expire(Clock::time_point now);
   void schedule_attempt(Clock::time_point now);
   void set_hopeful(bool hopeful);

@@ -17,7 +17,8 @@ class RedisCluster {
       nodes_.push_back(std::make_unique<RedisServer>(
           std::vector<std::string>{"--cluster-enabled", "yes", "--cluster-node-timeout", "1500",
                                    "--cluster-config-file", "nodes.conf", "--appendonly", "no",
-                                   "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0"},
+                                   "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay",
+                                   "0"},
           true));
       nodes_.back()->ask({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     }

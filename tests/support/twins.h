@@ -1,5 +1,5 @@
-// Two stores that are asked for the same: memory, which is never closed, and another one that is closed and opened
-// again at random moments. They must not differ in a word.
+// Two stores that are asked for the same: memory, which is never closed, and another one that is closed and
+// opened again at random moments. They must not differ in a word.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -207,8 +207,8 @@ class Twins {
   std::string resource_ = "r0";
 };
 
-/// Runs the twins through random steps, once for each seed. `open_for` makes an empty store and says how to open
-/// it.
+/// Runs the twins through random steps, once for each seed. `open_for` makes an empty store and says how to
+/// open it.
 inline void compare_with_memory(unsigned seeds, int steps, const std::function<Twins::Open()>& open_for) {
   for (unsigned seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

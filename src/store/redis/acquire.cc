@@ -73,12 +73,13 @@ void Acquire::send_plan() {
   const std::size_t count = places_.size();
   writes_ = true;
   repeatable = false;
-  begin(Script::acquire(), 2 * count, 2 * count + 2 + count);
+  begin(Script::acquire(), count, count + 2);
   for (const Place& place : places_) key(key_of(place));
-  for (const Place& place : places_) key(index_of(place));
   word(packed());
-  word(resource_);
-  for (const auto& set : in_plan_) word(set->text);
+  std::string for_new(resource_);
+  for (std::size_t k = 0; k < count; ++k)
+    for_new += base::join("\n", index_of(places_[k]), "\n", in_plan_[k]->text);
+  word(for_new);
   send();
 }
 

@@ -1,32 +1,122 @@
 -- Admits a whole plan and charges it, or refuses it. One call, whatever the number of limits and buckets.
 --
--- KEYS[1..n]     the buckets of the chain
--- KEYS[n+1..2n]  the index of buckets of each entity
--- ARGV[1]        the plan, little-endian doubles:
---                  now (-1: ask the server), then for each bucket
---                  limits, stamp, known, digest, keep, valid until, generation, then for each of its limits
---                  burst, rate amount, rate period, amount asked (-1: not named), capacity
--- ARGV[2]        the resource
--- ARGV[2+k]      the parameters of bucket k as text, stored where the bucket is new
+-- KEYS      the buckets of the chain
+-- ARGV[1]   the plan, little-endian doubles:
+--             now (-1: ask the server), then for each bucket
+--             limits, stamp, known, digest, keep, valid until, generation, then for each of its limits
+--             burst, rate amount, rate period, amount asked (-1: not named), capacity
+-- ARGV[2]   what new buckets need, a line each: the resource, then for each bucket the key of its entity's index (in
+--           the slot of the bucket) and its parameters
 --
 -- Answers the new state of the only bucket (admitted, the plain case), or a list:
 --   1, now, states...          admitted
 --   0, now, states or nil...   refused; the states are those before
---   2, now, stamp, k           bucket k has seen newer limits than the plan: resolve again
+--   2, now, stamp, k           bucket k has seen newer limits than the plan (0: they have expired): resolve again
 --   3, now, hashes...          some bucket does not stand under the plan's limits: decide with all there is
 --
 -- State of a bucket: refilled at, expires at, kept until, version, stamp, generation, digest, hold, keep, then
 -- tokens and consumed of each limit. See docs/format/redis.md. Every number is an integer below 2^53, and so is
--- every product here, because a rate in lowest terms has amount * period <= 2^53.
+-- every product here, because a rate in lowest terms has amount * period <= 2^53. Of such numbers a % b is exact,
+-- and (a - a % b) / b is the whole quotient.
+--
+-- First the plain case, in which all buckets are there, stand under the plan's limits and have enough: nothing is
+-- looked at twice and nothing is put into tables. Whatever else is found is left to the second part.
 local never, wrap = 9007199254740992, 4503599627370496
-local floor, ceil, get, put = math.floor, math.ceil, struct.unpack, struct.pack
-local plan, resource = ARGV[1], ARGV[2]
-local count = #KEYS / 2
+local get, put, call = struct.unpack, struct.pack, redis.call
+local plan, count = ARGV[1], #KEYS
 local now, at = get('<d', plan)
 if now < 0 then
-  local time = redis.call('TIME')
-  now = time[1] * 1000 + floor(time[2] / 1000)
+  local time = call('TIME')
+  now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
 end
+local plain, first, second, others = true, nil, nil, nil
+for k = 1, count do
+  local limits, stamp, known, digest, keep, valid, generation
+  limits, stamp, known, digest, keep, valid, generation, at = get('<ddddddd', plan, at)
+  local value = call('HGET', KEYS[k], 'b')
+  if not value or limits > 2 or #value ~= 72 + 16 * limits or now >= valid then plain = false break end
+  local refilled, expires, until_, version, seen, made, set, hold, kept, tokens, consumed, tokens2, consumed2
+  if limits == 2 then
+    refilled, expires, until_, version, seen, made, set, hold, kept, tokens, consumed, tokens2, consumed2 =
+      get('<ddddddddddddd', value)
+  else
+    refilled, expires, until_, version, seen, made, set, hold, kept, tokens, consumed = get('<ddddddddddd', value)
+  end
+  if set ~= digest or version < stamp or seen > known or expires <= now then plain = false break end
+  local moved = now > refilled and now or refilled
+  expires = moved + keep
+  if hold > expires then expires = hold end
+  if keep == never then expires = never end
+  if expires > until_ then plain = false break end
+
+  local burst, amount, period, asked, capacity
+  burst, amount, period, asked, capacity, at = get('<ddddd', plan, at)
+  local rest, last = moved % period, refilled % period
+  local whole = (moved - rest - refilled + last) / period
+  -- Saturated before anything can grow beyond 2^53.
+  if (whole - 1) * amount >= burst - tokens then
+    tokens = burst
+  else
+    rest, last = rest * amount, last * amount
+    tokens = tokens + (whole - 1) * amount + (amount - (last - last % period) / period) + (rest - rest % period) / period
+    if tokens > burst then tokens = burst end
+  end
+  if asked >= 0 then
+    tokens = tokens - asked
+    consumed = consumed + asked
+    if consumed >= wrap then plain = false break end
+  end
+  if tokens < 0 then plain = false break end
+
+  if limits == 2 then
+    burst, amount, period, asked, capacity, at = get('<ddddd', plan, at)
+    rest, last = moved % period, refilled % period
+    whole = (moved - rest - refilled + last) / period
+    if (whole - 1) * amount >= burst - tokens2 then
+      tokens2 = burst
+    else
+      rest, last = rest * amount, last * amount
+      tokens2 = tokens2 + (whole - 1) * amount + (amount - (last - last % period) / period) +
+        (rest - rest % period) / period
+      if tokens2 > burst then tokens2 = burst end
+    end
+    if asked >= 0 then
+      tokens2 = tokens2 - asked
+      consumed2 = consumed2 + asked
+      if consumed2 >= wrap then plain = false break end
+    end
+    if tokens2 < 0 then plain = false break end
+    value = put('<ddddddddddddd', moved, expires, until_, version, seen, made, set, hold, keep, tokens, consumed, tokens2,
+      consumed2)
+  else
+    value = put('<ddddddddddd', moved, expires, until_, version, seen, made, set, hold, keep, tokens, consumed)
+  end
+  if k == 1 then
+    first = value
+    if moved ~= now then second = false end
+  elseif k == 2 and second == nil then
+    second = value
+  else
+    others = others or {}
+    others[k] = value
+  end
+end
+if plain then
+  call('HSET', KEYS[1], 'b', first)
+  if count == 1 and second == nil then return first end
+  local answer = {1, now, first}
+  for k = 2, count do
+    answer[k + 2] = k == 2 and second or others[k]
+    call('HSET', KEYS[k], 'b', answer[k + 2])
+  end
+  return answer
+end
+
+-- Second part: everything.
+local floor, ceil = math.floor, math.ceil
+local lines = {}
+for line in string.gmatch(ARGV[2], '[^\n]+') do lines[#lines + 1] = line end
+at = 9
 
 -- The least moment from `from` on at which `missing` more are granted.
 local function moment(from, amount, period, missing)
@@ -139,9 +229,9 @@ for k = 1, count do
 end
 
 local function enter(k, stay)
-  local index = KEYS[count + k]
+  local index = lines[2 * k]
   local left = redis.call('PTTL', index)
-  redis.call('ZADD', index, 0, resource)
+  redis.call('ZADD', index, 0, lines[1])
   if not stay then
     if left >= 0 then redis.call('PERSIST', index) end
   elseif left ~= -1 and left < stay then
@@ -152,7 +242,7 @@ end
 local function write(k, value, stay)
   if new[k] then
     if new[k] == 2 then redis.call('DEL', KEYS[k]) end
-    redis.call('HSET', KEYS[k], 'b', value, 'p', ARGV[2 + k])
+    redis.call('HSET', KEYS[k], 'b', value, 'p', lines[2 * k + 1])
   else
     redis.call('HSET', KEYS[k], 'b', value)
   end

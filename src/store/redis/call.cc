@@ -74,7 +74,9 @@ class PlainCall final : public net::RedisCall {
     if (reply.is_error()) return waiting_.completion()(error_of(reply.text(), writes_));
     waiting_.completion()(KeptReply(reply));
   }
-  void on_failure(const net::RedisFailure& failure) override { waiting_.completion()(error_of(failure)); }
+  void on_failure(const net::RedisFailure& failure) override {
+    waiting_.completion()(error_of({failure.sent && writes_, failure.why}));
+  }
 
   Site& site_;
   const bool writes_;

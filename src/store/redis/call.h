@@ -37,7 +37,9 @@ class ScriptCall : public net::RedisCall {
  private:
   void name_script(bool whole, std::string_view rest);
   void on_reply(const Reply& reply) final;
-  void on_failure(const net::RedisFailure& failure) final { failed(error_of(failure)); }
+  void on_failure(const net::RedisFailure& failure) final {
+    failed(error_of({failure.sent && writes_, failure.why}));
+  }
 
   Site& site_;
   const Script* script_ = nullptr;

@@ -66,7 +66,7 @@ class Finding final : public net::RedisCall {
     found.now = catalog_.site_.time.now();
     finish(std::move(found));
   }
-  void on_failure(const net::RedisFailure& failure) override { finish(error_of(failure)); }
+  void on_failure(const net::RedisFailure& failure) override { finish(error_of({false, failure.why})); }
   void finish(Result<store::Found> result) {
     const auto done = done_;
     delete this;

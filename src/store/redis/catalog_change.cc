@@ -362,7 +362,8 @@ Result<void> CatalogChange::tell_buckets(const std::vector<Written>& written) {
 }
 
 /// What each bucket has to know: the stamp of its limits, and when it may vanish.
-Result<void> CatalogChange::tell_buckets_of(const std::string& entity, const std::map<std::string, Time>& stamps,
+Result<void> CatalogChange::tell_buckets_of(const std::string& entity,
+                                            const std::map<std::string, Time>& stamps,
                                             const std::vector<Written>& written) {
   std::map<std::string, std::pair<Time, Time>> of_resource;
   for (const auto& [resource, stamp] : stamps) {
@@ -382,7 +383,8 @@ Result<void> CatalogChange::tell_buckets_of(const std::string& entity, const std
     words.push_back(std::to_string(told.first));
     words.push_back(std::to_string(told.second));
   }
-  auto reply = Asking(site_).run(Script::touch(), {site_.names.index(name_space_, family, entity)}, words, true);
+  auto reply =
+      Asking(site_).run(Script::touch(), {site_.names.index(name_space_, family, entity)}, words, true);
   if (!reply) return reply.error();
   return {};
 }

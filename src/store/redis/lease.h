@@ -1,5 +1,8 @@
 // A change to a lease: adjust, settle, rollback. Each leaves a marker, so that it happens once however often
 // it is sent.
+//
+// Mostly it is a difference to buckets that stand as they were: one script. What is not as plain as that is
+// read, decided here and written under a condition.
 #pragma once
 
 #include "store/redis/operation.h"
@@ -13,7 +16,13 @@ class LeaseChange final : public Operation {
   void start();
 
  private:
+  /// Sends the differences that the change makes to a lease with this record, if it is a plain case.
+  void send_differences(const bucket::LeaseRecord& record, std::string marker);
+  std::string packed() const;
+  std::string differences_of(std::size_t place) const;
   void replied(const Reply& reply) override;
+  void changed(Time now, Reply::Children states);
+  bool show(std::size_t place, const Reply& state, const Reply& parameters, Time now);
   void failed(Error error) override;
   Result<store::Progress> decide(Workbench& bench) override;
   void restart() override;
@@ -23,7 +32,10 @@ class LeaseChange final : public Operation {
   const store::LeasePlan& plan_;
   store::LeaseOutcome& outcome_;
   std::string marker_;
+  bucket::LeaseStep next_;
+  std::vector<limits::ResolutionRef> made_;
   int doubts_ = 0;
+  int overtaken_ = 0;
 };
 
 }  // namespace weir::redis

@@ -12,8 +12,6 @@ namespace {
 
 /// Each attempt that fails means that somebody else got through.
 constexpr int most_attempts = 200;
-/// How much longer than its lease a marker stays: for a clock that is set back.
-constexpr Time marker_margin = 60'000;
 
 }  // namespace
 
@@ -150,15 +148,14 @@ void Operation::resolve_again(Time seen, std::size_t place) {
   for (const Place& one : places_) buckets_.catalog_.distrust(name_space_, one.entity);
   if (seen == 0 || place >= places_.size()) return finish(Progress::resolve_again);
   seen_ = seen;
-  buckets_.catalog_.find(name_space_, places_[place].entity, resource_,
-                         {[](void* self, Result<store::Found>&& found) {
-                            static_cast<Operation*>(self)->compare_stamp(found);
-                          },
-                          this});
+  buckets_.catalog_.find(
+      name_space_, places_[place].entity, resource_,
+      {[](void* self, Result<store::Found>&& found) { static_cast<Operation*>(self)->compare_stamp(found); },
+       this});
 }
 
-/// If the catalog cannot have what the bucket has seen, it has lost something (or the clock was set back), and
-/// buckets are not held to it.
+/// If the catalog cannot have what the bucket has seen, it has lost something (or the clock was set back),
+/// and buckets are not held to it.
 void Operation::compare_stamp(const Result<store::Found>& found) {
   if (!found) return finish(found.error());
   const auto newest = limits::resolve(found->levels, {}, found->now);

@@ -12,6 +12,9 @@
 
 namespace weir::redis {
 
+/// How much longer than its lease a marker stays: for a clock that is set back.
+inline constexpr Time marker_margin = 60'000;
+
 /// What all of them have in common: where their buckets lie, and the detour.
 class Operation : public ScriptCall {
  public:
@@ -46,8 +49,8 @@ class Operation : public ScriptCall {
   virtual std::string marker_key() const { return {}; }
   virtual Time marker_deadline() const { return 0; }
 
-  /// The limits of the plan are not the newest any more. `seen`: the stamp that a bucket has seen; 0: they have
-  /// expired.
+  /// The limits of the plan are not the newest any more. `seen`: the stamp that a bucket has seen; 0: they
+  /// have expired.
   void resolve_again(Time seen, std::size_t place);
   void finish(Result<store::Progress> result);
   void failed(Error error) override;
@@ -55,7 +58,7 @@ class Operation : public ScriptCall {
   bool take(const Reply& reply);
 
   std::uint64_t generation() const { return places_[0].resolution->catalog_generation; }
-  SetsInPlan& sets() { return buckets_.sets_; }
+  SetsInPlan& sets() const { return buckets_.sets_; }
   bool again_allowed();
 
   RedisBuckets& buckets_;
