@@ -54,16 +54,14 @@ std::string Acquire::packed() const {
   for (std::size_t k = 0; k < places_.size(); ++k) {
     const limits::Resolution& resolution = *places_[k].resolution;
     const SetInPlan& set = *in_plan_[k];
-    const auto generation = static_cast<std::int64_t>(site().entropy.next() >> 12U);
     for (const std::int64_t number :
          {static_cast<std::int64_t>(set.set->size()), resolution.stamp, known(places_[k]), set.digest,
-          to_redis(resolution.keep_for), to_redis(resolution.valid_until), generation})
+          to_redis(resolution.keep_for), to_redis(resolution.valid_until)})
       append_number(plan, number);
     const table::Stop& stop = const_cast<table::Stops&>(stops_)[k];
     for (std::size_t i = 0; i < set.set->size(); ++i) {
-      plan.append(set.parameters, 40 * i, 24);
+      plan.append(set.parameters, 24 * i, 24);
       append_number(plan, (stop.named >> i & 1U) != 0 ? stop.amount[i] : -1);
-      plan.append(set.parameters, 40 * i + 32, 8);
     }
   }
   return plan;
@@ -76,9 +74,8 @@ void Acquire::send_plan() {
   begin(Script::acquire(), count, count + 2);
   for (const Place& place : places_) key(key_of(place));
   word(packed());
-  std::string for_new(resource_);
-  for (std::size_t k = 0; k < count; ++k)
-    for_new += base::join("\n", index_of(places_[k]), "\n", in_plan_[k]->text);
+  std::string for_new = base::join(std::to_string(site().entropy.next() >> 12U), " ", resource_);
+  for (const auto& set : in_plan_) for_new += base::join("\n", set->text);
   word(for_new);
   send();
 }

@@ -3,10 +3,11 @@
 -- KEYS      the buckets of the chain
 -- ARGV[1]   the plan, little-endian doubles:
 --             now (-1: ask the server), then for each bucket
---             limits, stamp, known, digest, keep, valid until, generation, then for each of its limits
---             burst, rate amount, rate period, amount asked (-1: not named), capacity
--- ARGV[2]   what new buckets need, a line each: the resource, then for each bucket the key of its entity's index (in
---           the slot of the bucket) and its parameters
+--             limits, stamp, known, digest, keep, valid until, then for each of its limits
+--             burst, rate amount, rate period, amount asked (-1: not named)
+-- ARGV[2]   for new buckets, a line each: generation and resource, then the parameters of each bucket. A new bucket
+--           also enters the index of its entity, whose key lies in the same slot: ...:b:ENTITY:RESOURCE is in
+--           ...:i:ENTITY
 --
 -- Answers the new state of the only bucket (admitted, the plain case), or a list:
 --   1, now, states...          admitted
@@ -14,8 +15,8 @@
 --   2, now, stamp, k           bucket k has seen newer limits than the plan (0: they have expired): resolve again
 --   3, now, hashes...          some bucket does not stand under the plan's limits: decide with all there is
 --
--- State of a bucket: refilled at, expires at, kept until, version, stamp, generation, digest, hold, keep, then
--- tokens and consumed of each limit. See docs/format/redis.md. Every number is an integer below 2^53, and so is
+-- State of a bucket: refilled at, expires at, kept until, version, stamp, generation, digest, hold, then tokens and
+-- consumed of each limit. See docs/format/redis.md. Every number is an integer below 2^53, and so is
 -- every product here, because a rate in lowest terms has amount * period <= 2^53. Of such numbers a % b is exact,
 -- and (a - a % b) / b is the whole quotient.
 --
@@ -27,30 +28,34 @@ local plan, count = ARGV[1], #KEYS
 local now, at = get('<d', plan)
 if now < 0 then
   local time = call('TIME')
-  now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
+  local part = time[2] / 1000
+  now = time[1] * 1000 + part - part % 1
 end
-local plain, first, second, others = true, nil, nil, nil
-for k = 1, count do
-  local limits, stamp, known, digest, keep, valid, generation
-  limits, stamp, known, digest, keep, valid, generation, at = get('<ddddddd', plan, at)
+local two = #plan == 8 + 112 * count
+local plain, first, second, others = two or #plan == 8 + 80 * count, nil, nil, nil
+for k = 1, plain and count or 0 do
+  local limits, stamp, known, digest, keep, valid, burst, amount, period, asked, burst2, amount2, period2, asked2
+  local refilled, expires, until_, version, seen, made, set, hold, tokens, consumed, tokens2, consumed2
   local value = call('HGET', KEYS[k], 'b')
-  if not value or limits > 2 or #value ~= 72 + 16 * limits or now >= valid then plain = false break end
-  local refilled, expires, until_, version, seen, made, set, hold, kept, tokens, consumed, tokens2, consumed2
-  if limits == 2 then
-    refilled, expires, until_, version, seen, made, set, hold, kept, tokens, consumed, tokens2, consumed2 =
-      get('<ddddddddddddd', value)
+  if not value then plain = false break end
+  if two then
+    limits, stamp, known, digest, keep, valid, burst, amount, period, asked, burst2, amount2, period2, asked2, at =
+      get('<dddddddddddddd', plan, at)
+    if limits ~= 2 or #value ~= 96 then plain = false break end
+    refilled, expires, until_, version, seen, made, set, hold, tokens, consumed, tokens2, consumed2 =
+      get('<dddddddddddd', value)
   else
-    refilled, expires, until_, version, seen, made, set, hold, kept, tokens, consumed = get('<ddddddddddd', value)
+    limits, stamp, known, digest, keep, valid, burst, amount, period, asked, at = get('<dddddddddd', plan, at)
+    if limits ~= 1 or #value ~= 80 then plain = false break end
+    refilled, expires, until_, version, seen, made, set, hold, tokens, consumed = get('<dddddddddd', value)
   end
-  if set ~= digest or version < stamp or seen > known or expires <= now then plain = false break end
+  if set ~= digest or version < stamp or seen > known or expires <= now or now >= valid then plain = false break end
   local moved = now > refilled and now or refilled
   expires = moved + keep
   if hold > expires then expires = hold end
   if keep == never then expires = never end
   if expires > until_ then plain = false break end
 
-  local burst, amount, period, asked, capacity
-  burst, amount, period, asked, capacity, at = get('<ddddd', plan, at)
   local rest, last = moved % period, refilled % period
   local whole = (moved - rest - refilled + last) / period
   -- Saturated before anything can grow beyond 2^53.
@@ -68,28 +73,27 @@ for k = 1, count do
   end
   if tokens < 0 then plain = false break end
 
-  if limits == 2 then
-    burst, amount, period, asked, capacity, at = get('<ddddd', plan, at)
-    rest, last = moved % period, refilled % period
-    whole = (moved - rest - refilled + last) / period
-    if (whole - 1) * amount >= burst - tokens2 then
-      tokens2 = burst
+  if two then
+    rest, last = moved % period2, refilled % period2
+    whole = (moved - rest - refilled + last) / period2
+    if (whole - 1) * amount2 >= burst2 - tokens2 then
+      tokens2 = burst2
     else
-      rest, last = rest * amount, last * amount
-      tokens2 = tokens2 + (whole - 1) * amount + (amount - (last - last % period) / period) +
-        (rest - rest % period) / period
-      if tokens2 > burst then tokens2 = burst end
+      rest, last = rest * amount2, last * amount2
+      tokens2 = tokens2 + (whole - 1) * amount2 + (amount2 - (last - last % period2) / period2) +
+        (rest - rest % period2) / period2
+      if tokens2 > burst2 then tokens2 = burst2 end
     end
-    if asked >= 0 then
-      tokens2 = tokens2 - asked
-      consumed2 = consumed2 + asked
+    if asked2 >= 0 then
+      tokens2 = tokens2 - asked2
+      consumed2 = consumed2 + asked2
       if consumed2 >= wrap then plain = false break end
     end
     if tokens2 < 0 then plain = false break end
-    value = put('<ddddddddddddd', moved, expires, until_, version, seen, made, set, hold, keep, tokens, consumed, tokens2,
+    value = put('<dddddddddddd', moved, expires, until_, version, seen, made, set, hold, tokens, consumed, tokens2,
       consumed2)
   else
-    value = put('<ddddddddddd', moved, expires, until_, version, seen, made, set, hold, keep, tokens, consumed)
+    value = put('<dddddddddd', moved, expires, until_, version, seen, made, set, hold, tokens, consumed)
   end
   if k == 1 then
     first = value
@@ -116,6 +120,8 @@ end
 local floor, ceil = math.floor, math.ceil
 local lines = {}
 for line in string.gmatch(ARGV[2], '[^\n]+') do lines[#lines + 1] = line end
+local generation, resource = string.match(lines[1], '(%S+) (%S+)')
+generation = tonumber(generation)
 at = 9
 
 -- The least moment from `from` on at which `missing` more are granted.
@@ -135,16 +141,20 @@ end
 
 local old, states, new, fits = {}, {}, {}, true
 local stays, lasts, carries, charged = {}, now, nil, {}
+local starts, fills, keeps = {}, {}, {}
 for k = 1, count do
-  local limits, stamp, known, digest, keep, valid, generation
-  limits, stamp, known, digest, keep, valid, generation, at = get('<ddddddd', plan, at)
-  local first = at
+  local limits, stamp, known, digest, keep, valid
+  limits, stamp, known, digest, keep, valid, at = get('<dddddd', plan, at)
+  local capacities = {}
+  for capacity in string.gmatch(lines[1 + k], '%S+ (%S+) %S+ %S+ %S+ %S+ %S+') do
+    capacities[#capacities + 1] = tonumber(capacity)
+  end
+  starts[k], fills[k], keeps[k] = at, capacities, keep
   if now >= valid then return {2, now, 0, k} end
   local value = redis.call('HGET', KEYS[k], 'b')
   local refilled, expires, until_, version, seen, made, set, hold, from
   if value then
     refilled, expires, until_, version, seen, made, set, hold, from = get('<dddddddd', value)
-    from = from + 8
     if expires > now then
       if seen > stamp and seen > known then return {2, now, seen, k} end
       if set ~= digest or version < stamp then return hashes() end
@@ -160,11 +170,11 @@ for k = 1, count do
     refilled, expires, until_, version, seen, made, set, hold = now, 0, 0, stamp, stamp, generation, digest, 0
   end
   local moved = now > refilled and now or refilled
-  local state = {moved, 0, until_, version, seen, made, set, hold, keep}
-  local own, size, debt = true, 9, false
+  local state = {moved, 0, until_, version, seen, made, set, hold}
+  local own, size, debt = true, 8, false
   for i = 1, limits do
-    local burst, amount, period, asked, capacity, tokens, consumed
-    burst, amount, period, asked, capacity, at = get('<ddddd', plan, at)
+    local burst, amount, period, asked, tokens, consumed
+    burst, amount, period, asked, at = get('<dddd', plan, at)
     if value then
       tokens, consumed, from = get('<dd', value, from)
       local last, present = floor(refilled / period), floor(moved / period)
@@ -177,7 +187,7 @@ for k = 1, count do
         if tokens > burst then tokens = burst end
       end
     else
-      tokens, consumed = capacity, 0
+      tokens, consumed = capacities[i], 0
     end
     if asked >= 0 then
       if asked > tokens then
@@ -191,7 +201,7 @@ for k = 1, count do
       else
         tokens = tokens - asked
         consumed = consumed + asked
-        if hold > 0 then charged[#charged + 1] = {k, 8 + 2 * i, asked} end
+        if hold > 0 then charged[#charged + 1] = {k, 7 + 2 * i, asked} end
         if consumed >= wrap then
           consumed = consumed - wrap
           carries = carries or {}
@@ -212,8 +222,8 @@ for k = 1, count do
     if debt then
       -- Out of debt every limit is full within its time to fill, which `keep` is never less than.
       for i = 1, limits do
-        local burst, amount, period, asked, capacity = get('<ddddd', plan, first + (i - 1) * 40)
-        local full = moment(moved, amount, period, capacity - state[8 + 2 * i])
+        local burst, amount, period = get('<ddd', plan, starts[k] + (i - 1) * 32)
+        local full = moment(moved, amount, period, capacities[i] - state[7 + 2 * i])
         if full > expires then expires = full end
       end
     end
@@ -229,9 +239,9 @@ for k = 1, count do
 end
 
 local function enter(k, stay)
-  local index = lines[2 * k]
+  local index = string.gsub(string.sub(KEYS[k], 1, -#resource - 2), '}:b:', '}:i:', 1)
   local left = redis.call('PTTL', index)
-  redis.call('ZADD', index, 0, lines[1])
+  redis.call('ZADD', index, 0, resource)
   if not stay then
     if left >= 0 then redis.call('PERSIST', index) end
   elseif left ~= -1 and left < stay then
@@ -242,7 +252,7 @@ end
 local function write(k, value, stay)
   if new[k] then
     if new[k] == 2 then redis.call('DEL', KEYS[k]) end
-    redis.call('HSET', KEYS[k], 'b', value, 'p', lines[2 * k + 1])
+    redis.call('HSET', KEYS[k], 'b', value, 'p', lines[1 + k], 'k', string.format('%.0f', keeps[k]))
   else
     redis.call('HSET', KEYS[k], 'b', value)
   end
@@ -270,15 +280,10 @@ end
 if lasts ~= never then
   for k = 1, count do
     local state, value = states[k], old[k]
-    local keep = state[9]
+    local keep = keeps[k]
     if not value and new[-k] then
       -- A new bucket holds its capacities; take back what was charged above.
-      local skip = 8
-      for j = 1, k - 1 do skip = skip + 56 + 20 * (#states[j] - 9) end
-      for i = 1, (#state - 9) / 2 do
-        local burst, amount, period, asked, capacity = get('<ddddd', plan, 1 + skip + 56 + (i - 1) * 40)
-        state[8 + 2 * i], state[9 + 2 * i] = capacity, 0
-      end
+      for i = 1, #fills[k] do state[7 + 2 * i], state[8 + 2 * i] = fills[k][i], 0 end
       if keep ~= never then
         state[2] = lasts + keep
         state[3] = state[2] + floor(keep / 8) + 1000

@@ -46,11 +46,11 @@ for k = 2, #KEYS do
     left = left + 1
     more = more or differences[name] > 0
   end
-  local found = redis.call('HMGET', KEYS[k], 'b', 'p', 'd')
+  local found = redis.call('HMGET', KEYS[k], 'b', 'p', 'd', 'k')
   local value, parameters = found[1], found[2]
-  local refilled, expires, until_, version, seen, made, set, hold, kept, from
+  local refilled, expires, until_, version, seen, made, set, hold, from
   if value then
-    refilled, expires, until_, version, seen, made, set, hold, kept, from = get('<ddddddddd', value)
+    refilled, expires, until_, version, seen, made, set, hold, from = get('<dddddddd', value)
     if expires <= now then value = nil end
   end
   if not value then
@@ -61,7 +61,7 @@ for k = 2, #KEYS do
   else
     if seen > stamp and seen > known then return {2, now, seen, k - 1} end
     if (digest ~= 0 and set ~= digest) or version < stamp then return {3, now} end
-    if keep == 0 then keep = kept end
+    if keep == 0 then keep = tonumber(found[4]) end
     local moved = now > refilled and now or refilled
     local state, full, touched = {}, 0, false
     for name, capacity, burst, amount, period in
@@ -106,7 +106,7 @@ for k = 2, #KEYS do
         until_ = expires + floor(keep / 8) + 1000
         stay = until_ - moved
       end
-      value = put('<ddddddddd', moved, expires, until_, version, seen, made, set, hold, keep) ..
+      value = put('<dddddddd', moved, expires, until_, version, seen, made, set, hold) ..
         put('<' .. string.rep('d', #state), unpack(state))
       writes[#writes + 1] = {KEYS[k], value, stay}
     end

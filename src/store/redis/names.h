@@ -16,9 +16,7 @@ struct Names {
   /// What the keys of an entity's buckets begin with; the resource follows. A colon in the entity is written
   /// as %3A, so that it cannot be taken for the one before the resource.
   std::string buckets(std::string_view name_space, std::string_view family, std::string_view entity) const {
-    std::string key = base::join(prefix, ":", name_space, ":{", family, "}:b:");
-    for (const char c : entity) c == ':' ? key.append("%3A") : key.append(1, c);
-    return key += ':';
+    return of_entity(name_space, family, "}:b:", entity) += ':';
   }
   std::string bucket(std::string_view name_space, std::string_view family, std::string_view entity,
                      std::string_view resource) const {
@@ -26,7 +24,7 @@ struct Names {
   }
   /// The resources that an entity has buckets on, a sorted set.
   std::string index(std::string_view name_space, std::string_view family, std::string_view entity) const {
-    return base::join(prefix, ":", name_space, ":{", family, "}:i:", entity);
+    return of_entity(name_space, family, "}:i:", entity);
   }
   std::string lease(std::string_view name_space, std::string_view family, const table::Nonce& nonce) const;
 
@@ -44,6 +42,12 @@ struct Names {
   std::string channel() const { return prefix + ":changes"; }
 
  private:
+  std::string of_entity(std::string_view name_space, std::string_view family, std::string_view kind,
+                        std::string_view entity) const {
+    std::string key = base::join(prefix, ":", name_space, ":{", family, kind);
+    for (const char c : entity) c == ':' ? key.append("%3A") : key.append(1, c);
+    return key;
+  }
   std::string of(std::string_view name_space, std::string_view what) const {
     return base::join(prefix, ":{", name_space, "}:", what);
   }

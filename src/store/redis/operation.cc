@@ -114,7 +114,7 @@ void Operation::write(Time now, Workbench& bench, Result<Progress> result) {
   repeatable = false;
   const std::string lease = marker_key();
   const std::size_t keys = 2 * places_.size() + (lease.empty() ? 0 : 1);
-  begin(Script::put(), keys, keys + 5 + 6 * places_.size());
+  begin(Script::put(), keys, keys + 5 + 7 * places_.size());
   for (const Place& place : places_) key(key_of(place));
   for (const Place& place : places_) key(index_of(place));
   if (!lease.empty()) key(lease);
@@ -133,6 +133,7 @@ void Operation::write(Time now, Workbench& bench, Result<Progress> result) {
       word(one);
     word(next.stays);
     word(next.rounds);
+    word(next.keep_for);
   }
   send();
 }

@@ -9,22 +9,23 @@
 -- ARGV[5]        for how long the marker stays
 -- then for each bucket:
 --   its state as it was read (empty: there was none), its new state (empty: the same), parameters, dormant
---   limits (empty: none), for how long the key stays (0: for good), how often its counters have gone round (text)
+--   limits (empty: none), for how long the key stays (0: for good), how often its counters have gone round (text), for
+--   how long it is kept unused
 --
 -- Answers 1, or 0 with nothing written.
 local count = tonumber(ARGV[1])
 local marker = KEYS[2 * count + 1]
 for k = 1, count do
-  if (redis.call('HGET', KEYS[k], 'b') or '') ~= ARGV[6 * k] then return 0 end
+  if (redis.call('HGET', KEYS[k], 'b') or '') ~= ARGV[7 * k - 1] then return 0 end
 end
 if marker and (redis.call('GET', marker) or '') ~= ARGV[3] then return 0 end
 for k = 1, count do
-  local value, stay = ARGV[6 * k + 1], tonumber(ARGV[6 * k + 4])
+  local value, stay = ARGV[7 * k], tonumber(ARGV[7 * k + 3])
   if value ~= '' then
     redis.call('DEL', KEYS[k])
-    redis.call('HSET', KEYS[k], 'b', value, 'p', ARGV[6 * k + 2])
-    if ARGV[6 * k + 3] ~= '' then redis.call('HSET', KEYS[k], 'd', ARGV[6 * k + 3]) end
-    for i, rounds in string.gmatch(ARGV[6 * k + 5], '(%d+)=(-?%d+)') do
+    redis.call('HSET', KEYS[k], 'b', value, 'p', ARGV[7 * k + 1], 'k', ARGV[7 * k + 5])
+    if ARGV[7 * k + 2] ~= '' then redis.call('HSET', KEYS[k], 'd', ARGV[7 * k + 2]) end
+    for i, rounds in string.gmatch(ARGV[7 * k + 4], '(%d+)=(-?%d+)') do
       redis.call('HSET', KEYS[k], 'o' .. i, rounds)
     end
     local index = KEYS[count + k]

@@ -88,12 +88,11 @@ std::int64_t number_at(std::string_view b, std::size_t index) {
 }
 
 std::optional<State> read_state(std::string_view b) {
-  if (b.size() < 8 * State::words || b.size() % 16 != 8) return std::nullopt;
+  if (b.size() < 8 * State::words || b.size() % 16 != 0) return std::nullopt;
   State state;
   const char* at = b.data();
-  for (std::int64_t* number :
-       {&state.refilled_at, &state.expires_at, &state.kept_until, &state.version, &state.stamp,
-        &state.generation, &state.digest, &state.hold, &state.keep_for}) {
+  for (std::int64_t* number : {&state.refilled_at, &state.expires_at, &state.kept_until, &state.version,
+                               &state.stamp, &state.generation, &state.digest, &state.hold}) {
     *number = load_number(at);
     at += 8;
   }
@@ -111,8 +110,7 @@ std::shared_ptr<const SetInPlan> SetsInPlan::get(const limits::LimitSetRef& set)
   made->digest = digest_of(made->text);
   for (std::size_t i = 0; i < set->size(); ++i) {
     const limits::Parameters& limit = (*set)[i];
-    for (const std::int64_t number :
-         {limit.burst, limit.rate.amount, limit.rate.period, std::int64_t{-1}, limit.capacity})
+    for (const std::int64_t number : {limit.burst, limit.rate.amount, limit.rate.period})
       append_number(made->parameters, number);
   }
   if (sets_.size() >= most_sets) sets_.clear();
@@ -124,6 +122,7 @@ Result<Found> read_bucket(const Reply& hash, const table::Key& key) {
   if (!hash.is_list() || hash.size() == 0) return found;
   std::string_view p;
   std::string_view d;
+  Time keep_for = 0;
   std::array<std::int64_t, bucket::max_limits_kept + 1> rounds{};
   for (auto at = hash.children(); !at.at_end();) {
     const std::string_view name = at.next().text();
@@ -131,6 +130,7 @@ Result<Found> read_bucket(const Reply& hash, const table::Key& key) {
     if (name == "b") found.raw = value.text();
     if (name == "p") p = value.text();
     if (name == "d") d = value.text();
+    if (name == "k") keep_for = value.integer().value_or(0);
     if (!name.starts_with('o')) continue;
     const auto limit = base::parse_digits(name.substr(1));
     if (limit && *limit < static_cast<std::int64_t>(rounds.size()))
@@ -140,6 +140,7 @@ Result<Found> read_bucket(const Reply& hash, const table::Key& key) {
   auto in_force = decode_set(p);
   if (!state || !in_force || (*in_force)->size() != state->limits) return damaged(key);
   found.state = *state;
+  found.state.keep_for = keep_for;
   bool wrong = false;
   const std::vector<Dormant> dormant = read_dormant(d, state->refilled_at, wrong);
   if (wrong) return damaged(key);
@@ -157,7 +158,7 @@ Result<Found> read_bucket(const Reply& hash, const table::Key& key) {
                               number_at(found.raw, 2 * i + 1) + rounds[i + 1] * round_of_counter};
   }
   for (const Dormant& limit : dormant) record->balances()[all->find(limit.limit.name)] = limit.balance;
-  record->resolution = last_known(*in_force, *state);
+  record->resolution = last_known(*in_force, found.state);
   record->refilled_at = state->refilled_at;
   record->expires_at = from_redis(state->expires_at);
   record->version = state->version;
@@ -199,6 +200,7 @@ Written write_bucket(const table::Record& record, const State& before) {
   written.p = std::move(parameters.str());
   written.d = std::move(dormant.str());
   const Time keep_for = to_redis(record.resolution->keep_for);
+  written.keep_for = keep_for;
   const Time expires_at = to_redis(record.expires_at);
   Time kept_until = never_in_redis;
   if (expires_at != never_in_redis) {
@@ -209,7 +211,7 @@ Written write_bucket(const table::Record& record, const State& before) {
   const Time stamp = std::max({before.stamp, record.resolution->stamp});
   for (const std::int64_t number :
        {record.refilled_at, expires_at, kept_until, record.version, stamp,
-        static_cast<std::int64_t>(record.generation), digest_of(written.p), to_redis(hold), keep_for})
+        static_cast<std::int64_t>(record.generation), digest_of(written.p), to_redis(hold)})
     append_number(written.b, number);
   written.b += balances;
   return written;

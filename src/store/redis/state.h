@@ -4,6 +4,7 @@
 //   b   what every charge changes, as little-endian doubles: State, then tokens and consumed of each limit
 //   p   names and parameters of the limits in force, as words
 //   d   limits that are not in force any more and not full again: parameters, tokens, consumed, refilled at
+//   k   for how long it is kept unused, in milliseconds
 //   oN  how often the counter of the N-th limit has gone past 2^52
 #pragma once
 
@@ -30,7 +31,7 @@ inline std::int64_t to_redis(Time time) { return time >= never_in_redis ? never_
 inline Time from_redis(std::int64_t time) { return time >= never_in_redis ? limits::never : time; }
 
 struct State {
-  static constexpr std::size_t words = 9;
+  static constexpr std::size_t words = 8;
   Time refilled_at = 0;
   Time expires_at = 0;
   Time kept_until = 0;  ///< the key itself
@@ -39,7 +40,7 @@ struct State {
   std::int64_t generation = 0;
   std::int64_t digest = 0;  ///< of field p
   Time hold = 0;            ///< when the last limit that is not in force is full again; 0: there is none
-  Time keep_for = 0;
+  Time keep_for = 0;        ///< in field k
 
   std::size_t limits = 0;  ///< how many tokens and consumed follow
 };
@@ -54,7 +55,7 @@ void append_number(std::string& out, std::int64_t number);
 struct SetInPlan {
   std::string text;  ///< field p
   std::int64_t digest = 0;
-  std::string parameters;  ///< burst, rate amount, rate period, -1, capacity of each limit as doubles
+  std::string parameters;  ///< burst, rate amount, rate period of each limit as doubles
   limits::LimitSetRef set;
 };
 
@@ -85,6 +86,7 @@ struct Written {
   std::string resource;
   Time expires_at = 0;
   std::string b, p, d, rounds;
+  Time keep_for = 0;
   Time stays = 0;  ///< 0: for good
 };
 /// `before`: what it replaces.
