@@ -6,6 +6,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "app/url.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -193,8 +194,8 @@ Result<ExitCode> limits_diff(Session& session, const Arguments& arguments) {
   if (session.json()) {
     session.print_json(to_json(*plan, false));
   } else if (!plan->empty()) {
-    session.out() << "--- " << session.store() << " (namespace " << session.options().name_space << ")\n+++ "
-                  << printable(arguments.file) << '\n';
+    session.out() << "--- " << app::without_password(session.store()) << " (namespace "
+                  << session.options().name_space << ")\n+++ " << printable(arguments.file) << '\n';
     for (const Change& change : plan->changes) print_difference(session, change);
   }
   return plan->empty() ? done : changes;

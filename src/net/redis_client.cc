@@ -16,9 +16,11 @@ Result<void> RedisClient::wait_until_ready() {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, options_.connect_within, [this] { return ever_ready_ || !trouble_.empty(); });
   if (ever_ready_) return {};
+  const bool refused = trouble_.find("does not accept us") != std::string::npos;
   return base::error(ErrorCode::unavailable, "Redis at ",
                      trouble_.empty() ? options_.address.to_string() + " does not answer" : trouble_,
-                     "; check the address, and that the server runs");
+                     refused ? "; check the user and the password in the URL"
+                             : "; check the address, and that the server runs");
 }
 
 std::string RedisClient::trouble() const {

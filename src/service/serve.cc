@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "app/open_store.h"
+#include "app/url.h"
 #include "base/text.h"
 #include "net/server.h"
 #include "service/service.h"
@@ -122,7 +123,7 @@ void reload(const ServeOptions& options, Service& service, net::Server& server, 
 
 void greet(const ServeOptions& options, const std::string& url, std::ostream& out) {
   const std::string authorization = options.tokens.empty() ? "" : " -H 'Authorization: Bearer TOKEN'";
-  out << "weir listens on " << url << ", store " << options.store << "\n\n"
+  out << "weir listens on " << url << ", store " << app::without_password(options.store) << "\n\n"
       << "Try it: three requests a minute, and the fourth is told to wait.\n\n"
       << "  curl " << url << "/v1/limits/system -X PUT" << authorization
       << " -d '{\"limits\":{\"rpm\":\"3/min\"}}'\n"
