@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Asks a shell what it would complete, with the script that the program prints.
 #   completion.sh SHELL WEIR
-# Ends with 77, which counts as skipped, where there is no such shell.
+# Fails where there is no such shell: ./dev installs them.
 # The functions in_SHELL are called by a name that is put together.
 # shellcheck disable=SC2317
 set -euo pipefail
 [[ $# -eq 2 ]] || { sed -n '2,4p' "$0"; exit 2; }
 shell=$1 weir=$2
-command -v "$shell" >/dev/null || exit 77
+command -v "$shell" >/dev/null || { echo "needs $shell"; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

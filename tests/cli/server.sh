@@ -4,7 +4,7 @@
 # Prints each check that fails, and ends with 1 if one did; with 77 where there is no openssl.
 set -euo pipefail
 [[ $# -eq 1 ]] || { sed -n '2,4p' "$0"; exit 2; }
-command -v openssl >/dev/null || exit 77
+command -v openssl >/dev/null || { echo "needs openssl"; exit 1; }
 weir=$1
 work=$(mktemp -d)
 server='' url='' failed=0 out='' err=''

@@ -44,7 +44,8 @@ def described(page):
 
 def main(weir, root):
     if shutil.which("mandoc") is None:
-        return 77
+        print("man: mandoc is missing; it is in the package mandoc")
+        return 1
     page = root / "docs/man/weir.1"
     lint = subprocess.run(["mandoc", "-Tlint", "-W", "warning", page], capture_output=True, text=True, check=False)
     wrong = lint.stdout.splitlines()

@@ -4,7 +4,7 @@
 # Ends with 77 where there is no curl, sqlite3 or openssl.
 set -euo pipefail
 [[ $# -eq 2 ]] || { sed -n '2,4p' "$0"; exit 2; }
-for program in curl sqlite3 openssl; do command -v "$program" >/dev/null || exit 77; done
+for program in curl sqlite3 openssl; do command -v "$program" >/dev/null || { echo "needs $program"; exit 1; }; done
 weir=$1 document=$2/docs/operations.md
 work=$(mktemp -d)
 # What the document leaves running, if one of its commands fails.

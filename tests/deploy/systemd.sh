@@ -4,7 +4,7 @@
 # Ends with 77 where there is no systemd-analyze.
 set -euo pipefail
 [[ $# -eq 2 ]] || { sed -n '2,4p' "$0"; exit 2; }
-command -v systemd-analyze >/dev/null || exit 77
+command -v systemd-analyze >/dev/null || { echo "needs systemd-analyze"; exit 1; }
 weir=$1 repository=$2 failed=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

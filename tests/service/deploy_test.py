@@ -142,7 +142,7 @@ def check_documentation(path, families):
 def main(weir, repository):
     if shutil.which("promtool") is None:
         print("deploy: promtool is missing; it is in the package prometheus")
-        return 77
+        return 1
     deploy = pathlib.Path(repository) / "deploy"
     with tempfile.TemporaryDirectory() as folder:
         with Server(weir, folder) as server:

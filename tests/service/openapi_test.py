@@ -122,7 +122,7 @@ def check_document(document, root):
     """What the schema of OpenAPI and the head of the document ask for."""
     if not OFFICIAL.exists():
         print(f"{OFFICIAL} is missing; install openapi-specification")
-        sys.exit(77)
+        sys.exit(1)
     official = jsonschema.Draft4Validator(json.loads(OFFICIAL.read_text()))
     wrong = [f"not OpenAPI: {'/'.join(map(str, e.absolute_path))}: {e.message[:200]}"
              for e in official.iter_errors(document.tree)]
