@@ -34,9 +34,15 @@ void write_status(Pen& pen, const LimitStatus& status) {
   pen.put(R"(,"name":)");
   pen.json(status.name);
   pen.put(R"(,"capacity":)");
+  const char* const capacity = pen.at();
   pen.amount(status.capacity);
+  const std::string_view same(capacity, static_cast<std::size_t>(pen.at() - capacity));
   pen.put(R"(,"burst":)");
-  pen.amount(status.burst);
+  if (status.burst == status.capacity) {
+    pen.text(same);
+  } else {
+    pen.amount(status.burst);
+  }
   pen.put(R"(,"requested":)");
   pen.amount(status.requested);
   pen.put(R"(,"remaining":)");
@@ -62,11 +68,7 @@ void append_limits(std::string& out, const LimitReport& report) {
   for (const LimitStatus status : report) {
     out += separator;
     separator = ',';
-    const std::size_t before = out.size();
-    out.resize(before + room_for(status));
-    Pen pen(out.data() + before);
-    write_status(pen, status);
-    out.resize(static_cast<std::size_t>(pen.at() - out.data()));
+    base::append_written(out, room_for(status), [&](Pen& pen) { write_status(pen, status); });
   }
   out += report.empty() ? "[]" : "]";
 }
@@ -100,9 +102,6 @@ std::string admitted_json(const LimitReport& report, std::string_view lease_id) 
 }
 
 void append_admitted(std::string& out, const LimitReport& report, std::string_view lease_id) {
-  // Enough for names of usual length, in one piece; not so much that the allocator takes its slow way.
-  constexpr std::size_t usual = 360;
-  out.reserve(out.size() + lease_id.size() + 64 + usual * report.size());
   out += R"({"allowed":true,"lease":")";
   // Made of letters, digits, - and _.
   out += lease_id;

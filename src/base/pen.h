@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "weir/amount.h"
@@ -53,17 +54,38 @@ class Pen {
   /// As a JSON string, quotes included.
   void json(std::string_view text) {
     *at_++ = '"';
-    for (const char c : text) {
-      if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20) [[unlikely]] {
-        escape(c);
-      } else {
-        *at_++ = c;
+    if (stands_as_it_is(text)) [[likely]] {
+      this->text(text);
+    } else {
+      for (const char c : text) {
+        if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20) {
+          escape(c);
+        } else {
+          *at_++ = c;
+        }
       }
     }
     *at_++ = '"';
   }
 
  private:
+  /// Whether JSON takes the text without escapes, eight bytes at a time.
+  static bool stands_as_it_is(std::string_view text) {
+    constexpr std::uint64_t ones = 0x0101010101010101;
+    constexpr std::uint64_t highest = ones * 0x80;
+    const auto has_zero = [](std::uint64_t word) { return (word - ones) & ~word & highest; };
+    while (!text.empty()) {
+      // Behind the text's end stands what needs no escape.
+      std::uint64_t word = ones * ' ';
+      const std::size_t size = text.size() < sizeof word ? text.size() : sizeof word;
+      detail::copy_short(reinterpret_cast<char*>(&word), text.data(), size);
+      const std::uint64_t control = (word - ones * ' ') & ~word & highest;
+      if ((control | has_zero(word ^ ones * '"') | has_zero(word ^ ones * '\\')) != 0) return false;
+      text.remove_prefix(size);
+    }
+    return true;
+  }
+
   void escape(char c) {
     constexpr std::string_view digits = "0123456789abcdef";
     *at_++ = '\\';
@@ -78,5 +100,22 @@ class Pen {
 
   char* at_;
 };
+
+/// Appends what `make(pen)` writes, which is at most so much.
+template <class Make>
+void append_written(std::string& out, std::size_t at_most, Make&& make) {
+  char room[1024];
+  if (at_most <= sizeof room) {
+    Pen pen(room);
+    make(pen);
+    out.append(room, pen.at());
+    return;
+  }
+  const std::size_t before = out.size();
+  out.resize(before + at_most);
+  Pen pen(out.data() + before);
+  make(pen);
+  out.resize(static_cast<std::size_t>(pen.at() - out.data()));
+}
 
 }  // namespace weir::base

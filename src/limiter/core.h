@@ -39,7 +39,7 @@ class Core final : public detail::LeaseKeeper {
                                    std::span<const Charge> charges, std::string_view key);
   Result<std::string> make_id(detail::LeaseData& lease) override;
   /// The id of an admitted acquire, for callers that hand it out and drop the decision.
-  std::string make_id(Decision& admitted);
+  void append_id(std::string& id, Decision& admitted);
   using Nonce = std::array<std::uint64_t, 2>;
   /// The nonce of the lease of an acquire that may be sent again, which the same request with the same key
   /// has again.

@@ -122,22 +122,29 @@ class Reader {
 
 constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-std::string to_base64url(std::string_view head, std::string_view bytes) {
-  std::string text(head.size() + (bytes.size() * 4 + 2) / 3, '\0');
-  char* to = std::copy(head.begin(), head.end(), text.data());
+/// The two letters of every twelve bits.
+constexpr auto letter_pairs = [] {
+  std::array<std::array<char, 2>, 4096> pairs{};
+  for (std::size_t bits = 0; bits < pairs.size(); ++bits)
+    pairs[bits] = {alphabet[bits / 64], alphabet[bits % 64]};
+  return pairs;
+}();
+
+void append_base64url(std::string& text, std::string_view bytes) {
+  const std::size_t before = text.size();
+  text.resize(before + (bytes.size() + 2) / 3 * 4);
+  char* to = text.data() + before;
   const auto byte = [&](std::size_t at) { return std::uint32_t{static_cast<unsigned char>(bytes[at])}; };
-  std::size_t at = 0;
-  for (; at + 3 <= bytes.size(); at += 3) {
-    const std::uint32_t bits = byte(at) << 16U | byte(at + 1) << 8U | byte(at + 2);
-    for (unsigned shift = 24; shift > 0;) *to++ = alphabet[bits >> (shift -= 6) & 63U];
-  }
-  const std::size_t left = bytes.size() - at;
-  if (left == 0) return text;
-  const std::uint32_t bits = byte(at) << 16U | (left == 2 ? byte(at + 1) << 8U : 0);
-  *to++ = alphabet[bits >> 18U & 63U];
-  *to++ = alphabet[bits >> 12U & 63U];
-  if (left == 2) *to++ = alphabet[bits >> 6U & 63U];
-  return text;
+  const auto write = [&](std::uint32_t bits) {
+    std::memcpy(to, letter_pairs[bits >> 12U].data(), 2);
+    std::memcpy(to + 2, letter_pairs[bits & 4095U].data(), 2);
+    to += 4;
+  };
+  for (; bytes.size() >= 3; bytes.remove_prefix(3)) write(byte(0) << 16U | byte(1) << 8U | byte(2));
+  if (bytes.empty()) return;
+  write(byte(0) << 16U | (bytes.size() == 2 ? byte(1) << 8U : 0));
+  // What is left of the last four letters says nothing.
+  text.resize(text.size() - (3 - bytes.size()));
 }
 
 /// Nothing if there is a foreign character, or if it is not the one way to write these bytes.
@@ -154,14 +161,18 @@ std::optional<std::string> from_base64url(std::string_view text) {
     count -= 8;
     bytes += static_cast<char>(bits >> count & 0xffU);
   }
-  if (to_base64url({}, bytes) != text) return std::nullopt;
+  std::string again;
+  append_base64url(again, bytes);
+  if (again != text) return std::nullopt;
   return bytes;
 }
 
 /// What was granted, seen as a lease: the texts are the report's.
 class GrantedLease {
  public:
-  explicit GrantedLease(const Grant& grant) : nonce(grant.nonce), deadline(grant.deadline) {
+  explicit GrantedLease(const Grant& grant)
+      : nonce(grant.nonce), deadline(grant.deadline), amounts_(spare_amounts()) {
+    amounts_.clear();
     const LimitReport& report = grant.report;
     for (std::size_t i = 0; i < report.size(); ++i) {
       const LimitStatus status = report[i];
@@ -198,8 +209,14 @@ class GrantedLease {
   }
 
   std::array<Bucket, limits::max_chain> buckets_;
+  /// The memory of the last one on this thread.
+  static std::vector<Amount>& spare_amounts() {
+    thread_local std::vector<Amount> amounts;
+    return amounts;
+  }
+
   std::size_t bucket_count_ = 0;
-  std::vector<Amount> amounts_;
+  std::vector<Amount>& amounts_;
 };
 
 // Both kinds of lease, seen alike.
@@ -222,8 +239,11 @@ std::size_t size_of(const Lease& lease, std::string_view name_space) {
 }
 
 template <class Lease>
-std::string encode(const Lease& lease, std::string_view name_space, const store::LeaseKey& key) {
-  std::string bytes(size_of(lease, name_space), '\0');
+void encode(std::string& id, const Lease& lease, std::string_view name_space, const store::LeaseKey& key) {
+  const std::size_t size = size_of(lease, name_space);
+  std::array<char, 512> few;
+  std::string many(size <= few.size() ? 0 : size, '\0');
+  const std::span<char> bytes(many.empty() ? few.data() : many.data(), size);
   Writer writer(bytes.data() + mac_size);
   writer.number(lease.nonce[0]);
   writer.number(lease.nonce[1]);
@@ -242,20 +262,25 @@ std::string encode(const Lease& lease, std::string_view name_space, const store:
     writer.number(amount.buckets);
   }
   assert(writer.at() == bytes.data() + bytes.size());
-  const Mac mac = mac_of(std::string_view(bytes).substr(mac_size), key);
+  const std::string_view view(bytes.data(), bytes.size());
+  const Mac mac = mac_of(view.substr(mac_size), key);
   std::copy(mac.begin(), mac.end(), bytes.begin());
-  return to_base64url(prefix, bytes);
+  id += prefix;
+  append_base64url(id, view);
 }
 
 }  // namespace
 
 std::string encode_lease(const detail::LeaseData& lease, std::string_view name_space,
                          const store::LeaseKey& key) {
-  return encode(lease, name_space, key);
+  std::string id;
+  encode(id, lease, name_space, key);
+  return id;
 }
 
-std::string encode_grant(const Grant& grant, std::string_view name_space, const store::LeaseKey& key) {
-  return encode(GrantedLease(grant), name_space, key);
+void append_grant(std::string& id, const Grant& grant, std::string_view name_space,
+                  const store::LeaseKey& key) {
+  encode(id, GrantedLease(grant), name_space, key);
 }
 
 std::array<std::uint64_t, 2> nonce_of_request(const store::Request& request, std::string_view principal,

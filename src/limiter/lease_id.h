@@ -32,7 +32,8 @@ struct Grant {
   Time deadline;
   std::array<std::uint64_t, 2> nonce;
 };
-std::string encode_grant(const Grant& grant, std::string_view name_space, const store::LeaseKey& key);
+void append_grant(std::string& id, const Grant& grant, std::string_view name_space,
+                  const store::LeaseKey& key);
 
 /// The nonce of a request that may be sent again: another for every request, principal and key.
 std::array<std::uint64_t, 2> nonce_of_request(const store::Request& request, std::string_view principal,

@@ -31,10 +31,13 @@ Result<std::string> Core::make_id(LeaseData& lease) {
   return lease.id = encode_lease(lease, name_space_, store_.lease_key());
 }
 
-std::string Core::make_id(Decision& admitted) {
-  if (detail::LeaseData* const lease = admitted.made_lease_data()) return *make_id(*lease);
-  return encode_grant({admitted.limits(), admitted.lease().deadline(), next_nonce()}, name_space_,
-                      store_.lease_key());
+void Core::append_id(std::string& id, Decision& admitted) {
+  if (detail::LeaseData* const lease = admitted.made_lease_data()) {
+    id += *make_id(*lease);
+    return;
+  }
+  append_grant(id, {admitted.limits(), admitted.lease().deadline(), next_nonce()}, name_space_,
+               store_.lease_key());
 }
 
 Result<Core::Nonce> Core::nonce_of(const store::Request& request, std::string_view idempotency_key) const {

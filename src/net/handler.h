@@ -125,6 +125,23 @@ struct BodyPlan {
   std::string_view reason;  ///< with static lifetime
 };
 
+/// Something to do, without ownership and without an allocation.
+struct Task {
+  void (*call)(void* context) = nullptr;
+  void* context = nullptr;
+  void operator()() const { call(context); }
+};
+
+/// One of a server's threads.
+class Thread {
+ public:
+  /// Has something done on it soon. From any thread, as long as an exchange of this one is unanswered.
+  virtual void post(Task task) = 0;
+
+ protected:
+  ~Thread() = default;
+};
+
 /// Answers requests. One object serves all threads of a server, so its members are called from several
 /// threads at once.
 class Handler {
@@ -137,6 +154,13 @@ class Handler {
 
   /// A request is there.
   virtual void handle(Exchange exchange) = 0;
+
+  /// Called on each of the server's threads before anything else is.
+  virtual void on_thread(Thread& /*thread*/) {}
+  /// A thread has something to do, or is given it by another; it has done all that was there. In turn for
+  /// each thread, from any thread, and sometimes the second a little before the first.
+  virtual void on_busy() {}
+  virtual void on_idle() {}
 
   /// Makes fields and body of an answer to a request that the server refuses by itself: one that cannot be
   /// read (400, 408, 413, ...), or that nobody answered (500). The default is a line of text.

@@ -9,8 +9,9 @@
 namespace weir::net {
 namespace {
 
-/// Enough for one turn of the loop; what is left is told in the next.
+/// What is left beyond this is told in the next turn of the loop.
 constexpr int most_events = 128;
+constexpr int most_looks = 4;
 
 int make_epoll() {
   const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
@@ -59,24 +60,32 @@ void Watched::close_socket() {
   socket_ = -1;
 }
 
-Readiness::Readiness(boost::asio::io_context& context) : epoll_(context, make_epoll()) {}
+Readiness::Readiness(boost::asio::io_context& context, std::function<void()> turn)
+    : epoll_(context, make_epoll()), turn_(std::move(turn)) {}
 
 void Readiness::wait() {
   epoll_.async_wait(boost::asio::posix::descriptor_base::wait_read,
                     [this](const boost::system::error_code& error) {
                       if (error.failed()) return;
-                      take_events();
+                      turn_();
                       wait();
                     });
 }
 
 void Readiness::take_events() {
+  for (int i = 0; i < most_looks; ++i) {
+    if (!take_some()) return;
+  }
+}
+
+bool Readiness::take_some() {
   std::array<epoll_event, most_events> events;
   const int count = ::epoll_wait(epoll_.native_handle(), events.data(), most_events, 0);
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     static_cast<Watched*>(event.data.ptr)->happened(event.events);
   }
+  return count > 0;
 }
 
 void Readiness::stop() {

@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <cstdint>
+#include <functional>
 
 namespace weir::net {
 
@@ -29,6 +30,7 @@ class Watched {
 
  protected:
   virtual ~Watched() { close_socket(); }
+  int socket() const { return socket_; }
   /// What was waited for is no longer; wait again if it is needed.
   virtual void on_ready() = 0;
 
@@ -50,20 +52,24 @@ class Watched {
 /// The epoll of one loop.
 class Readiness {
  public:
-  explicit Readiness(boost::asio::io_context& context);
+  /// `turn` is called when there are events, and calls take_events().
+  Readiness(boost::asio::io_context& context, std::function<void()> turn);
   Readiness(const Readiness&) = delete;
   Readiness& operator=(const Readiness&) = delete;
 
   void begin() { wait(); }
   /// Waits no more, so that the loop can end.
   void stop();
+  /// Tells those whose events have come, until none come any more or it was long enough for now.
+  void take_events();
 
  private:
   friend class Watched;
   void wait();
-  void take_events();
+  bool take_some();
 
   boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> epoll_;
+  const std::function<void()> turn_;
 };
 
 }  // namespace weir::net

@@ -3,10 +3,24 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 namespace weir::net {
+namespace {
+
+// By number: as functions of the library both are points where a thread can be cancelled, and a program with
+// several threads pays for that with every call.
+auto receive(int socket, std::span<char> into) {
+  return ::syscall(SYS_recvfrom, socket, into.data(), into.size(), 0, nullptr, nullptr);
+}
+auto send(int socket, std::string_view from) {
+  return ::syscall(SYS_sendto, socket, from.data(), from.size(), MSG_NOSIGNAL, nullptr, 0);
+}
+
+}  // namespace
 
 Transport::Outcome Transport::outcome_of_tls(int result) const {
   switch (SSL_get_error(tls_.get(), result)) {
@@ -36,7 +50,7 @@ Transport::Outcome Transport::read(std::span<char> into) {
     const int result = SSL_read_ex(tls_.get(), into.data(), into.size(), &bytes);
     return result == 1 ? Outcome{Status::done, bytes} : outcome_of_tls(result);
   }
-  const auto received = ::recv(socket_, into.data(), into.size(), 0);
+  const auto received = receive(socket_, into);
   if (received > 0) return {Status::done, static_cast<std::size_t>(received)};
   if (received == 0) return {Status::ended};
   return {errno == EAGAIN || errno == EINTR ? Status::needs_read : Status::failed};
@@ -49,7 +63,7 @@ Transport::Outcome Transport::write(std::string_view from) {
     const int result = SSL_write_ex(tls_.get(), from.data(), from.size(), &bytes);
     return result == 1 ? Outcome{Status::done, bytes} : outcome_of_tls(result);
   }
-  const auto sent = ::send(socket_, from.data(), from.size(), MSG_NOSIGNAL);
+  const auto sent = send(socket_, from);
   if (sent >= 0) return {Status::done, static_cast<std::size_t>(sent)};
   return {errno == EAGAIN || errno == EINTR ? Status::needs_write : Status::failed};
 }

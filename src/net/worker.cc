@@ -29,7 +29,8 @@ Worker::Worker(unsigned index, const ServerOptions& options, Handler& handler, C
       handler_(handler),
       counters_(counters),
       context_(1),  // one thread runs it; others may post
-      readiness_(context_),
+      readiness_(context_, [this] { turn(); }),
+      bell_(readiness_, [this] { answer_bell(); }),
       work_(context_.get_executor()),
       ticker_(context_),
       started_(Clock::now()) {}
@@ -38,6 +39,8 @@ Worker::~Worker() { TimerWheel::cancel(*this); }
 
 void Worker::run() {
   here = this;
+  handler_.on_thread(*this);
+  bell_.begin();
   readiness_.begin();
   context_.run();
   here = nullptr;
@@ -156,6 +159,40 @@ void Worker::wait_for_tick() {
   });
 }
 
+void Worker::turn() {
+  set_busy(true);
+  readiness_.take_events();
+  set_busy(false);
+}
+
+void Worker::post(Task task) {
+  set_busy(true);
+  {
+    const std::scoped_lock lock(mutex_);
+    posted_.push_back(task);
+  }
+  bell_.ring();
+}
+
+void Worker::answer_bell() {
+  take_handed_over();
+  std::vector<Task> posted;
+  {
+    const std::scoped_lock lock(mutex_);
+    posted.swap(posted_);
+  }
+  for (const Task& task : posted) task();
+}
+
+void Worker::set_busy(bool busy) {
+  if (busy_.load(std::memory_order_relaxed) == busy || busy_.exchange(busy) == busy) return;
+  if (busy) {
+    handler_.on_busy();
+  } else {
+    handler_.on_idle();
+  }
+}
+
 void Worker::hand_over(ExchangeState& state) {
   ExchangeState* first = handed_over_.load(std::memory_order_relaxed);
   do {
@@ -163,9 +200,9 @@ void Worker::hand_over(ExchangeState& state) {
   } while (!handed_over_.compare_exchange_weak(first, &state, std::memory_order_release,
                                                std::memory_order_relaxed));
   // Whoever finds the list empty wakes the thread, for all that come until it looks.
-  if (first == nullptr) {
-    asio::post(context_, [this] { take_handed_over(); });
-  }
+  if (first != nullptr) return;
+  set_busy(true);
+  bell_.ring();
 }
 
 void Worker::take_handed_over() {

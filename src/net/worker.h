@@ -7,8 +7,10 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <vector>
 
+#include "net/bell.h"
 #include "net/exchange_state.h"
 #include "net/listener.h"
 #include "net/readiness.h"
@@ -27,7 +29,7 @@ struct Counters {
 };
 
 /// All members are for the worker's own thread, except where said.
-class Worker final : public Host, private Timer {
+class Worker final : public Host, public Thread, private Timer {
  public:
   Worker(unsigned index, const ServerOptions& options, Handler& handler, Counters& counters);
   ~Worker() override;
@@ -53,6 +55,8 @@ class Worker final : public Host, private Timer {
   std::uint64_t ticks(std::chrono::milliseconds time) const;
   void set_deadline(Timer& timer, std::uint64_t ticks_from_now);
 
+  void post(Task task) override;
+
   Handler& handler() override { return handler_; }
   const ServerOptions& options() const override { return options_; }
   unsigned index() const override { return index_; }
@@ -71,6 +75,9 @@ class Worker final : public Host, private Timer {
   void start_ticking();
   void wait_for_tick();
   std::uint64_t tick_now() const;
+  void turn();
+  void set_busy(bool busy);
+  void answer_bell();
   void take_handed_over();
   void close_all();
   void bury();
@@ -83,6 +90,7 @@ class Worker final : public Host, private Timer {
   Counters& counters_;
   boost::asio::io_context context_;
   Readiness readiness_;
+  Bell bell_;
   boost::asio::executor_work_guard<Executor> work_;
   boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>, Executor> ticker_;
   TimerWheel wheel_;
@@ -94,6 +102,9 @@ class Worker final : public Host, private Timer {
   std::vector<wire::Buffer> spare_buffers_;
   /// The exchanges that other threads have finished, last first.
   std::atomic<ExchangeState*> handed_over_{nullptr};
+  std::mutex mutex_;
+  std::vector<Task> posted_;  ///< the mutex's
+  std::atomic<bool> busy_{false};
   Clock::time_point started_;
   unsigned timers_ = 0;  ///< of listeners that wait
   bool ticking_ = false;

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "json/document.h"
 #include "limits/names.h"
+#include "service/plain_acquire.h"
 
 namespace weir::service {
 namespace {
@@ -16,6 +17,8 @@ using json::Document;
 using json::most_members;
 
 void read_amounts(Document& document, ondemand::value& value, std::string_view of, Amounts& amounts) {
+  constexpr std::size_t usual = 4;
+  amounts.by_limit.reserve(usual);
   document.members(value, of, [&](std::string_view limit, ondemand::value& amount) {
     amounts.by_limit.emplace_back(limit, document.amount(amount, limit));
   });
@@ -34,6 +37,12 @@ Parsed<Amounts> parse_amounts(std::string_view json, std::string_view field) {
 }  // namespace
 
 Parsed<AcquireBody> parse_acquire(std::string_view json) {
+  AcquireBody body;
+  if (read_plain_acquire(json, body)) return {std::move(body)};
+  return parse_any_acquire(json);
+}
+
+Parsed<AcquireBody> parse_any_acquire(std::string_view json) {
   Document document(json);
   AcquireBody body;
   document.members([&](std::string_view key, ondemand::value& value) {

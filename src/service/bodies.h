@@ -25,6 +25,7 @@ struct Amounts {
     for (const auto& [limit, amount] : by_limit) charges.push_back({limit, amount});
     return charges;
   }
+  friend bool operator==(const Amounts&, const Amounts&) = default;
 };
 
 struct AcquireBody {
@@ -32,6 +33,7 @@ struct AcquireBody {
   std::string resource;
   Amounts consume;
   std::vector<NamedLimit> limits;  ///< sent with the request; may be empty
+  friend bool operator==(const AcquireBody&, const AcquireBody&) = default;
 };
 
 struct LimitsBody {
@@ -41,6 +43,8 @@ struct LimitsBody {
 
 /// `{"entity","resource","consume":{...},"limits"?:{...}}`.
 Parsed<AcquireBody> parse_acquire(std::string_view json);
+/// The same without the short way for plain ones; for its tests.
+Parsed<AcquireBody> parse_any_acquire(std::string_view json);
 /// `{"consume":{...}}` of an adjust.
 Parsed<Amounts> parse_adjust(std::string_view json);
 /// `{"actual":{...}}`, `{}` or nothing.

@@ -25,6 +25,14 @@ Reply degraded() {
           .fields = "Weir-Degraded: true\r\n"};
 }
 
+/// Ends a call and leaves what it answers by.
+template <class Call>
+Answering last_of(Call* call) {
+  Answering answering = std::move(call->answering);
+  delete call;
+  return answering;
+}
+
 }  // namespace
 
 Answering::Answering(Service& service, net::Exchange exchange)
@@ -44,7 +52,7 @@ Answering::Answering(Service& service, net::Exchange exchange)
   }
 }
 
-void Answering::send(Reply reply) {
+void Answering::send(Reply&& reply) {
   observe(reply);
   std::string& fields = reply.fields;
   const auto add = [&](std::string_view name, std::string_view value) {
@@ -96,11 +104,15 @@ void AcquireCall::start() {
 }
 
 void AcquireCall::done(Result<void>&& result) {
+  // Of nearly every answer, so its memory is kept.
+  thread_local Reply decided;
   const bool allowed_anyway = observe(result);
-  Reply reply = result ? decided() : allowed_anyway ? degraded() : problem(result.error());
-  Answering last = std::move(answering);
-  delete this;
-  last.send(std::move(reply));
+  if (result) {
+    reply_with(decided);
+    return last_of(this).send(std::move(decided));
+  }
+  Reply reply = allowed_anyway ? degraded() : problem(result.error());
+  last_of(this).send(std::move(reply));
 }
 
 bool AcquireCall::observe(const Result<void>& result) {
@@ -130,22 +142,24 @@ bool AcquireCall::observe(const Result<void>& result) {
   return allow;
 }
 
-Reply AcquireCall::decided() {
+void AcquireCall::reply_with(Reply& reply) {
   Decision& decision = pending.decision();
-  Reply reply;
-  // Enough for all fields of two limits, in one piece.
-  constexpr std::size_t usual_fields = 320;
-  reply.fields.reserve(usual_fields);
+  reply.fields.clear();
+  reply.body.clear();
   append_rate_limit_fields(reply.fields, decision.limits());
   if (decision.admitted()) {
-    api::append_admitted(reply.body, decision.limits(), core->make_id(decision));
+    reply.status = 200;
+    reply.content_type = Reply().content_type;
+    thread_local std::string lease;
+    lease.clear();
+    core->append_id(lease, decision);
+    api::append_admitted(reply.body, decision.limits(), lease);
   } else {
     reply.status = 429;
     reply.content_type = "application/problem+json";
     append_retry_after(reply.fields, decision);
     reply.body = api::refused_json(decision);
   }
-  return reply;
 }
 
 void LeaseCall::start(detail::LeaseVerb verb) {
@@ -163,9 +177,7 @@ void LeaseCall::done(Result<void>&& result) {
   if (result) service.outage_.succeeded();
   if (!result && Outage::is_outage(result.error())) service.outage_.failed(result.error());
   Reply reply = result ? Reply{.body = api::to_json(pending.report())} : problem(result.error());
-  Answering last = std::move(answering);
-  delete this;
-  last.send(std::move(reply));
+  last_of(this).send(std::move(reply));
 }
 
 }  // namespace weir::service

@@ -29,7 +29,8 @@ class Answering {
     if (extra_) extra_->name_space = name_space;
   }
   const wire::http::RequestHead& request() const { return exchange_.request(); }
-  void send(Reply reply);
+  /// What it was made of may be used again.
+  void send(Reply&& reply);
 
  private:
   void observe(const Reply& reply);
@@ -53,14 +54,56 @@ class Answering {
 // once the last answer is given the service may go, and what a call still held of the store would be the last
 // of it.
 
+/// Memory for objects of one kind that come and go on the same thread, mostly, and many at a time.
+template <class T>
+class Recycled {
+ public:
+  static void* operator new(std::size_t size) {
+    Blocks& spare = spare_blocks();
+    if (spare.empty()) return ::operator new(size);
+    return spare.take();
+  }
+  static void operator delete(void* block) {
+    if (!spare_blocks().keep(block)) ::operator delete(block);
+  }
+
+ private:
+  class Blocks {
+   public:
+    Blocks() { blocks_.reserve(most); }
+    ~Blocks() {
+      for (void* block : blocks_) ::operator delete(block);
+    }
+    bool empty() const { return blocks_.empty(); }
+    void* take() {
+      void* const block = blocks_.back();
+      blocks_.pop_back();
+      return block;
+    }
+    bool keep(void* block) {
+      if (blocks_.size() == most) return false;
+      blocks_.push_back(block);
+      return true;
+    }
+
+   private:
+    static constexpr std::size_t most = 256;
+    std::vector<void*> blocks_;
+  };
+  static Blocks& spare_blocks() {
+    thread_local Blocks blocks;
+    return blocks;
+  }
+};
+
 /// An acquire.
-struct AcquireCall {
+struct AcquireCall : Recycled<AcquireCall> {
   AcquireCall(Service& service_in, Answering answering_in, std::shared_ptr<limiter::Core> core_in)
       : service(service_in), answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}
 
   void start();
   void done(Result<void>&& result);
-  Reply decided();
+  void reply_with(Reply& reply);
   /// Counts how it ended; whether the answer is to allow although the store could not decide.
   bool observe(const Result<void>& result);
 

@@ -65,10 +65,10 @@ class AnsweringErrand final : public Errand {
   AnsweringErrand(Answering answering, Work work)
       : answering_(std::move(answering)), work_(std::move(work)) {}
   void run() override {
-    const Reply reply = (*work_)(answering_.exchange().body());
+    Reply reply = (*work_)(answering_.exchange().body());
     work_.reset();
     Answering last = std::move(answering_);
-    last.send(reply);
+    last.send(std::move(reply));
   }
   Answering& answering() { return answering_; }
 
@@ -85,7 +85,7 @@ void hand_over(Errands& errands, Answering answering, Work work) {
   if (errands.take(errand)) return;
   Reply reply = problem(503, "contention", "too many changes wait already; try again");
   reply.fields = "Retry-After: 1\r\n";
-  kept.send(reply);
+  kept.send(std::move(reply));
 }
 
 }  // namespace

@@ -59,15 +59,10 @@ void for_each_name(const LimitReport& report, Visit&& visit) {
   }
 }
 
-/// Appends what `make` writes: a name, two numbers and what stands between them.
-template <class Make>
-void write(std::string& text, std::size_t name_size, Make&& make) {
+/// The most that a name takes, two numbers and what stands between them.
+std::size_t room_for(std::string_view name) {
   constexpr std::size_t fixed = 48;
-  const std::size_t before = text.size();
-  text.resize(before + fixed + name_size + 2 * Pen::number_room);
-  Pen pen(text.data() + before);
-  make(pen);
-  text.resize(static_cast<std::size_t>(pen.at() - text.data()));
+  return fixed + name.size() + 2 * Pen::number_room;
 }
 
 }  // namespace
@@ -80,7 +75,7 @@ void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
   const char* separator = "";
   fields += "RateLimit-Policy: ";
   for_each_name(report, [&](const LimitStatus& limit) {
-    write(fields, limit.name.size(), [&](Pen& pen) {
+    base::append_written(fields, room_for(limit.name), [&](Pen& pen) {
       pen.text(separator);
       pen.put("\"");
       pen.text(limit.name);
@@ -90,7 +85,7 @@ void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
       pen.number(bounded(limit.window.count()));
       if (counts_tokens(limit.name)) pen.put(";weir-unit=\"tokens\"");
     });
-    write(standing, limit.name.size(), [&](Pen& pen) {
+    base::append_written(standing, room_for(limit.name), [&](Pen& pen) {
       pen.text(separator);
       pen.put("\"");
       pen.text(limit.name);

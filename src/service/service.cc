@@ -6,6 +6,7 @@
 #include "service/observing.h"
 #include "service/openapi.h"
 #include "service/scrapes.h"
+#include "service/worker_home.h"
 #include "wire/http_write.h"
 
 namespace weir::service {
@@ -116,7 +117,17 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
   return std::nullopt;
 }
 
-Result<Service::CoreRef> Service::core_of(const Who& who) {
+Service::CoreRef Service::core_of(const Who& who) {
+  WorkerHome* const home = WorkerHome::of(*this);
+  if (home == nullptr) return find_core(who);
+  if (home->last_core == nullptr || home->last_caller != who) {
+    home->last_core = find_core(who);
+    home->last_caller = who;
+  }
+  return home->last_core;
+}
+
+Service::CoreRef Service::find_core(const Who& who) {
   const store::Guard guard(mutex_);
   if (const auto found = cores_.find(who); found != cores_.end()) return found->second;
   Options options;
@@ -125,6 +136,11 @@ Result<Service::CoreRef> Service::core_of(const Who& who) {
   if (cores_.size() == most_cores) cores_.clear();
   outage_.learn(who.name_space);
   return cores_[who] = std::make_shared<limiter::Core>(foundation_, options);
+}
+
+void Service::on_thread(net::Thread& thread) {
+  const store::Guard guard(mutex_);
+  homes_.emplace_back(std::make_unique<WorkerHome>(*this, thread))->move_in();
 }
 
 void Service::handle(net::Exchange exchange) {
@@ -140,14 +156,12 @@ void Service::handle(net::Exchange exchange) {
   if (!found.allowed) {
     Reply reply = problem(405, "method-not-allowed", base::join("use ", found.allow));
     reply.fields = base::join("Allow: ", found.allow, "\r\n");
-    return answering.send(reply);
+    return answering.send(std::move(reply));
   }
   Who who;
-  if (auto refused = check_caller(request, found.route, who)) return answering.send(*refused);
+  if (auto refused = check_caller(request, found.route, who)) return answering.send(*std::move(refused));
   if (options_.access_log != nullptr) answering.set_caller(who.principal, who.name_space);
-  auto core = core_of(who);
-  if (!core) return answering.send(problem(core.error()));
-  dispatch(std::move(answering), found.route, *core);
+  dispatch(std::move(answering), found.route, core_of(who));
 }
 
 void Service::dispatch(Answering answering, const Route& route, const CoreRef& core) {

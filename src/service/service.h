@@ -33,8 +33,16 @@ struct ServiceOptions {
   std::function<Result<std::vector<store::Finding>>()> check_store = {};
 };
 
+/// Who calls, and in which namespace.
+struct Who {
+  std::string principal;
+  std::string name_space;
+  friend auto operator<=>(const Who&, const Who&) = default;
+};
+
 class Answering;
 class Scrapes;
+class WorkerHome;
 
 /// Safe to call from any thread. Must outlive every exchange that it was given.
 class Service final : public net::Handler {
@@ -51,6 +59,9 @@ class Service final : public net::Handler {
 
   net::BodyPlan plan(const wire::http::RequestHead& request) override;
   void handle(net::Exchange exchange) override;
+  void on_thread(net::Thread& thread) override;
+  void on_busy() override { foundation_.store->buckets().begin_round(); }
+  void on_idle() override { foundation_.store->buckets().end_round(); }
   void describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) override;
 
  private:
@@ -59,15 +70,10 @@ class Service final : public net::Handler {
   friend struct LeaseCall;
 
   using CoreRef = std::shared_ptr<limiter::Core>;
-  /// Who calls, and in which namespace.
-  struct Who {
-    std::string principal;
-    std::string name_space;
-    friend auto operator<=>(const Who&, const Who&) = default;
-  };
   std::shared_ptr<const Tokens> current_tokens();
   std::optional<Reply> check_caller(const wire::http::RequestHead& request, const Route& route, Who& who);
-  Result<CoreRef> core_of(const Who& who);
+  CoreRef core_of(const Who& who);
+  CoreRef find_core(const Who& who);
   std::string next_request_id() {
     return "weir-" + std::to_string(next_request_.fetch_add(1, std::memory_order_relaxed) + 1);
   }
@@ -88,6 +94,7 @@ class Service final : public net::Handler {
   store::Mutex mutex_;
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
   std::map<Who, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<WorkerHome>> homes_ WEIR_GUARDED_BY(mutex_);
   Errands errands_;  // last, so that it ends while all the rest is there
 };
 

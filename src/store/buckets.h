@@ -88,6 +88,12 @@ class Buckets {
   /// Adjusts, settles or rolls back a lease, once.
   virtual void change(const LeasePlan& plan, LeaseOutcome& outcome, Completion<Progress> done) = 0;
 
+  /// A caller that serves many at once says when it begins to work through what has come and when there is
+  /// nothing left. What is asked for in between may wait a moment for what follows it, so that they share a
+  /// write. For threads with a home (home.h); rounds of several may overlap.
+  virtual void begin_round() {}
+  virtual void end_round() {}
+
   /// The buckets of an entity, by resource. `in_force` of their limits is the caller's to say.
   virtual void list(std::string_view name_space, std::string_view entity, const Paging& paging,
                     Completion<Page<Bucket>> done) = 0;

@@ -37,6 +37,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if (const auto acquire = service::parse_acquire(text); accepted(acquire)) {
     check(acquire.value.consume);
     check(acquire.value.limits);
+    // However it was read, it says the same.
+    const auto again = service::parse_any_acquire(text);
+    if (!accepted(again) || again.value != acquire.value) std::abort();
   }
   if (const auto adjust = service::parse_adjust(text); accepted(adjust)) check(adjust.value);
   if (const auto settle = service::parse_settle(text); accepted(settle)) check(settle.value);

@@ -1,7 +1,11 @@
 // Tokens files and bodies without a socket.
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <random>
+
 #include "service/bodies.h"
+#include "service/plain_acquire.h"
 #include "service/tokens.h"
 
 namespace weir::service {
@@ -126,6 +130,82 @@ TEST(ConsumeList, IsNamesAndAmounts) {
   EXPECT_EQ(wrong(parse_consume_list("rpm")),
             R"(400 consume "rpm": write limit:amount, such as rpm:1,tpm:500)");
   EXPECT_TRUE(wrong(parse_consume_list("rpm:x")).starts_with(R"(422 consume "rpm:x": )"));
+}
+
+std::optional<AcquireBody> plain(std::string_view json) {
+  AcquireBody body;
+  return read_plain_acquire(json, body) ? std::optional(body) : std::nullopt;
+}
+
+TEST(PlainAcquire, ReadsWhatClientsMostlySend) {
+  const auto body = plain(R"( {"entity" : "key-1","resource":"gpt-4",
+    "consume":{"rpm":1, "tpm":500}} )");
+  ASSERT_TRUE(body);
+  EXPECT_EQ(body->entity, "key-1");
+  EXPECT_EQ(body->resource, "gpt-4");
+  const std::vector<std::pair<std::string, Amount>> consume{{"rpm", Amount(1)}, {"tpm", Amount(500)}};
+  EXPECT_EQ(body->consume.by_limit, consume);
+}
+
+TEST(PlainAcquire, LeavesTheRestToTheParser) {
+  for (const std::string_view json :
+       {"",
+        "{",
+        "{}",
+        R"({"entity":"a"} x)",
+        R"({"entity":"a")",
+        R"({"entity":"a",})",
+        R"({"entity":7})",
+        R"({"entity":"a\u0062"})",
+        "{\"entity\":\"\xc3\xa4\"}",
+        "{\"entity\":\"\x01\"}",
+        R"({"entity":"a","entity":"b"})",
+        R"({"entity":"a","limits":{"rpm":"1/s"}})",
+        R"({"consume":{}})",
+        R"({"consume":{"rpm":1,"rpm":2}})",
+        R"({"consume":{"rpm":01}})",
+        R"({"consume":{"rpm":1.5}})",
+        R"({"consume":{"rpm":-1}})",
+        R"({"consume":{"rpm":1e3}})",
+        R"({"consume":{"rpm":"1"}})",
+        R"({"consume":{"rpm":1234567890123}})",
+        R"({"consume":{"rpm":}})",
+        R"({"consume":{"rpm":1 2}})",
+        R"({"consume":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}})",
+        R"(["entity"])"})
+    EXPECT_FALSE(plain(json)) << json;
+}
+
+TEST(PlainAcquire, ReadsNothingOtherwiseThanTheParser) {
+  const std::string seed = R"({"entity":"key-1","resource":"gpt-4","consume":{"rpm":1,"tpm":500}})";
+  const std::string_view letters = "\"{}:,\\ 0159eaz\n\t\x01\x7f\xc3[]-.";
+  std::mt19937 random(7);
+  const auto below = [&](std::size_t end) { return random() % end; };
+  int read = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    std::string json = seed;
+    for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
+      const std::size_t at = below(json.size());
+      const char letter = letters[below(letters.size())];
+      switch (below(3)) {
+        case 0:
+          json[at] = letter;
+          break;
+        case 1:
+          json.insert(at, 1, letter);
+          break;
+        default:
+          json.erase(at, 1);
+      }
+    }
+    const auto body = plain(json);
+    if (!body) continue;
+    ++read;
+    const auto parsed = parse_any_acquire(json);
+    ASSERT_TRUE(parsed.ok()) << json;
+    ASSERT_EQ(parsed.value, *body) << json;
+  }
+  EXPECT_GT(read, 1000);
 }
 
 }  // namespace

@@ -33,6 +33,8 @@ class DurableBuckets final : public store::Buckets {
   }
   void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
               store::Completion<store::Progress> done) override;
+  void begin_round() override { writer_.begin_round(); }
+  void end_round() override { writer_.end_round(); }
   void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
             store::Completion<store::Page<Bucket>> done) override {
     table_.list(name_space, entity, paging, done);

@@ -1,5 +1,7 @@
 #include "store/sqlite/writer.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace weir::sqlite {
@@ -10,6 +12,9 @@ using namespace std::chrono_literals;
 // Nobody waits for these: rows whose expiry was put off, cleaning, and trying again after a failure.
 constexpr auto soon = 100ms;
 constexpr auto later = 30s;
+// How long a commit waits for those who are about to ask for it, too. What it costs a caller is small beside
+// the commit; a caller that is held up must not hold up the others.
+constexpr auto moment_to_gather = 500us;
 
 }  // namespace
 
@@ -31,9 +36,40 @@ Writer::~Writer() {
 }
 
 void Writer::commit(Done done) {
+  if (wait_for_commit(done)) wake_.notify_one();
+}
+
+/// Whether the writer has to be told.
+bool Writer::wait_for_commit(Done done) {
+  store::Home* const home = store::Home::here();
   const std::scoped_lock lock(mutex_);
-  waiting_.push_back(done);
-  if (waiting_.size() == 1) wake_.notify_one();
+  auto group = std::find_if(waiting_.begin(), waiting_.end(),
+                            [&](const Waiting& waiting) { return waiting.home == home; });
+  if (group == waiting_.end()) group = waiting_.insert(group, {home, {}});
+  group->done.push_back(done);
+  if (awaited_.load()) return false;
+  awaited_.store(true);
+  // In a round more will follow, and its end is soon. Those who have no home have no rounds of their own, and
+  // others may be held up.
+  return home == nullptr || rounds_.load() <= 0;
+}
+
+void Writer::end_round() {
+  rounds_.fetch_sub(1);
+  if (!awaited_.load()) return;
+  // Not to be missed by a writer that has looked and does not wait yet.
+  {
+    const std::scoped_lock lock(mutex_);
+  }
+  // Told without the lock, which the writer wants first of all.
+  wake_.notify_one();
+}
+
+/// Whoever was answered by the last commit is about to ask for the next one. Together they make one, where
+/// otherwise each half would wait for the commit of the other.
+void Writer::gather(std::unique_lock<std::mutex>& lock) {
+  wake_.wait_for(lock, moment_to_gather, [this] { return stopping_ || rounds_.load() <= 0; });
+  awaited_.store(false);
 }
 
 void Writer::run() {
@@ -42,6 +78,7 @@ void Writer::run() {
   for (;;) {
     wake_.wait_for(lock, more ? std::chrono::milliseconds(soon) : later,
                    [this] { return stopping_ || !waiting_.empty(); });
+    if (!waiting_.empty()) gather(lock);
     const bool idle = waiting_.empty();
     if (idle && stopping_) break;
     served_.swap(waiting_);
@@ -57,13 +94,18 @@ void Writer::run() {
 void Writer::flush() {
   const auto flushed = journal_.flush(table_);
   note(flushed);
-  for (const Done& done : served_) {
-    if (flushed) {
-      done(store::Progress::decided);
+  Result<store::Progress> result = store::Progress::decided;
+  if (!flushed) {
+    result =
+        base::error(ErrorCode::outcome_unknown,
+                    "the charge could not be written and may or may not count: ", flushed.error().message);
+  }
+  for (Waiting& waiting : served_) {
+    store::Returned returned{std::move(waiting.done), result};
+    if (waiting.home != nullptr) {
+      waiting.home->bring(std::move(returned));
     } else {
-      done(
-          base::error(ErrorCode::outcome_unknown,
-                      "the charge could not be written and may or may not count: ", flushed.error().message));
+      returned.tell();
     }
   }
   served_.clear();

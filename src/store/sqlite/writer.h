@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "store/buckets.h"
+#include "store/home.h"
 #include "store/sqlite/checkpointer.h"
 #include "store/sqlite/journal.h"
 
@@ -30,13 +30,18 @@ class Writer {
 
   /// Completes with `decided` once everything that the table holds now is on the disk.
   void commit(Done done);
+  /// See store::Buckets: a commit waits a moment for rounds to end.
+  void begin_round() { rounds_.fetch_add(1); }
+  void end_round();
   /// Why nothing can be written at the moment, if so: then nobody should be admitted.
   const Error* failure() const {
     return failing_.load(std::memory_order_relaxed) ? failing_.load(std::memory_order_acquire) : nullptr;
   }
 
  private:
+  bool wait_for_commit(Done done);
   void run();
+  void gather(std::unique_lock<std::mutex>& lock);
   /// True: there is more to do soon.
   bool work(bool idle);
   void flush();
@@ -49,8 +54,15 @@ class Writer {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
-  std::vector<Done> waiting_;
-  std::vector<Done> served_;                      // the writer's own
+  std::atomic<int> rounds_{0};        // that are under way; for a moment less than none
+  std::atomic<bool> awaited_{false};  // somebody waits for the next commit
+  /// Those who wait for a commit, by where they are told.
+  struct Waiting {
+    store::Home* home;
+    std::vector<Done> done;
+  };
+  std::vector<Waiting> waiting_;
+  std::vector<Waiting> served_;                   // the writer's own
   std::vector<std::unique_ptr<Error>> failures_;  // readers may still look at an old one
   std::atomic<const Error*> failing_{nullptr};
   std::thread thread_;
