@@ -21,6 +21,7 @@ class Answering {
   Answering(Answering&&) noexcept = default;
 
   net::Exchange& exchange() { return exchange_; }
+  const net::Exchange& exchange() const { return exchange_; }
   Service& service() { return *service_; }
   void set_call(Call call) { call_ = static_cast<std::size_t>(call); }
   /// For the access log.

@@ -1,4 +1,4 @@
-// Calls that take long: several changes at once, and a check of the store.
+// Calls that take long, or may.
 #include <algorithm>
 
 #include "api/finding_json.h"
@@ -65,7 +65,7 @@ class AnsweringErrand final : public Errand {
   AnsweringErrand(Answering answering, Work work)
       : answering_(std::move(answering)), work_(std::move(work)) {}
   void run() override {
-    Reply reply = (*work_)(answering_.exchange().body());
+    Reply reply = (*work_)(answering_);
     work_.reset();
     Answering last = std::move(answering_);
     last.send(std::move(reply));
@@ -78,12 +78,12 @@ class AnsweringErrand final : public Errand {
 };
 
 template <class Work>
-void hand_over(Errands& errands, Answering answering, Work work) {
+void hand_over(Errands& errands, std::string_view refusal, Answering answering, Work work) {
   auto made = std::make_unique<AnsweringErrand<Work>>(std::move(answering), std::move(work));
   Answering& kept = made->answering();
   std::unique_ptr<Errand> errand = std::move(made);
   if (errands.take(errand)) return;
-  Reply reply = problem(503, "contention", "too many changes wait already; try again");
+  Reply reply = problem(503, refusal, "too many such requests wait already; try again");
   reply.fields = "Retry-After: 1\r\n";
   kept.send(std::move(reply));
 }
@@ -91,12 +91,24 @@ void hand_over(Errands& errands, Answering answering, Work work) {
 }  // namespace
 
 void Service::run_errand(Answering answering, const Route& route, const CoreRef& core) {
-  if (route.call == Call::check_store) {
-    return hand_over(errands_, std::move(answering),
-                     [this](std::string_view) { return check(options_.check_store); });
+  switch (route.call) {
+    case Call::check_store:
+      return hand_over(errands_, "contention", std::move(answering),
+                       [this](const Answering&) { return check(options_.check_store); });
+    case Call::metrics:
+      return hand_over(scrapes_, "busy", std::move(answering), [this](const Answering&) {
+        return Reply{.body = metrics_->text(), .content_type = telemetry::Metrics::content_type};
+      });
+    case Call::changes:
+      return hand_over(errands_, "contention", std::move(answering), [this, core](const Answering& asked) {
+        return change(*core, asked.exchange().body(), outage_, *metrics_);
+      });
+    default:
+      return hand_over(lookups_, "contention", std::move(answering),
+                       [this, core, route](const Answering& asked) {
+                         return at_once(route, asked.request(), asked.exchange().body(), *core);
+                       });
   }
-  hand_over(errands_, std::move(answering),
-            [this, core](std::string_view body) { return change(*core, body, outage_, *metrics_); });
 }
 
 net::BodyPlan Service::plan(const wire::http::RequestHead& request) {

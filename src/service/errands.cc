@@ -3,21 +3,21 @@
 namespace weir::service {
 
 Errands::~Errands() {
-  std::thread thread;
+  std::vector<std::thread> threads;
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
-    thread.swap(thread_);
-    wake_.notify_one();
+    threads.swap(threads_);
+    wake_.notify_all();
   }
-  if (thread.joinable()) thread.join();
+  for (std::thread& thread : threads) thread.join();
 }
 
 bool Errands::take(std::unique_ptr<Errand>& errand) {
   const std::scoped_lock lock(mutex_);
-  if (waiting_.size() == most_waiting) return false;
+  if (waiting_.size() == most_waiting_) return false;
   waiting_.push_back(std::move(errand));
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  if (idle_ < waiting_.size() && threads_.size() < most_threads_) threads_.emplace_back([this] { work(); });
   wake_.notify_one();
   return true;
 }
@@ -25,7 +25,9 @@ bool Errands::take(std::unique_ptr<Errand>& errand) {
 void Errands::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
+    ++idle_;
     wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    --idle_;
     if (waiting_.empty()) return;
     const std::unique_ptr<Errand> errand = std::move(waiting_.front());
     waiting_.pop_front();

@@ -1,4 +1,5 @@
-// Work that would hold up a thread which serves connections: large changes, a check of the store.
+// Work that would hold up a thread which serves connections: large changes, whatever waits for a disk or a
+// network, a scrape of the metrics.
 #pragma once
 
 #include <condition_variable>
@@ -6,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace weir::service {
 
@@ -16,28 +18,31 @@ class Errand {
   virtual void run() = 0;
 };
 
-/// Runs errands one after the other on a thread of its own, which begins with the first. Safe to call from
-/// any thread.
+/// Runs errands in the order of their coming on threads of its own, each of which begins when it is needed.
+/// Safe to call from any thread.
 class Errands {
  public:
-  Errands() = default;
+  /// So many run at a time, and so many wait at the most.
+  Errands(std::size_t threads, std::size_t waiting) : most_threads_(threads), most_waiting_(waiting) {}
   Errands(const Errands&) = delete;
   Errands& operator=(const Errands&) = delete;
   /// Finishes those that it took.
   ~Errands();
 
-  /// False, and the errand stays the caller's, if too many wait already: each may hold a large body.
+  /// False, and the errand stays the caller's, if too many wait already.
   bool take(std::unique_ptr<Errand>& errand);
 
  private:
-  static constexpr std::size_t most_waiting = 8;
   void work();
 
+  const std::size_t most_threads_;
+  const std::size_t most_waiting_;
   std::mutex mutex_;  // of all that follows
   std::condition_variable wake_;
   std::deque<std::unique_ptr<Errand>> waiting_;
   bool stopping_ = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
+  std::size_t idle_ = 0;
 };
 
 }  // namespace weir::service

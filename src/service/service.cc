@@ -5,7 +5,6 @@
 #include "service/calls.h"
 #include "service/observing.h"
 #include "service/openapi.h"
-#include "service/scrapes.h"
 #include "service/worker_home.h"
 #include "wire/http_write.h"
 
@@ -74,8 +73,7 @@ Service::Service(limiter::Foundation foundation, ServiceOptions options)
           .calls = {call_names().begin(), call_names().end()},
           // Odd seeds keep every bit in the products of the hash.
           .seed = {foundation_.entropy->next() | 1U, foundation_.entropy->next() | 1U}})),
-      outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}),
-      scrapes_(std::make_unique<Scrapes>(*metrics_)) {}
+      outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}) {}
 
 Service::~Service() = default;
 
@@ -165,10 +163,9 @@ void Service::handle(net::Exchange exchange) {
 }
 
 void Service::dispatch(Answering answering, const Route& route, const CoreRef& core) {
-  const std::string_view body = answering.exchange().body();
   switch (route.call) {
     case Call::acquire: {
-      auto parsed = parse_acquire(body);
+      auto parsed = parse_acquire(answering.exchange().body());
       if (!parsed.ok()) return answering.send(bad_body(parsed));
       auto* const call = new AcquireCall(*this, std::move(answering), core);
       call->body = std::move(parsed.value);
@@ -179,6 +176,9 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
     case Call::settle:
     case Call::rollback:
       return change_lease(std::move(answering), route, core);
+    case Call::metrics:
+      (void)outage_.look();
+      [[fallthrough]];
     case Call::changes:
     case Call::check_store:
       return run_errand(std::move(answering), route, core);
@@ -188,12 +188,16 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
       return answering.send(readiness());
     case Call::openapi:
       return answering.send({.body = std::string(openapi_json())});
-    case Call::metrics:
-      (void)outage_.look();
-      return scrapes_->answer(std::move(answering));
     default:
-      return answering.send(at_once(route, answering.request(), body, *core));
+      if (may_wait(route.call, answering.request().method()))
+        return run_errand(std::move(answering), route, core);
+      return answering.send(at_once(route, answering.request(), answering.exchange().body(), *core));
   }
+}
+
+/// Whether an answer has to wait for a disk, or for a store that is elsewhere.
+bool Service::may_wait(Call call, wire::http::Method method) const {
+  return foundation_.store->is_elsewhere() || role_for(call, method) == Role::admin;
 }
 
 Reply Service::at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,

@@ -41,7 +41,6 @@ struct Who {
 };
 
 class Answering;
-class Scrapes;
 class WorkerHome;
 
 /// Safe to call from any thread. Must outlive every exchange that it was given.
@@ -79,6 +78,7 @@ class Service final : public net::Handler {
   }
   void run_errand(Answering answering, const Route& route, const CoreRef& core);
   void dispatch(Answering answering, const Route& route, const CoreRef& core);
+  bool may_wait(Call call, wire::http::Method method) const;
   Reply at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,
                 limiter::Core& core);
   Reply readiness();
@@ -87,7 +87,6 @@ class Service final : public net::Handler {
   const ServiceOptions options_;
   const std::shared_ptr<telemetry::Metrics> metrics_;
   Outage outage_;
-  const std::unique_ptr<Scrapes> scrapes_;
   std::atomic<bool> ready_{true};
   std::atomic<bool> asks_for_tokens_{false};
   std::atomic<std::uint64_t> next_request_{0};
@@ -95,7 +94,11 @@ class Service final : public net::Handler {
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
   std::map<Who, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<WorkerHome>> homes_ WEIR_GUARDED_BY(mutex_);
-  Errands errands_;  // last, so that it ends while all the rest is there
+  // Last, so that they end while all the rest is there. An errand may hold a large body; more scrapes than
+  // that nobody has; and looks at a store that is elsewhere go on while some of them wait for it.
+  Errands errands_{1, 8};
+  Errands scrapes_{1, 64};
+  Errands lookups_{4, 256};
 };
 
 }  // namespace weir::service

@@ -23,6 +23,8 @@ class Store {
   /// attempt. An error says what is wrong. Once it says that all is well after a failure, operations work
   /// again.
   virtual Result<void> health() const = 0;
+  /// Whether asking it means to wait for another process: then nobody should who serves others.
+  virtual bool is_elsewhere() const { return false; }
   /// The clock that deadlines of leases are measured by.
   virtual Time now() const = 0;
   /// How long events of the audit are kept, for every namespace; remembered by the store.
