@@ -25,10 +25,15 @@ Result<std::string> Core::make_id(LeaseData& lease) {
   if (lease.ending != detail::Ending::open)
     return error(ErrorCode::conflict, "the lease has ended; an id would be of no use");
   if (!lease.id.empty()) return lease.id;
-  if (!lease.shared) lease.nonce = next_nonce();
-  // From here on others may change the lease, so every change leaves a marker in the store.
-  lease.shared = true;
+  share(lease);
   return lease.id = encode_lease(lease, name_space_, store_.lease_key());
+}
+
+/// From here on every change leaves a marker in the store: others may change the lease too, or an answer may
+/// get lost.
+void Core::share(LeaseData& lease) {
+  if (!lease.shared) lease.nonce = next_nonce();
+  lease.shared = true;
 }
 
 std::string Core::make_id(Decision& admitted) {
@@ -51,6 +56,7 @@ Core::Nonce Core::next_nonce() {
 }
 
 Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges) {
+  if (store_.every_change_is_marked() && lease.ending == detail::Ending::open) share(lease);
   // The holder's own adjusts are not repeated, but on a shared lease they are told apart by a key.
   const std::string key =
       verb == LeaseVerb::adjust && lease.shared ? hex(foundation_.entropy->next()) : std::string();

@@ -25,6 +25,9 @@ class Store {
   virtual Result<void> health() const = 0;
   /// The clock that deadlines of leases are measured by.
   virtual Time now() const = 0;
+  /// Whether every change to a lease must leave a marker, also where nobody but its holder knows it: in
+  /// stores whose answer can get lost on the way, so that asking again is safe.
+  virtual bool every_change_is_marked() const { return false; }
   /// How long events of the audit are kept, for every namespace; remembered by the store.
   virtual Result<void> keep_audit_for(Time duration) = 0;
 };
