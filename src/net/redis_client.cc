@@ -16,11 +16,12 @@ Result<void> RedisClient::wait_until_ready() {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, options_.connect_within, [this] { return ever_ready_ || !trouble_.empty(); });
   if (ever_ready_) return {};
-  const bool refused = trouble_.find("does not accept us") != std::string::npos;
+  const auto says = [&](std::string_view what) { return trouble_.find(what) != std::string::npos; };
   return base::error(ErrorCode::unavailable, "Redis at ",
                      trouble_.empty() ? options_.address.to_string() + " does not answer" : trouble_,
-                     refused ? "; check the user and the password in the URL"
-                             : "; check the address, and that the server runs");
+                     says("does not accept us")      ? "; check the user and the password in the URL"
+                     : says("does not agree on TLS") ? "; check its certificate, and cacert=FILE in the URL"
+                                                     : "; check the address, and that the server runs");
 }
 
 std::string RedisClient::trouble() const {

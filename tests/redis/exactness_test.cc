@@ -25,13 +25,21 @@ struct Counts {
   int wrong = 0;
 };
 
-/// Acquires until it is refused for good.
-void call(Limiter& limiter, std::atomic<int>& admitted, std::atomic<int>& unknown, std::atomic<int>& wrong) {
-  for (int troubles = 0; troubles < 20'000;) {
-    auto decision = limiter.acquire("key", "r", {{"rpm", 1}, {"tpm", 3}});
+enum class Manner { plain, keyed };
+
+/// Acquires until it is refused for good. With a key, what is in doubt is sent again until it is known.
+void call(Limiter& limiter, Manner manner, int caller, std::atomic<int>& admitted, std::atomic<int>& unknown,
+          std::atomic<int>& wrong) {
+  const std::string name = std::to_string(::getpid()) + "-" + std::to_string(caller) + "-";
+  std::string key;
+  for (int troubles = 0, calls = 0; troubles < 20'000;) {
+    AcquireOptions options;
+    if (manner == Manner::keyed) options.idempotency_key = key = name + std::to_string(calls);
+    auto decision = limiter.acquire("key", "r", {{"rpm", 1}, {"tpm", 3}}, options);
     if (decision && decision->refused()) return;
     if (decision) {
       ++admitted;
+      ++calls;
     } else if (decision.error().code == ErrorCode::outcome_unknown) {
       ++unknown;
     } else if (decision.error().code == ErrorCode::unavailable) {
@@ -46,7 +54,7 @@ void call(Limiter& limiter, std::atomic<int>& admitted, std::atomic<int>& unknow
 }
 
 /// One process: what it counted goes into the pipe.
-[[noreturn]] void be_a_process(const std::string& url, int pipe) {
+[[noreturn]] void be_a_process(const std::string& url, Manner manner, int pipe) {
   std::atomic<int> admitted = 0;
   std::atomic<int> unknown = 0;
   std::atomic<int> wrong = 0;
@@ -54,14 +62,15 @@ void call(Limiter& limiter, std::atomic<int>& admitted, std::atomic<int>& unknow
     auto limiter = Limiter::open(url);
     if (!limiter) ::_exit(1);
     std::vector<std::jthread> threads;
-    for (int i = 0; i < callers; ++i) threads.emplace_back([&] { call(*limiter, admitted, unknown, wrong); });
+    for (int i = 0; i < callers; ++i)
+      threads.emplace_back([&, i] { call(*limiter, manner, i, admitted, unknown, wrong); });
   }
   const Counts counts{admitted, unknown, wrong};
   ::_exit(::write(pipe, &counts, sizeof counts) == sizeof counts ? 0 : 1);
 }
 
 /// Runs all processes, and `disturb` again and again meanwhile.
-Counts run(const std::string& url, const std::function<void()>& disturb) {
+Counts run(const std::string& url, const std::function<void()>& disturb, Manner manner = Manner::plain) {
   int pipe[2];
   EXPECT_EQ(::pipe(pipe), 0);
   std::vector<pid_t> children;
@@ -69,7 +78,7 @@ Counts run(const std::string& url, const std::function<void()>& disturb) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      be_a_process(url, pipe[1]);
+      be_a_process(url, manner, pipe[1]);
     }
     children.push_back(child);
   }
@@ -140,6 +149,22 @@ TEST(RedisExactness, AlsoWhileScriptsAreForgottenAndConnectionsKilled) {
   EXPECT_LE(counts.admitted, allowance);
   EXPECT_GE(counts.admitted + counts.unknown, allowance) << "what is not admitted was in doubt";
   EXPECT_EQ(counts.wrong, 0);
+  EXPECT_GT(disturbances, 10);
+  expect_all_charged(server.url());
+}
+
+TEST(RedisExactness, WithKeysWhatWasInDoubtIsSentAgainAndChargedOnce) {
+  RedisServer server;
+  set_up(server.url());
+  int disturbances = 0;
+  const auto disturb = [&] {
+    server.ask({"SCRIPT", "FLUSH"});
+    if (++disturbances % 5 == 0) server.ask({"CLIENT", "KILL", "TYPE", "normal"});
+  };
+  const Counts counts = run(server.url(), disturb, Manner::keyed);
+  EXPECT_EQ(counts.admitted, allowance);
+  EXPECT_EQ(counts.wrong, 0);
+  EXPECT_GT(disturbances, 10);
   expect_all_charged(server.url());
 }
 
@@ -152,6 +177,7 @@ TEST(RedisExactness, AlsoOverRestartsThatSyncEveryWrite) {
     server.kill();
     server.start();
   });
+  EXPECT_GE(rounds, 100) << "it was restarted at least once";
   EXPECT_LE(counts.admitted, allowance);
   EXPECT_GE(counts.admitted + counts.unknown, allowance);
   EXPECT_EQ(counts.wrong, 0);

@@ -178,8 +178,11 @@ class Twins {
     draw();
     std::vector<Charge> consume{{"rpm", Amount::milli(pick(4) * 700)}};
     if (pick(2) == 0) consume.push_back({"tpm", Amount(pick(12))});
-    auto in_memory = memory_->acquire(entity_, resource_, consume);
-    auto in_other = other_->acquire(entity_, resource_, consume);
+    AcquireOptions options;
+    const std::string key = "k" + std::to_string(pick(3));
+    if (pick(4) == 0) options.idempotency_key = key;
+    auto in_memory = memory_->acquire(entity_, resource_, consume, options);
+    auto in_other = other_->acquire(entity_, resource_, consume, options);
     EXPECT_EQ(words(in_other), words(in_memory)) << "acquire by " << entity_ << " on " << resource_;
     if (!in_memory || !in_other || !in_memory->admitted() || !in_other->admitted() || pick(3) != 0) return;
     leases_.push_back({*in_memory->lease().id(), *in_other->lease().id()});

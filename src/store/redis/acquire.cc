@@ -1,7 +1,10 @@
 #include "store/redis/acquire.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "store/redis/catalog.h"
+#include "store/redis/codec.h"
 #include "store/table/aligned.h"
 
 namespace weir::redis {
@@ -30,6 +33,7 @@ void Acquire::start() {
     add(at->parent, at->parent_resolution.get());
   if (auto checked = check(); !checked) return finish(checked.error());
   if (mode_ == Mode::peek) return load({});
+  if (request.once != nullptr) marker_ = lease_key(end, *request.once);
   for (const table::Stop& stop : stops_) in_plan_.push_back(sets().get(stop.resolution->limits));
   send_plan();
 }
@@ -58,7 +62,7 @@ std::string Acquire::packed() const {
          {static_cast<std::int64_t>(set.set->size()), resolution.stamp, known(places_[k]), set.digest,
           to_redis(resolution.keep_for), to_redis(resolution.valid_until)})
       append_number(plan, number);
-    const table::Stop& stop = const_cast<table::Stops&>(stops_)[k];
+    const table::Stop& stop = stops_[k];
     for (std::size_t i = 0; i < set.set->size(); ++i) {
       plan.append(set.parameters, 24 * i, 24);
       append_number(plan, (stop.named >> i & 1U) != 0 ? stop.amount[i] : -1);
@@ -67,16 +71,45 @@ std::string Acquire::packed() const {
   return plan;
 }
 
+/// With a marker, no longer than what is exact as a double.
+Time Acquire::lease_for() const { return std::min(plan_.request.lease_for, round_of_counter); }
+
+std::string Acquire::marked_amounts() const {
+  std::vector<bucket::LeaseAmount> amounts;
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    const table::Stop& stop = stops_[k];
+    const limits::LimitSet& set = *stop.resolution->limits;
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      if ((stop.named >> i & 1U) == 0) continue;
+      auto amount = std::find_if(amounts.begin(), amounts.end(),
+                                 [&](const auto& other) { return other.limit == set.name(i); });
+      if (amount == amounts.end())
+        amount = amounts.insert(amounts.end(), {std::string(set.name(i)), stop.amount[i], 0});
+      amount->buckets = static_cast<std::uint8_t>(amount->buckets | 1U << k);
+    }
+  }
+  return marker_behind_deadline({.ending = bucket::Ending::open, .amounts = std::move(amounts), .keys = {}});
+}
+
 void Acquire::send_plan() {
   const std::size_t count = places_.size();
+  const bool once = !marker_.empty();
   writes_ = true;
-  repeatable = false;
-  begin(Script::acquire(), count, count + 2);
+  // A marker tells whether it was done.
+  repeatable = once;
+  begin(Script::acquire(), count + (once ? 1 : 0), count + (once ? 7 : 2));
   for (const Place& place : places_) key(key_of(place));
+  if (once) key(marker_);
   word(packed());
   std::string for_new = base::join(std::to_string(site().entropy.next() >> 12U), " ", resource_);
   for (const auto& set : in_plan_) for_new += base::join("\n", set->text);
   word(for_new);
+  if (once) {
+    word(lease_for());
+    word(marker_margin);
+    word(marker_before_deadline());
+    word(marked_amounts());
+  }
   send();
 }
 
@@ -89,7 +122,7 @@ void Acquire::replied(const Reply& reply) {
     const Time now = read_state(reply.text())->refilled_at;
     site().time.learn(now);
     decision_.set_admitted();
-    decision_.set_deadline(base::saturating_add(now, plan_.request.lease_for));
+    decision_.set_deadline(base::saturating_add(now, lease_for()));
     return finish(Progress::decided);
   }
   if (!reply.is_list()) return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
@@ -128,7 +161,7 @@ void Acquire::admitted(Time now, Reply::Children states) {
       return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
   }
   decision_.set_admitted();
-  decision_.set_deadline(base::saturating_add(now, plan_.request.lease_for));
+  decision_.set_deadline(base::saturating_add(now, lease_for()));
   finish(Progress::decided);
 }
 

@@ -16,6 +16,9 @@ class Acquire final : public Operation {
   Result<void> check();
   void send_plan();
   std::string packed() const;
+  Time lease_for() const;
+  /// What the lease's marker says behind its deadline.
+  std::string marked_amounts() const;
   void replied(const Reply& reply) override;
   void admitted(Time now, Reply::Children states);
   void refused(Time now, Reply::Children states);
@@ -26,11 +29,13 @@ class Acquire final : public Operation {
   /// Takes one bucket's tokens from its state after the charge; false: it cannot be read.
   bool show_charged(std::size_t place, std::string_view b);
   bool show_as_it_is(std::size_t place, const Reply& state, Time now);
+  std::string marker_key() const override { return marker_; }
 
   const store::Plan& plan_;
   const Mode mode_;
   Decision& decision_;
   table::Stops stops_;
+  std::string marker_;  ///< of a plan that is charged once
   std::vector<std::shared_ptr<const SetInPlan>> in_plan_;
 };
 

@@ -1,6 +1,7 @@
 -- Admits a whole plan and charges it, or refuses it. One call, whatever the number of limits and buckets.
 --
--- KEYS      the buckets of the chain
+-- KEYS      the buckets of the chain; of a plan that is charged once however often it is sent, also the marker of its
+--           lease
 -- ARGV[1]   the plan, little-endian doubles:
 --             now (-1: ask the server), then for each bucket
 --             limits, stamp, known, digest, keep, valid until, then for each of its limits
@@ -8,12 +9,15 @@
 -- ARGV[2]   for new buckets, a line each: generation and resource, then the parameters of each bucket. A new bucket
 --           also enters the index of its entity, whose key lies in the same slot: ...:b:ENTITY:RESOURCE is in
 --           ...:i:ENTITY
+-- ARGV[3..] only with a marker: for how long the lease can be changed, how much longer the marker stays, and the
+--           marker's text before and behind the deadline
 --
 -- Answers the new state of the only bucket (admitted, the plain case), or a list:
 --   1, now, states...          admitted
 --   0, now, states or nil...   refused; the states are those before
 --   2, now, stamp, k           bucket k has seen newer limits than the plan (0: they have expired): resolve again
---   3, now, hashes...          some bucket does not stand under the plan's limits: decide with all there is
+--   3, now, hashes...          some bucket does not stand under the plan's limits, or there is a marker already: decide
+--                              with all there is, which the marker (nil: none) stands behind
 --
 -- State of a bucket: refilled at, expires at, kept until, version, stamp, generation, digest, hold, then tokens and
 -- consumed of each limit. See docs/format/redis.md. Every number is an integer below 2^53, and so is
@@ -30,6 +34,21 @@ if now < 0 then
   local time = call('TIME')
   local part = time[2] / 1000
   now = time[1] * 1000 + part - part % 1
+end
+local lease_for, marker = ARGV[3], nil
+if lease_for then
+  count = count - 1
+  marker = call('GET', KEYS[count + 1])
+  -- One that is past its deadline says nothing any more.
+  if marker and now < tonumber(string.match(marker, '^%S+ %S+ (%S+)')) then
+    local found = {3, now}
+    for k = 1, count do found[k + 2] = call('HGETALL', KEYS[k]) end
+    found[count + 3] = marker
+    return found
+  end
+end
+local mark = lease_for and function()
+  call('SET', KEYS[count + 1], ARGV[5] .. string.format('%.0f', now + lease_for) .. ARGV[6], 'PX', lease_for + ARGV[4])
 end
 local two = #plan == 8 + 112 * count
 local plain, first, second, others = two or #plan == 8 + 80 * count, nil, nil, nil
@@ -107,6 +126,7 @@ for k = 1, plain and count or 0 do
 end
 if plain then
   call('HSET', KEYS[1], 'b', first)
+  if mark then mark() end
   if count == 1 and second == nil then return first end
   local answer = {1, now, first}
   for k = 2, count do
@@ -136,6 +156,7 @@ end
 local function hashes()
   local found = {3, now}
   for k = 1, count do found[k + 2] = redis.call('HGETALL', KEYS[k]) end
+  if lease_for then found[count + 3] = marker end
   return found
 end
 
@@ -268,6 +289,7 @@ if fits then
     write(k, value, stays[k])
     answer[k + 2] = value
   end
+  if mark then mark() end
   if carries then
     for i = 1, #carries do redis.call('HINCRBY', carries[i][1], carries[i][2], 1) end
   end

@@ -236,12 +236,23 @@ std::optional<store::AuditEvent> decode_event(std::string_view text) {
 std::string encode(const table::Marker& marker) {
   Words words;
   words.number(format).number(static_cast<int>(marker.record.ending)).number(marker.deadline);
-  words.number(static_cast<std::int64_t>(marker.record.amounts.size()));
-  for (const bucket::LeaseAmount& amount : marker.record.amounts)
+  return words.str() + marker_behind_deadline(marker.record);
+}
+
+std::string marker_before_deadline() {
+  Words words;
+  words.number(format).number(static_cast<int>(bucket::Ending::open));
+  return words.str() + ' ';
+}
+
+std::string marker_behind_deadline(const bucket::LeaseRecord& record) {
+  Words words;
+  words.number(static_cast<std::int64_t>(record.amounts.size()));
+  for (const bucket::LeaseAmount& amount : record.amounts)
     words.name(amount.limit).number(amount.amount).number(amount.buckets);
-  words.number(static_cast<std::int64_t>(marker.record.keys.size()));
-  for (const std::string& key : marker.record.keys) words.text(key);
-  return std::move(words.str());
+  words.number(static_cast<std::int64_t>(record.keys.size()));
+  for (const std::string& key : record.keys) words.text(key);
+  return ' ' + words.str();
 }
 
 std::optional<table::Marker> decode_marker(std::string_view text) {

@@ -63,6 +63,10 @@ std::string encode(const store::AuditEvent& event);
 std::optional<store::AuditEvent> decode_event(std::string_view text);
 
 std::string encode(const table::Marker& marker);
+/// The same in two parts, for a script that knows the deadline: what stands before it, of an open lease, and
+/// behind it.
+std::string marker_before_deadline();
+std::string marker_behind_deadline(const bucket::LeaseRecord& record);
 std::optional<table::Marker> decode_marker(std::string_view text);
 
 }  // namespace weir::redis

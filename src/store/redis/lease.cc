@@ -19,7 +19,7 @@ void LeaseChange::start() {
   for (std::size_t i = 0; i < buckets.size(); ++i)
     add_place(buckets[i].entity, plan_.resolutions[i].get(), end);
   if (!plan_.lease.shared) return load({});
-  marker_ = site().names.lease(plan_.name_space, site().family(buckets[0].entity, end), plan_.lease.nonce);
+  marker_ = lease_key(end, plan_.lease.nonce);
   send_differences({.ending = plan_.lease.ending, .amounts = plan_.lease.amounts, .keys = {}}, {});
 }
 

@@ -27,7 +27,6 @@ class LeaseChange final : public Operation {
   Result<store::Progress> decide(Workbench& bench) override;
   void restart() override;
   std::string marker_key() const override { return marker_; }
-  Time marker_deadline() const override { return plan_.lease.deadline; }
 
   const store::LeasePlan& plan_;
   store::LeaseOutcome& outcome_;

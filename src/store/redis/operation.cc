@@ -36,6 +36,10 @@ std::string Operation::index_of(const Place& place) const {
   return site().names.index(name_space_, place.family, place.entity);
 }
 
+std::string Operation::lease_key(std::string_view end_of_chain, const table::Nonce& nonce) const {
+  return site().names.lease(name_space_, site().family({}, end_of_chain), nonce);
+}
+
 std::string_view Operation::end_of_chain(std::string_view entity, const limits::Resolution& resolution) {
   for (const limits::Resolution* at = &resolution; at->parent_resolution; at = at->parent_resolution.get())
     entity = at->parent;
@@ -111,7 +115,8 @@ void Operation::write(Time now, Workbench& bench, Result<Progress> result) {
   if (written.empty() && !new_marker) return finish(std::move(result));
   step_ = Step::writing;
   writes_ = true;
-  repeatable = false;
+  // With a marker: whoever finds it written starts over, and finds it done.
+  repeatable = new_marker;
   const std::string lease = marker_key();
   const std::size_t keys = 2 * places_.size() + (lease.empty() ? 0 : 1);
   begin(Script::put(), keys, keys + 5 + 7 * places_.size());
@@ -122,7 +127,8 @@ void Operation::write(Time now, Workbench& bench, Result<Progress> result) {
   word(resource_);
   word(raw_marker_);
   word(new_marker ? std::string_view(marker_text) : std::string_view());
-  word(std::max<Time>(marker_deadline() - now, 0) + marker_margin);
+  const Time deadline = marker ? to_redis(marker->deadline) : now;
+  word(std::max<Time>(deadline - now, 0) + marker_margin);
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const auto changed = std::find_if(written.begin(), written.end(),
                                       [&](const Written& one) { return one.entity == places_[i].entity; });

@@ -33,6 +33,8 @@ class Operation : public ScriptCall {
   void add_place(std::string_view entity, const limits::Resolution* resolution, std::string_view family);
   std::string key_of(const Place& place) const;
   std::string index_of(const Place& place) const;
+  /// The marker of a lease on these buckets.
+  std::string lease_key(std::string_view end_of_chain, const table::Nonce& nonce) const;
   /// The last entity of a chain, whether it has limits or not.
   static std::string_view end_of_chain(std::string_view entity, const limits::Resolution& resolution);
   /// The newest stamp that a bucket may have seen without the plan being out of date.
@@ -47,7 +49,6 @@ class Operation : public ScriptCall {
   /// Starts over: something changed between reading and writing.
   virtual void restart() = 0;
   virtual std::string marker_key() const { return {}; }
-  virtual Time marker_deadline() const { return 0; }
 
   /// The limits of the plan are not the newest any more. `seen`: the stamp that a bucket has seen; 0: they
   /// have expired.

@@ -55,7 +55,7 @@ struct Site {
   std::atomic<bool> without_digests{false};  ///< the server does not let us use EVALSHA
 
   /// The family whose slot a bucket lies in. On a single server there are no slots, and families can be
-  /// rearranged: each entity is its own.
+  /// rearranged: each entity is its own, and leases have none.
   std::string_view family(std::string_view entity, std::string_view end_of_chain) const {
     return cluster ? end_of_chain : entity;
   }
