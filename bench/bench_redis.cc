@@ -37,6 +37,7 @@ class EmptyScript {
  public:
   EmptyScript(const net::RedisOptions& options, std::size_t width)
       : script_("return 1"), client_(options, entropy_), calls_(width) {
+    client_.start();
     must(client_.wait_until_ready());
     for (Call& call : calls_) {
       call.owner = this;

@@ -42,6 +42,9 @@ struct Options {
   std::optional<std::chrono::milliseconds> keep_audit_for = {};
   /// Embedded files only: whether to make the file where there is none; if not, opening it fails.
   bool create = true;
+  /// Redis only: whether opening fails while the server cannot be used. If not, every call fails with
+  /// unavailable until it can, and no longer.
+  bool must_be_reachable = true;
   /// Embedded files only: how long to wait for another process to let go of the file.
   std::chrono::milliseconds wait_for_file{0};
 };

@@ -55,6 +55,7 @@ Result<std::shared_ptr<store::Store>> open_redis(const RedisUrl& url, const Opti
   if (!redis) return redis.error();
   // The server's time counts, unless a test has one of its own.
   if (options.clock != nullptr) redis->clock = clock;
+  redis->must_be_reachable = options.must_be_reachable;
   auto store = redis::RedisStore::open(*redis);
   if (!store) return store.error();
   return std::shared_ptr<store::Store>(*std::move(store));

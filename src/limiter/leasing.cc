@@ -46,6 +46,7 @@ Result<Core::Nonce> Core::nonce_of(const store::Request& request, std::string_vi
   if (idempotency_key.size() > limits::longest_key)
     return base::invalid("an idempotency key has at most ", std::to_string(limits::longest_key),
                          " characters");
+  if (auto opened = store_.opened(); !opened) return opened.error();
   return nonce_of_request(request, principal_, idempotency_key, store_.lease_key());
 }
 
@@ -67,6 +68,7 @@ Result<detail::LeaseData> Core::open_by_id(std::string_view id, const bucket::Le
   if (change.verb == LeaseVerb::adjust) {
     if (auto checked = limits::check_adjust_key(change.key); !checked) return checked.error();
   }
+  if (auto opened = store_.opened(); !opened) return opened.error();
   auto lease = decode_lease(id, name_space_, store_.lease_key());
   if (!lease) return error(ErrorCode::not_found, "lease ", base::quoted(id), " is not known here");
   if (auto open = check_deadline(*lease); !open) return open.error();

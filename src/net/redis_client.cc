@@ -12,6 +12,8 @@ RedisClient::RedisClient(RedisOptions options, base::Entropy& entropy, std::stri
 
 RedisClient::~RedisClient() = default;
 
+void RedisClient::start() { router_->start(); }
+
 Result<void> RedisClient::wait_until_ready() {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, options_.connect_within, [this] { return ever_ready_ || !trouble_.empty(); });
@@ -29,13 +31,14 @@ std::string RedisClient::trouble() const {
   return trouble_;
 }
 
-void RedisClient::set_up(bool up, const std::string& trouble) {
+bool RedisClient::set_up(bool up, const std::string& trouble) {
   const std::scoped_lock lock(mutex_);
   const bool was_up = up_.exchange(up, std::memory_order_relaxed);
   if (was_up && !up) outages_.fetch_add(1, std::memory_order_relaxed);
   ever_ready_ = ever_ready_ || up;
   trouble_ = up ? std::string() : trouble;
   changed_.notify_all();
+  return up && !was_up;
 }
 
 bool RedisClient::is_here() const { return router_->is_here(); }

@@ -28,6 +28,8 @@ namespace weir::net {
 /// Who hears what is published on a channel. Called on the client's thread.
 class RedisListener {
  public:
+  /// Calls are answered from now on: for the first time, or again.
+  virtual void on_up() = 0;
   /// From here on nothing is missed.
   virtual void on_subscribed() = 0;
   virtual void on_message(std::string_view message) = 0;
@@ -41,7 +43,8 @@ class RedisListener {
 /// Safe to use from any thread.
 class RedisClient {
  public:
-  /// The entropy must outlive the client; so must the listener, which may be null.
+  /// The entropy must outlive the client; so must the listener, which may be null. Nothing happens until
+  /// start().
   RedisClient(RedisOptions options, base::Entropy& entropy, std::string channel = {},
               RedisListener* listener = nullptr);
   /// Every call that is left fails.
@@ -49,6 +52,8 @@ class RedisClient {
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
 
+  /// Connects; from here on the listener is told.
+  void start();
   /// Waits until the server has accepted us (a cluster: until it is known which node has what), at most as
   /// long as connecting may take. Fails with why not; the client goes on trying.
   Result<void> wait_until_ready();
@@ -67,7 +72,8 @@ class RedisClient {
 
  private:
   friend class RedisRouter;
-  void set_up(bool up, const std::string& trouble);
+  /// True: it has come up.
+  bool set_up(bool up, const std::string& trouble);
   bool hand_over(RedisCall& call);
 
   const RedisOptions options_;

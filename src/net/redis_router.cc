@@ -47,6 +47,9 @@ RedisRouter::RedisRouter(RedisClient& client, base::Entropy& entropy, std::strin
     subscription_ = std::make_unique<RedisLink>(context_, options, options.address, *this, entropy_,
                                                 resp::command({"SUBSCRIBE", channel}));
   }
+}
+
+void RedisRouter::start() {
   asio::post(context_, [this] {
     link_to(client_.options_.address);
     if (subscription_) subscription_->connect();
@@ -56,6 +59,7 @@ RedisRouter::RedisRouter(RedisClient& client, base::Entropy& entropy, std::strin
 }
 
 RedisRouter::~RedisRouter() {
+  if (!thread_.joinable()) return;
   asio::post(context_, [this] { stop(); });
   thread_.join();
 }
@@ -184,10 +188,12 @@ void RedisRouter::update_state() {
     if (link->hopeful()) continue;
     // A node that has no slots any more is of no concern.
     const bool used = slots_.empty() || std::find(slots_.begin(), slots_.end(), link.get()) != slots_.end();
-    if (used) return client_.set_up(false, link->trouble());
+    if (!used) continue;
+    client_.set_up(false, link->trouble());
+    return;
   }
   const bool connected = !slots_.empty() || links_.begin()->second->ready();
-  if (connected) client_.set_up(true, {});
+  if (connected && client_.set_up(true, {}) && listener_ != nullptr) listener_->on_up();
 }
 
 void RedisRouter::on_push(RedisLink& link, const resp::Reply& push) {

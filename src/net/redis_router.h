@@ -22,6 +22,7 @@ class RedisRouter final : public RedisLink::Owner {
  public:
   RedisRouter(RedisClient& client, base::Entropy& entropy, std::string channel, RedisListener* listener);
   /// Called from outside.
+  void start();
   ~RedisRouter();
 
   /// From any thread: have the calls taken that were handed over.

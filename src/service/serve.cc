@@ -197,7 +197,9 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
     if (!opened) return opened.error();
     access = *std::move(opened);
   }
-  auto store = app::open_store(options.store, {}, foundation.clock, *foundation.entropy);
+  // While it is away, what was said about that holds.
+  auto store =
+      app::open_store(options.store, {.must_be_reachable = false}, foundation.clock, *foundation.entropy);
   if (!store) return store.error();
   foundation.store = *store;
   Service service(foundation, {.on_unavailable = options.on_unavailable,

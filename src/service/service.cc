@@ -74,7 +74,10 @@ Service::Service(limiter::Foundation foundation, ServiceOptions options)
           // Odd seeds keep every bit in the products of the hash.
           .seed = {foundation_.entropy->next() | 1U, foundation_.entropy->next() | 1U}})),
       outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}),
-      scrapes_(std::make_unique<Scrapes>(*metrics_)) {}
+      scrapes_(std::make_unique<Scrapes>(*metrics_)) {
+  // A store that is elsewhere may be away from the start.
+  (void)outage_.look();
+}
 
 Service::~Service() = default;
 

@@ -19,6 +19,9 @@ class Store {
   virtual Buckets& buckets() = 0;
   virtual Catalog& catalog() = 0;
   virtual const LeaseKey& lease_key() const = 0;
+  /// Whether the lease key is known: a store that is elsewhere may have been opened before it could be
+  /// reached. An error says what is wrong.
+  virtual Result<void> opened() const { return {}; }
   /// Whether it can decide, as far as it knows without asking anybody: cheap, and as good as its last
   /// attempt. An error says what is wrong. Once it says that all is well after a failure, operations work
   /// again.

@@ -114,9 +114,8 @@ TEST_F(RedisOutage, AWrongPasswordIsSaidAndNotShown) {
 }
 
 TEST_F(RedisOutage, AReplicaThatCannotBeWrittenIsNoStore) {
-  RedisServer primary;
-  RedisServer replica(
-      {"--replicaof", "127.0.0.1 " + std::to_string(primary.port()), "--repl-diskless-sync-delay", "0"});
+  RedisServer primary({"--repl-diskless-sync-delay", "0"});
+  RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(primary.port())});
   Limiter limiter = warm(with_port(primary.port()));
   ASSERT_TRUE(eventually([&] { return replica.ask({"DBSIZE"}) == primary.ask({"DBSIZE"}); }));
   auto reader = Limiter::open(with_port(replica.port()));

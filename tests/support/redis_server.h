@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -99,8 +101,18 @@ class RedisProbe {
 class RedisServer {
  public:
   explicit RedisServer(std::vector<std::string> options = {}, bool cluster = false)
-      : port_(free_port(cluster)), options_(std::move(options)) {
-    start();
+      : options_(std::move(options)) {
+    // Between finding a port and using it somebody else may take it.
+    for (int attempts = 1;; ++attempts) {
+      port_ = free_port(cluster);
+      try {
+        start();
+        return;
+      } catch (const std::runtime_error&) {
+        kill();
+        if (attempts == 3) throw;
+      }
+    }
   }
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
@@ -112,6 +124,7 @@ class RedisServer {
   std::string file(const std::string& name) const { return folder_.file(name); }
 
   void start() {
+    ::unlink(folder_.file("log").c_str());
     std::vector<std::string> words{"redis-server",     "--port",    std::to_string(port_),
                                    "--bind",           "127.0.0.1", "--dir",
                                    folder_.file("."),  "--save",    "",
@@ -153,18 +166,27 @@ class RedisServer {
     ::waitpid(pid_, nullptr, 0);
     pid_ = 0;
   }
-  void wait_until_up() const {
+  void wait_until_up() {
     for (int i = 0; i < 2000; ++i) {
       RedisProbe probe(port_);
       const std::string answer = probe.connected() ? probe.ask({"PING"}) : std::string();
-      // One that wants a password is up, too.
-      if (answer == "PONG" || answer.starts_with("-NOAUTH")) return;
+      // One that wants a password is up, too. The log is ours, whoever else may have the port.
+      if ((answer == "PONG" || answer.starts_with("-NOAUTH")) && says_ready()) return;
+      if (::waitpid(pid_, nullptr, WNOHANG) != 0) {
+        pid_ = 0;
+        break;
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    throw std::runtime_error("redis-server does not start; is the package installed?");
+    throw std::runtime_error("redis-server does not start; is the package installed, and the port free?");
+  }
+  bool says_ready() const {
+    std::ifstream log(folder_.file("log"));
+    const std::string text{std::istreambuf_iterator<char>(log), std::istreambuf_iterator<char>()};
+    return text.find("Ready to accept connections") != std::string::npos;
   }
 
-  const std::uint16_t port_;
+  std::uint16_t port_ = 0;
   const std::vector<std::string> options_;
   Folder folder_;
   pid_t pid_ = 0;

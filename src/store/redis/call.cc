@@ -9,9 +9,6 @@ namespace resp = wire::resp;
 
 namespace {
 
-/// Changes of the catalog may be large.
-constexpr std::chrono::milliseconds slow_call{5000};
-
 void append_reply(std::string& out, const Reply& reply) {
   switch (reply.type()) {
     case resp::Type::text:
@@ -65,7 +62,7 @@ class PlainCall final : public net::RedisCall {
     within = slow_call;
   }
   Result<KeptReply> run() {
-    site_.client.send(*this);
+    site_.send(*this);
     return waiting_.wait();
   }
 
@@ -111,8 +108,20 @@ void ScriptCall::key(std::string_view key) {
   word(key);
 }
 
+/// As it stands in the command: $LENGTH, then the key.
+std::string_view ScriptCall::first_key() const {
+  const std::string_view rest = std::string_view(command).substr(rest_at_);
+  const std::size_t line = rest.find("\r\n");
+  if (keys_ == 0 || line == std::string_view::npos) return {};
+  const auto length = base::parse_digits(rest.substr(1, line - 1));
+  return rest.substr(line + 2, length ? static_cast<std::size_t>(*length) : 0);
+}
+
 void ScriptCall::on_reply(const Reply& reply) {
-  if (!reply.is_error()) return replied(reply);
+  if (!reply.is_error()) {
+    if (writes_) site_.refusal.accepted(slot);
+    return replied(reply);
+  }
   const std::string_view why = reply.text();
   const bool forbidden = why.starts_with("NOPERM") && why.find("evalsha") != std::string_view::npos;
   if (!whole_ && (why.starts_with("NOSCRIPT") || forbidden)) {
@@ -122,7 +131,9 @@ void ScriptCall::on_reply(const Reply& reply) {
     name_script(true, rest);
     return send();
   }
-  failed(error_of(why, writes_));
+  Error error = error_of(why, writes_);
+  if (writes_ && error.code == ErrorCode::unavailable) site_.refusal.refused(error, slot, first_key());
+  failed(std::move(error));
 }
 
 KeptReply::KeptReply(const Reply& reply) {

@@ -12,6 +12,9 @@ namespace weir::redis {
 
 using wire::resp::Reply;
 
+/// How long what concerns the catalog may take: it may be large.
+inline constexpr std::chrono::milliseconds slow_call{5000};
+
 /// A script on its way. The script's own words are put behind its name and number of keys; a server that does
 /// not know the script yet gets it whole.
 class ScriptCall : public net::RedisCall {
@@ -25,7 +28,7 @@ class ScriptCall : public net::RedisCall {
   void key(std::string_view key);
   void word(std::string_view word) { wire::resp::append_word(command, word); }
   void word(std::int64_t number) { wire::resp::append_word(command, number); }
-  void send() { site_.client.send(*this); }
+  virtual void send() { site_.send(*this); }
 
   /// No error.
   virtual void replied(const Reply& reply) = 0;
@@ -36,8 +39,9 @@ class ScriptCall : public net::RedisCall {
 
  private:
   void name_script(bool whole, std::string_view rest);
+  std::string_view first_key() const;
   void on_reply(const Reply& reply) final;
-  void on_failure(const net::RedisFailure& failure) final {
+  void on_failure(const net::RedisFailure& failure) override {
     failed(error_of({failure.sent && writes_, failure.why}));
   }
 

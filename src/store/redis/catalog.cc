@@ -1,8 +1,11 @@
 #include "store/redis/catalog.h"
 
 #include "base/text.h"
+#include "store/audit.h"
 #include "store/redis/catalog_change.h"
 #include "store/redis/codec.h"
+#include "store/redis/opening.h"
+#include "store/redis/reading.h"
 #include "store/table/draft.h"
 
 namespace weir::redis {
@@ -40,7 +43,7 @@ class Finding final : public net::RedisCall {
     slot = catalog.site_.cluster ? static_cast<int>(resp::slot_of(key)) : -1;
     repeatable = true;
   }
-  void start() { catalog_.site_.client.send(*this); }
+  void start() { catalog_.site_.send(*this); }
 
  private:
   void on_reply(const Reply& reply) override {
@@ -89,6 +92,10 @@ void RedisCatalog::find(std::string_view name_space, std::string_view entity, st
     return done(*std::move(known));
   }
   (new Finding(*this, name_space, entity, resource, done))->start();
+}
+
+void RedisCatalog::on_up() {
+  if (site_.opening != nullptr) site_.opening->read();
 }
 
 void RedisCatalog::on_message(std::string_view message) {
@@ -152,23 +159,27 @@ void RedisCatalog::change(const store::Changes& changes,
 
 void RedisCatalog::limits(std::string_view name_space, const Level& level,
                           store::Completion<LimitsRecordRef> done) {
-  auto found = limits_now(name_space, level);
-  if (!found && found.error().code == ErrorCode::unavailable && level.kind() == Source::system) {
-    // What to do while the store is away is said here, so the last word counts.
-    const LimitsRecordRef last = cache_.last_record(name_space, level_key(level));
-    if (last && !last->absent(site_.time.now())) return done(last);
-  }
-  done(std::move(found));
+  const std::string key = site_.names.catalog(name_space);
+  const std::string field = level_key(level);
+  read<LimitsRecordRef>(site_, key, resp::command({"HGET", key, field}), done,
+                        [this, name_space = std::string(name_space), level](const Result<Reply>& reply) {
+                          return limits_of(name_space, level, reply);
+                        });
 }
 
-Result<LimitsRecordRef> RedisCatalog::limits_now(std::string_view name_space, const Level& level) {
+Result<LimitsRecordRef> RedisCatalog::limits_of(const std::string& name_space, const Level& level,
+                                                const Result<Reply>& reply) {
   const std::string field = level_key(level);
-  auto found = read_fields(name_space, {field});
-  if (!found) return found.error();
-  const auto text = found->find(field);
+  if (!reply) {
+    // What to do while the store is away is said here, so the last word counts.
+    const bool away = reply.error().code == ErrorCode::unavailable && level.kind() == Source::system;
+    const LimitsRecordRef last = away ? cache_.last_record(name_space, field) : LimitsRecordRef();
+    if (last && !last->absent(site_.time.now())) return last;
+    return reply.error();
+  }
   LimitsRecordRef record;
-  if (text != found->end()) {
-    record = cache_.record(name_space, field, text->second);
+  if (!reply->is_null()) {
+    record = cache_.record(name_space, field, reply->text());
     if (!record) return damaged("a record of limits");
   }
   if (!record || record->absent(site_.time.now()))
@@ -176,20 +187,28 @@ Result<LimitsRecordRef> RedisCatalog::limits_now(std::string_view name_space, co
   return record;
 }
 
-Result<store::Page<std::string>> RedisCatalog::page_of(const std::string& key, const store::Paging& paging) {
+std::string RedisCatalog::page_command(const std::string& key, const store::Paging& paging) {
+  // One more than asked for, to know whether there is a next page.
   const std::string most = std::to_string(paging.limit + 1);
-  auto reply = Asking(site_).ask(
-      key, resp::command({"ZRANGEBYLEX", key, behind(paging.cursor), "+", "LIMIT", "0", most}));
-  if (!reply) return reply.error();
+  return resp::command({"ZRANGEBYLEX", key, behind(paging.cursor), "+", "LIMIT", "0", most});
+}
+
+store::Page<std::string> RedisCatalog::page_of(const Reply& reply, std::size_t limit) {
   store::Page<std::string> page;
-  for (const std::string_view text : reply->get().texts()) {
-    if (page.items.size() == paging.limit) {
+  for (const std::string_view text : reply.texts()) {
+    if (page.items.size() == limit) {
       page.next = page.items.back();
       break;
     }
     page.items.emplace_back(text);
   }
   return page;
+}
+
+Result<store::Page<std::string>> RedisCatalog::page_now(const std::string& key, const store::Paging& paging) {
+  auto reply = Asking(site_).ask(key, page_command(key, paging));
+  if (!reply) return reply.error();
+  return page_of(reply->get(), paging.limit);
 }
 
 void RedisCatalog::list_limits(std::string_view name_space, const store::LimitsFilter& filter,
@@ -206,7 +225,7 @@ Result<store::Page<store::StoredLimitsItem>> RedisCatalog::list_limits_now(std::
   store::Paging at = paging;
   std::string last;
   for (;;) {
-    auto keys = page_of(site_.names.limits(name_space), at);
+    auto keys = page_now(site_.names.limits(name_space), at);
     if (!keys) return keys.error();
     auto values = read_fields(name_space, keys->items);
     if (!values) return values.error();
@@ -232,20 +251,27 @@ Result<store::Page<store::StoredLimitsItem>> RedisCatalog::list_limits_now(std::
 }
 
 void RedisCatalog::entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) {
-  const std::string field = base::join("n ", id);
-  auto found = read_fields(name_space, {field});
-  if (!found) return done(found.error());
-  const auto text = found->find(field);
-  if (text == found->end())
-    return done(error(ErrorCode::not_found, "entity ", quoted(id), " does not exist"));
-  auto entity = decode_entity(id, text->second);
-  if (!entity) return done(damaged("an entity"));
-  done(*std::move(entity));
+  const std::string key = site_.names.catalog(name_space);
+  read<Entity>(site_, key, resp::command({"HGET", key, base::join("n ", id)}), done,
+               [id = std::string(id)](const Result<Reply>& reply) -> Result<Entity> {
+                 if (!reply) return reply.error();
+                 if (reply->is_null())
+                   return error(ErrorCode::not_found, "entity ", quoted(id), " does not exist");
+                 auto entity = decode_entity(id, reply->text());
+                 if (!entity) return damaged("an entity");
+                 return *std::move(entity);
+               });
 }
 
 void RedisCatalog::children(std::string_view name_space, std::string_view id, const store::Paging& paging,
                             store::Completion<store::Page<std::string>> done) {
-  done(page_of(site_.names.children(name_space, id), paging));
+  const std::string key = site_.names.children(name_space, id);
+  read<store::Page<std::string>>(
+      site_, key, page_command(key, paging), done,
+      [limit = paging.limit](const Result<Reply>& reply) -> Result<store::Page<std::string>> {
+        if (!reply) return reply.error();
+        return page_of(*reply, limit);
+      });
 }
 
 void RedisCatalog::entities(std::string_view name_space, const store::Paging& paging,
@@ -255,7 +281,7 @@ void RedisCatalog::entities(std::string_view name_space, const store::Paging& pa
 
 Result<store::Page<Entity>> RedisCatalog::entities_now(std::string_view name_space,
                                                        const store::Paging& paging) {
-  auto ids = page_of(site_.names.entities(name_space), paging);
+  auto ids = page_now(site_.names.entities(name_space), paging);
   if (!ids) return ids.error();
   std::vector<std::string> fields;
   for (const std::string& id : ids->items) fields.push_back("n " + id);
@@ -276,32 +302,32 @@ Result<store::Page<Entity>> RedisCatalog::entities_now(std::string_view name_spa
 
 void RedisCatalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
                          store::Completion<store::Page<store::AuditEvent>> done) {
-  done(audit_now(name_space, subject, paging));
-}
-
-Result<store::Page<store::AuditEvent>> RedisCatalog::audit_now(std::string_view name_space,
-                                                               std::string_view subject,
-                                                               const store::Paging& paging) {
-  const Time oldest = site_.time.now() - keep_audit_for_.load(std::memory_order_relaxed);
+  const Time oldest = site_.time.now() - keep_audit_for();
   const std::string key =
       subject.empty() ? site_.names.audit(name_space) : site_.names.audit_of(name_space, subject);
   const std::string from = paging.cursor.empty() ? "+" : "(" + paging.cursor;
-  // One more than asked for, to know whether there is a next page.
-  auto reply = Asking(site_).ask(
-      key, resp::command({"ZREVRANGEBYLEX", key, from, "-", "LIMIT", "0", std::to_string(paging.limit + 1)}));
-  if (!reply) return reply.error();
-  store::Page<store::AuditEvent> page;
-  for (const std::string_view text : reply->get().texts()) {
-    auto event = decode_event(text);
-    if (!event) return damaged("the audit");
-    if (event->at <= oldest) continue;
-    if (page.items.size() == paging.limit) {
-      page.next = page.items.back().id;
-      break;
-    }
-    page.items.push_back(*std::move(event));
-  }
-  return page;
+  const std::string most = std::to_string(paging.limit + 1);
+  read<store::Page<store::AuditEvent>>(
+      site_, key, resp::command({"ZREVRANGEBYLEX", key, from, "-", "LIMIT", "0", most}), done,
+      [oldest, limit = paging.limit](const Result<Reply>& reply) -> Result<store::Page<store::AuditEvent>> {
+        if (!reply) return reply.error();
+        store::Page<store::AuditEvent> page;
+        for (const std::string_view text : reply->texts()) {
+          auto event = decode_event(text);
+          if (!event) return damaged("the audit");
+          if (event->at <= oldest) continue;
+          if (page.items.size() == limit) {
+            page.next = page.items.back().id;
+            break;
+          }
+          page.items.push_back(*std::move(event));
+        }
+        return page;
+      });
+}
+
+Time RedisCatalog::keep_audit_for() const {
+  return site_.opening == nullptr ? store::keep_audit_for_by_default : site_.opening->keep_audit_for();
 }
 
 }  // namespace weir::redis

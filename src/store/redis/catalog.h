@@ -21,7 +21,9 @@
 
 namespace weir::redis {
 
-/// Safe to use from any thread. What resolutions need is read without blocking; the rest blocks its caller.
+/// Safe to use from any thread. What takes one command completes on the client's thread: what resolutions
+/// need, limits, an entity, children, the audit. What takes several (changes, listings) blocks its caller and
+/// completes there; asked inside a completion on the client's thread, it fails.
 class RedisCatalog final : public store::Catalog, public net::RedisListener {
  public:
   /// The site must outlive the catalog.
@@ -43,8 +45,6 @@ class RedisCatalog final : public store::Catalog, public net::RedisListener {
   void audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
              store::Completion<store::Page<store::AuditEvent>> done) override;
 
-  void keep_audit_for(Time duration) { keep_audit_for_.store(duration, std::memory_order_relaxed); }
-
   /// For the buckets: forget what is cached about an entity, which has turned out to be old.
   void distrust(std::string_view name_space, std::string_view entity) { cache_.forget(name_space, entity); }
   /// Stamps up to here are not to be found in the catalog any more, although buckets have seen them.
@@ -55,6 +55,7 @@ class RedisCatalog final : public store::Catalog, public net::RedisListener {
   Result<std::string> family_of(std::string_view name_space, std::string_view entity);
 
   // net::RedisListener
+  void on_up() override;
   void on_subscribed() override { cache_.forget_all(); }
   void on_message(std::string_view message) override;
   void on_unsubscribed() override { cache_.forget_all(); }
@@ -63,20 +64,21 @@ class RedisCatalog final : public store::Catalog, public net::RedisListener {
   friend class Finding;
   using Fields = std::map<std::string, std::string>;
 
-  Result<limits::LimitsRecordRef> limits_now(std::string_view name_space, const Level& level);
+  Result<limits::LimitsRecordRef> limits_of(const std::string& name_space, const Level& level,
+                                            const Result<Reply>& reply);
   Result<store::Page<store::StoredLimitsItem>> list_limits_now(std::string_view name_space,
                                                                const store::LimitsFilter& filter,
                                                                const store::Paging& paging);
-  Result<store::Page<std::string>> page_of(const std::string& key, const store::Paging& paging);
+  static std::string page_command(const std::string& key, const store::Paging& paging);
+  static store::Page<std::string> page_of(const Reply& reply, std::size_t limit);
+  Result<store::Page<std::string>> page_now(const std::string& key, const store::Paging& paging);
+  Time keep_audit_for() const;
   Result<store::Page<Entity>> entities_now(std::string_view name_space, const store::Paging& paging);
-  Result<store::Page<store::AuditEvent>> audit_now(std::string_view name_space, std::string_view subject,
-                                                   const store::Paging& paging);
   /// The values of fields of the catalog; those that do not exist are left out.
   Result<Fields> read_fields(std::string_view name_space, const std::vector<std::string>& fields);
 
   Site& site_;
   CatalogCache cache_;
-  std::atomic<Time> keep_audit_for_{0};
   std::mutex changing_;  ///< changes of this process do not get in each other's way
 
   friend class CatalogChange;

@@ -317,7 +317,7 @@ Result<void> CatalogChange::keep(const table::Draft& draft, const std::vector<st
     tell("n " + id);
   }
   gone_ = draft.erased();
-  const Time keep_for = catalog_.keep_audit_for_.load(std::memory_order_relaxed);
+  const Time keep_for = catalog_.keep_audit_for();
   const std::string oldest = store::audit_id(now_ - keep_for, 0);
   std::set<std::string> subjects;
   for (const store::AuditEvent& event : events) {

@@ -72,6 +72,7 @@ std::vector<Finding> check(const RedisStoreOptions& options) {
   std::vector<Finding> findings;
   base::SystemEntropy entropy;
   net::RedisClient client(options.server, entropy);
+  client.start();
   const std::string address = options.server.address.to_string();
   if (auto ready = client.wait_until_ready(); !ready)
     return {{Severity::failure, "connection", ready.error().message}};

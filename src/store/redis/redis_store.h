@@ -11,6 +11,7 @@
 #include "store/finding.h"
 #include "store/redis/buckets.h"
 #include "store/redis/catalog.h"
+#include "store/redis/opening.h"
 #include "store/store.h"
 
 namespace weir::redis {
@@ -20,6 +21,8 @@ struct RedisStoreOptions {
   std::string prefix = "weir";
   /// How long limits are remembered without being told of a change.
   std::chrono::milliseconds cache_for{60'000};
+  /// Whether opening fails while the server cannot be used. If not, calls fail until it can.
+  bool must_be_reachable = true;
   /// For tests: the time, instead of the server's. Everybody on the store must agree on it.
   std::shared_ptr<const Clock> clock;
 };
@@ -27,13 +30,15 @@ struct RedisStoreOptions {
 /// Safe to use from any thread.
 class RedisStore final : public store::Store {
  public:
-  /// Fails with unavailable where the server cannot be reached or does not accept us.
+  /// Fails with unavailable where the server cannot be reached or does not accept us, unless the options say
+  /// that this is no reason not to begin.
   static Result<std::shared_ptr<RedisStore>> open(const RedisStoreOptions& options);
   ~RedisStore() override;
 
   store::Buckets& buckets() override { return buckets_; }
   store::Catalog& catalog() override { return catalog_; }
-  const store::LeaseKey& lease_key() const override { return lease_key_; }
+  const store::LeaseKey& lease_key() const override { return opening_.lease_key(); }
+  Result<void> opened() const override;
   Result<void> health() const override;
   Time now() const override { return site_.time.now(); }
   Result<void> keep_audit_for(Time duration) override;
@@ -45,15 +50,14 @@ class RedisStore final : public store::Store {
 
  private:
   explicit RedisStore(const RedisStoreOptions& options);
-  Result<void> read_settings();
 
   const RedisStoreOptions options_;
   base::SystemEntropy entropy_;
   RedisCatalog catalog_;
   std::unique_ptr<net::RedisClient> client_;
-  Site site_;
+  mutable Site site_;
+  mutable Opening opening_;
   RedisBuckets buckets_;
-  store::LeaseKey lease_key_{};
 };
 
 /// Looks the server over without changing anything.

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "store/redis/opening.h"
 #include "store/redis/scripts.h"
 
 namespace weir::redis {
@@ -78,6 +79,19 @@ const Script& Script::touch() {
 const Script& Script::catalog() {
   static const Script script(catalog_lua);
   return script;
+}
+
+const Script& Script::open() {
+  static const Script script(open_lua);
+  return script;
+}
+
+void Site::send(net::RedisCall& call) {
+  if (opening != nullptr && !opening->opened()) [[unlikely]] {
+    const std::string why = opening->trouble();
+    if (!why.empty()) return call.on_failure({false, why});
+  }
+  client.send(call);
 }
 
 Time ServerTime::now() const {

@@ -10,6 +10,7 @@
 #include "base/entropy.h"
 #include "net/redis_client.h"
 #include "store/redis/names.h"
+#include "store/redis/refusal.h"
 #include "weir/clock.h"
 #include "weir/result.h"
 
@@ -27,6 +28,7 @@ struct Script {
   static const Script& put();
   static const Script& touch();
   static const Script& catalog();
+  static const Script& open();
 };
 
 /// The time of the server, as well as it is known here without asking: never ahead of it, behind it by the
@@ -46,13 +48,20 @@ class ServerTime {
   std::atomic<Time> ahead_{0};  ///< of the local steady clock, in milliseconds
 };
 
+class Opening;
+
 struct Site {
   net::RedisClient& client;
   Names names;
   bool cluster = false;
   ServerTime time;
   base::Entropy& entropy;
+  Opening* opening = nullptr;                ///< null: nothing has to be read first
   std::atomic<bool> without_digests{false};  ///< the server does not let us use EVALSHA
+  Refusal refusal{*this};
+
+  /// Sends a call, once the store is open. Until then it fails at once.
+  void send(net::RedisCall& call);
 
   /// The family whose slot a bucket lies in. On a single server there are no slots, and families can be
   /// rearranged: each entity is its own, and leases have none.
