@@ -31,7 +31,8 @@ class Core;
 struct Options {
   /// An isolated tenant inside the store: 1 to 32 of a-z, 0-9 and "-".
   std::string name_space = "default";
-  /// Where in-process stores take the time from; must outlive the Limiter. Null: the machine's clock.
+  /// Where the time is taken from; must outlive the Limiter. Null: the machine's clock, and on Redis the
+  /// server's. On a store that is shared between processes all must agree on it: give one only in tests.
   const Clock* clock = nullptr;
   /// Who changes of limits and entities are made by, for the audit: 1 to 128 bytes of UTF-8.
   std::string principal = "library";
@@ -41,6 +42,9 @@ struct Options {
   std::optional<std::chrono::milliseconds> keep_audit_for = {};
   /// Embedded files only: whether to make the file where there is none; if not, opening it fails.
   bool create = true;
+  /// Redis only: whether opening fails while the server cannot be used. If not, every call fails with
+  /// unavailable until it can, and no longer.
+  bool must_be_reachable = true;
   /// Embedded files only: how long to wait for another process to let go of the file.
   std::chrono::milliseconds wait_for_file{0};
 };
@@ -83,8 +87,9 @@ struct AcquireOptions {
 /// culprit and leaves everything as it was, unless its code is outcome_unknown.
 class WEIR_API Limiter {
  public:
-  /// Opens a store by its URL: `memory:` (also `memory`) or `sqlite:PATH`. A file is made where there is
-  /// none. Limiters on the same file in one process share it; another process is refused.
+  /// Opens a store by its URL: `memory:` (also `memory`), `sqlite:PATH`, or `redis://HOST:PORT` (`rediss://`
+  /// with TLS). A file is made where there is none. Limiters on the same file in one process share it;
+  /// another process is refused. A Redis server is shared by every process; one that is away is an error.
   static Result<Limiter> open(std::string_view url, const Options& options = {});
 
   Limiter(Limiter&&) noexcept;

@@ -1,6 +1,8 @@
 #include "app/check_store.h"
 
+#include "app/open_store.h"
 #include "app/url.h"
+#include "store/redis/redis_store.h"
 #include "store/sqlite/check.h"
 
 namespace weir::app {
@@ -11,6 +13,11 @@ Result<std::vector<Finding>> check_store(std::string_view url, const Options& op
   if (parsed->kind == StoreKind::sqlite) {
     const SystemClock system;
     return sqlite::check(parsed->path, options.clock != nullptr ? options.clock->now() : system.now());
+  }
+  if (parsed->kind == StoreKind::redis) {
+    auto redis = redis_options(parsed->redis);
+    if (!redis) return redis.error();
+    return redis::check(*redis);
   }
   return std::vector<Finding>{{Severity::ok, "store", "in the memory of each process"},
                               {Severity::warning, "durability",

@@ -9,6 +9,7 @@
 #include "limits/names.h"
 #include "store/lock.h"
 #include "store/memory/memory_store.h"
+#include "store/redis/redis_store.h"
 #include "store/sqlite/sqlite_store.h"
 #include "weir/limiter.h"
 
@@ -48,12 +49,42 @@ class OpenFiles {
   std::map<std::string, std::weak_ptr<sqlite::SqliteStore>> files_ WEIR_GUARDED_BY(mutex_);
 };
 
+Result<std::shared_ptr<store::Store>> open_redis(const RedisUrl& url, const Options& options,
+                                                 const std::shared_ptr<const Clock>& clock) {
+  auto redis = redis_options(url);
+  if (!redis) return redis.error();
+  // The server's time counts, unless a test has one of its own.
+  if (options.clock != nullptr) redis->clock = clock;
+  redis->must_be_reachable = options.must_be_reachable;
+  auto store = redis::RedisStore::open(*redis);
+  if (!store) return store.error();
+  return std::shared_ptr<store::Store>(*std::move(store));
+}
+
 OpenFiles& open_files() {
   static OpenFiles files;
   return files;
 }
 
 }  // namespace
+
+Result<redis::RedisStoreOptions> redis_options(const RedisUrl& url) {
+  redis::RedisStoreOptions options;
+  options.server.address = {url.host, url.port};
+  options.server.cluster = url.cluster;
+  options.server.user = url.user;
+  options.server.password = url.password;
+  options.server.database = url.database;
+  options.prefix = url.prefix;
+  if (url.deadline) options.server.deadline = *url.deadline;
+  if (url.cache) options.cache_for = *url.cache;
+  if (url.tls) {
+    auto tls = net::load_client_tls({url.authorities, url.certificate, url.key});
+    if (!tls) return tls.error();
+    options.server.tls = *std::move(tls);
+  }
+  return options;
+}
 
 Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& options,
                                                  const std::shared_ptr<const Clock>& clock,
@@ -62,6 +93,7 @@ Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Opt
   if (!parsed) return parsed.error();
   if (parsed->kind == StoreKind::sqlite)
     return open_files().open(parsed->path, {clock, options.wait_for_file, options.create}, entropy);
+  if (parsed->kind == StoreKind::redis) return open_redis(parsed->redis, options, clock);
   return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(*clock, entropy));
 }
 

@@ -5,7 +5,9 @@
 #include <optional>
 #include <string_view>
 
+#include "app/url.h"
 #include "base/entropy.h"
+#include "store/redis/redis_store.h"
 #include "store/store.h"
 #include "weir/clock.h"
 #include "weir/limiter.h"
@@ -18,5 +20,8 @@ namespace weir::app {
 Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& options,
                                                  const std::shared_ptr<const Clock>& clock,
                                                  base::Entropy& entropy);
+
+/// What a URL says of a Redis server. Reads the files of TLS.
+Result<redis::RedisStoreOptions> redis_options(const RedisUrl& url);
 
 }  // namespace weir::app

@@ -1,6 +1,9 @@
 // The parts of a store's URL.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -8,13 +11,33 @@
 
 namespace weir::app {
 
-enum class StoreKind { memory, sqlite };
+enum class StoreKind { memory, sqlite, redis };
+
+/// `redis://[user:password@]host[:port][/database][?name=value&...]`, `rediss://` with TLS.
+struct RedisUrl {
+  bool tls = false;
+  std::string user;
+  std::string password;
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 6379;
+  int database = 0;
+  bool cluster = false;
+  std::string prefix = "weir";
+  std::optional<std::chrono::milliseconds> deadline;
+  std::optional<std::chrono::milliseconds> cache;
+  std::string authorities;  ///< cacert=FILE
+  std::string certificate;  ///< cert=FILE
+  std::string key;          ///< key=FILE
+};
 
 struct StoreUrl {
   StoreKind kind = StoreKind::memory;
   std::string path;  ///< of a file
+  RedisUrl redis;
 };
 
 Result<StoreUrl> parse_store_url(std::string_view url);
+/// Without the password, for messages and logs.
+std::string without_password(std::string_view url);
 
 }  // namespace weir::app

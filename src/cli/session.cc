@@ -1,5 +1,6 @@
 #include "cli/session.h"
 
+#include "app/url.h"
 #include "base/text.h"
 #include "cli/local.h"
 #include "cli/read.h"
@@ -76,8 +77,8 @@ void Session::choose_namespace(const std::string& name) {
 
 std::string Session::place() const {
   if (place_.server && !namespace_was_said_) return place_.server->url.text;
-  return base::join(place_.server ? place_.server->url.text : place_.store, " (namespace ",
-                    options_.name_space, ")");
+  return base::join(place_.server ? place_.server->url.text : app::without_password(place_.store),
+                    " (namespace ", options_.name_space, ")");
 }
 
 void Session::print_fields(const std::vector<std::pair<std::string, std::string>>& fields) const {

@@ -2,6 +2,7 @@
 #include "api/bucket_now.h"
 #include "api/catalog_json.h"
 #include "api/finding_json.h"
+#include "app/url.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -72,10 +73,11 @@ Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
   const auto opened = session.world().open(session.store(), session.options());
   if (!opened) return opened.error();
   if (session.json()) {
-    session.print_json(base::JsonWriter::object().text("store", session.store()).str());
+    session.print_json(
+        base::JsonWriter::object().text("store", app::without_password(session.store())).str());
   } else {
-    session.out() << session.style()(Tone::good, "ready") << ": " << printable(session.store()) << kept
-                  << '\n';
+    session.out() << session.style()(Tone::good, "ready") << ": "
+                  << printable(app::without_password(session.store())) << kept << '\n';
   }
   return done;
 }

@@ -80,6 +80,7 @@ class Core final : public detail::LeaseKeeper {
             lease_deadline_, name_space_token_};
   }
   static Result<void> check(const store::Request& request, Mode mode);
+  void share(detail::LeaseData& lease);
   Result<detail::LeaseData> open_by_id(std::string_view id, const bucket::LeaseChange& change);
   Result<void> check_deadline(const detail::LeaseData& lease) const;
   Result<LimitReport> change_keyed(detail::LeaseData& lease, const bucket::LeaseChange& change);

@@ -25,10 +25,15 @@ Result<std::string> Core::make_id(LeaseData& lease) {
   if (lease.ending != detail::Ending::open)
     return error(ErrorCode::conflict, "the lease has ended; an id would be of no use");
   if (!lease.id.empty()) return lease.id;
-  if (!lease.shared) lease.nonce = next_nonce();
-  // From here on others may change the lease, so every change leaves a marker in the store.
-  lease.shared = true;
+  share(lease);
   return lease.id = encode_lease(lease, name_space_, store_.lease_key());
+}
+
+/// From here on every change leaves a marker in the store: others may change the lease too, or an answer may
+/// get lost.
+void Core::share(LeaseData& lease) {
+  if (!lease.shared) lease.nonce = next_nonce();
+  lease.shared = true;
 }
 
 void Core::append_id(std::string& id, Decision& admitted) {
@@ -44,6 +49,7 @@ Result<Core::Nonce> Core::nonce_of(const store::Request& request, std::string_vi
   if (idempotency_key.size() > limits::longest_key)
     return base::invalid("an idempotency key has at most ", std::to_string(limits::longest_key),
                          " characters");
+  if (auto opened = store_.opened(); !opened) return opened.error();
   return nonce_of_request(request, principal_, idempotency_key, store_.lease_key());
 }
 
@@ -54,6 +60,7 @@ Core::Nonce Core::next_nonce() {
 }
 
 Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges) {
+  if (store_.every_change_is_marked() && lease.ending == detail::Ending::open) share(lease);
   // The holder's own adjusts are not repeated, but on a shared lease they are told apart by a key.
   const std::string key =
       verb == LeaseVerb::adjust && lease.shared ? hex(foundation_.entropy->next()) : std::string();
@@ -64,6 +71,7 @@ Result<detail::LeaseData> Core::open_by_id(std::string_view id, const bucket::Le
   if (change.verb == LeaseVerb::adjust) {
     if (auto checked = limits::check_adjust_key(change.key); !checked) return checked.error();
   }
+  if (auto opened = store_.opened(); !opened) return opened.error();
   auto lease = decode_lease(id, name_space_, store_.lease_key());
   if (!lease) return error(ErrorCode::not_found, "lease ", base::quoted(id), " is not known here");
   if (auto open = check_deadline(*lease); !open) return open.error();

@@ -125,7 +125,7 @@ class HttpClient::Connection {
   static HttpFailure lost() { return {Kind::lost, "the connection was cut", true}; }
 
   Failed start_tls() {
-    auto context = load_client_tls(options_.ca_file);
+    auto context = load_client_tls({.authorities = options_.ca_file, .http = true});
     if (!context) return HttpFailure{Kind::tls, context.error().message};
     TlsConnection tls = connect_tls(*context, socket_, options_.host);
     if (tls == nullptr) return HttpFailure{Kind::tls, "no memory for it"};

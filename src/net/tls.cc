@@ -122,19 +122,25 @@ TlsConnection accept_tls(const TlsContext& context, int socket) {
   return connection;
 }
 
-Result<TlsContext> load_client_tls(const std::string& ca_file) {
+Result<TlsContext> load_client_tls(const ClientTls& wanted) {
   ERR_clear_error();
   TlsContext context(SSL_CTX_new(TLS_client_method()), FreeTls());
-  if (context == nullptr) return tls_error("cannot use TLS with", ca_file);
+  if (context == nullptr) return tls_error("cannot use TLS with", wanted.authorities);
   SSL_CTX* raw = context.get();
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
-  SSL_CTX_set_alpn_protos(raw, reinterpret_cast<const unsigned char*>(http_1_1.data()), http_1_1.size());
-  const int trusted = ca_file.empty() ? SSL_CTX_set_default_verify_paths(raw)
-                                      : SSL_CTX_load_verify_file(raw, ca_file.c_str());
-  if (trusted != 1) return tls_error("cannot use the certificates in", ca_file);
+  if (wanted.http)
+    SSL_CTX_set_alpn_protos(raw, reinterpret_cast<const unsigned char*>(http_1_1.data()), http_1_1.size());
+  const int trusted = wanted.authorities.empty() ? SSL_CTX_set_default_verify_paths(raw)
+                                                 : SSL_CTX_load_verify_file(raw, wanted.authorities.c_str());
+  if (trusted != 1) return tls_error("cannot use the certificates in", wanted.authorities);
+  if (wanted.certificate.empty()) return context;
+  if (SSL_CTX_use_certificate_chain_file(raw, wanted.certificate.c_str()) != 1)
+    return tls_error("cannot use the certificate", wanted.certificate);
+  if (SSL_CTX_use_PrivateKey_file(raw, wanted.key.c_str(), SSL_FILETYPE_PEM) != 1)
+    return tls_error("cannot use the key", wanted.key);
   return context;
 }
 

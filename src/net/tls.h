@@ -29,9 +29,16 @@ Result<TlsContext> load_server_tls(const TlsFiles& files);
 /// if there is no memory for it.
 TlsConnection accept_tls(const TlsContext& context, int socket);
 
-/// Makes what connections of a client need. Servers are believed whose certificate leads to one in `ca_file`;
-/// empty: to one that the machine trusts.
-Result<TlsContext> load_client_tls(const std::string& ca_file);
+/// What a client trusts, shows and speaks. All files are PEM.
+struct ClientTls {
+  std::string authorities = {};  ///< whose certificates are believed; empty: whom the machine trusts
+  std::string certificate = {};  ///< to show to the server, with its key; empty: none
+  std::string key = {};
+  bool http = false;  ///< asks for http/1.1
+};
+
+/// Makes what connections of a client need: TLS 1.2 and 1.3, and a server that proves its name.
+Result<TlsContext> load_client_tls(const ClientTls& wanted);
 
 /// The client's side, as accept_tls(). The certificate must be for `host`, a name or a literal address.
 TlsConnection connect_tls(const TlsContext& context, int socket, const std::string& host);

@@ -50,6 +50,8 @@ Transport::Outcome Transport::handshake() {
   return result == 1 ? Outcome{Status::done} : outcome_of_tls(result);
 }
 
+std::string Transport::handshake_failure() const { return tls_ ? handshake_problem(*tls_) : std::string(); }
+
 Transport::Outcome Transport::read(std::span<char> into) {
   if (tls_) {
     ERR_clear_error();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -32,6 +33,8 @@ class Transport {
   bool tls() const { return tls_ != nullptr; }
   /// One step of the handshake. Done at once without TLS.
   Outcome handshake();
+  /// Why it failed.
+  std::string handshake_failure() const;
   Outcome read(std::span<char> into);
   Outcome write(std::string_view from);
   /// Bytes that were read from the socket and are not given out yet: no event will tell of them.

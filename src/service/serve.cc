@@ -9,6 +9,7 @@
 
 #include "app/check_store.h"
 #include "app/open_store.h"
+#include "app/url.h"
 #include "base/text.h"
 #include "limiter/lease_id.h"
 #include "net/server.h"
@@ -154,7 +155,7 @@ void add_metrics(telemetry::Metrics& metrics, net::Server& server, telemetry::Ac
 
 void greet(const ServeOptions& options, const std::string& url, std::ostream& out) {
   const std::string authorization = options.tokens.empty() ? "" : " -H 'Authorization: Bearer TOKEN'";
-  out << "weir listens on " << url << ", store " << options.store << "\n\n"
+  out << "weir listens on " << url << ", store " << app::without_password(options.store) << "\n\n"
       << "Try it: three requests a minute, and the fourth is told to wait.\n\n"
       << "  curl " << url << "/v1/limits/system -X PUT" << authorization
       << " -d '{\"limits\":{\"rpm\":\"3/min\"}}'\n"
@@ -196,7 +197,9 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
     if (!opened) return opened.error();
     access = *std::move(opened);
   }
-  auto store = app::open_store(options.store, {}, foundation.clock, *foundation.entropy);
+  // While it is away, what was said about that holds.
+  auto store =
+      app::open_store(options.store, {.must_be_reachable = false}, foundation.clock, *foundation.entropy);
   if (!store) return store.error();
   foundation.store = *store;
   Service service(foundation, {.on_unavailable = options.on_unavailable,

@@ -73,7 +73,10 @@ Service::Service(limiter::Foundation foundation, ServiceOptions options)
           .calls = {call_names().begin(), call_names().end()},
           // Odd seeds keep every bit in the products of the hash.
           .seed = {foundation_.entropy->next() | 1U, foundation_.entropy->next() | 1U}})),
-      outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}) {}
+      outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}) {
+  // A store that is elsewhere may be away from the start.
+  (void)outage_.look();
+}
 
 Service::~Service() = default;
 

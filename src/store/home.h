@@ -36,4 +36,10 @@ class Home {
   }
 };
 
+/// Tells of one operation where it is at home.
+inline void tell(Home* home, Completion<Progress> operation, Result<Progress> result) {
+  if (home == nullptr || home == Home::here()) return operation(std::move(result));
+  home->bring({{operation}, std::move(result)});
+}
+
 }  // namespace weir::store

@@ -19,6 +19,9 @@ class Store {
   virtual Buckets& buckets() = 0;
   virtual Catalog& catalog() = 0;
   virtual const LeaseKey& lease_key() const = 0;
+  /// Whether the lease key is known: a store that is elsewhere may have been opened before it could be
+  /// reached. An error says what is wrong.
+  virtual Result<void> opened() const { return {}; }
   /// Whether it can decide, as far as it knows without asking anybody: cheap, and as good as its last
   /// attempt. An error says what is wrong. Once it says that all is well after a failure, operations work
   /// again.
@@ -27,6 +30,9 @@ class Store {
   virtual bool is_elsewhere() const { return false; }
   /// The clock that deadlines of leases are measured by.
   virtual Time now() const = 0;
+  /// Whether every change to a lease must leave a marker, also where nobody but its holder knows it: in
+  /// stores whose answer can get lost on the way, so that asking again is safe.
+  virtual bool every_change_is_marked() const { return false; }
   /// How long events of the audit are kept, for every namespace; remembered by the store.
   virtual Result<void> keep_audit_for(Time duration) = 0;
 };

@@ -138,6 +138,19 @@ TEST_P(Leases, AKeyIsForgottenWithTheLeasesDeadline) {
   EXPECT_EQ(remaining("key", "tpm"), "650") << "two charges, and ten minutes of refill";
 }
 
+TEST_P(Leases, AKeyThatIsUsedAgainAfterItsDeadlineIsChargedOnceMore) {
+  set_system({{"tpm", "1440/day"}});
+  acquire_keyed("key", {{"tpm", 400}}, "k1");
+  advance(10min);
+  acquire_keyed("key", {{"tpm", 400}}, "k1");
+  // What is forgotten by now are the first one's things.
+  advance(1min);
+  acquire_keyed("key", {{"tpm", 1}}, "k2");
+  advance(1min);
+  ASSERT_TRUE(acquire_keyed("key", {{"tpm", 400}}, "k1").admitted());
+  EXPECT_EQ(remaining("key", "tpm"), "651") << "two charges and a small one, and twelve minutes of refill";
+}
+
 TEST_P(Leases, AnIdempotencyKeyHasABound) {
   set_system({{"tpm", "1000/min"}});
   const std::string longest(128, 'k');

@@ -2,6 +2,7 @@
 #include "contract/contract.h"
 #include "store/sqlite/sqlite_store.h"
 #include "support/folder.h"
+#include "support/redis_server.h"
 
 namespace weir::contract {
 namespace {
@@ -51,12 +52,26 @@ class OnlyInFile final : public InFile {
   }
 };
 
+/// A Redis server of its own. Each limiter has its own connections and its own memory of limits, as if it
+/// were another process.
+class InRedis : public StoreUnderTest {
+ public:
+  Result<Limiter> open(const Options& options) override { return store_.open(options); }
+  void advance(std::chrono::milliseconds by) override { store_.advance(by); }
+  Time now() override { return store_.now(); }
+
+ protected:
+  tests::RedisServer server_;
+  InProcess store_{server_.url()};
+};
+
 }  // namespace
 
 std::vector<StoreKind> stores() {
   return {{"memory", [] { return std::make_unique<InProcess>("memory:"); }},
           {"sqlite", [] { return std::make_unique<InFile>(); }},
-          {"sqlite_only_in_file", [] { return std::make_unique<OnlyInFile>(); }}};
+          {"sqlite_only_in_file", [] { return std::make_unique<OnlyInFile>(); }},
+          {"redis", [] { return std::make_unique<InRedis>(); }}};
 }
 
 }  // namespace weir::contract

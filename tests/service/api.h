@@ -14,6 +14,7 @@
 #include "net/server.h"
 #include "service/service.h"
 #include "support/folder.h"
+#include "support/redis_server.h"
 #include "weir/clock.h"
 
 namespace weir::service {
@@ -80,7 +81,9 @@ class Api : public testing::TestWithParam<const char*> {
   std::shared_ptr<store::Store> open_store() {
     const std::string kind = GetParam();
     const std::string url = kind == "sqlite" ? "sqlite:" + folder_.file("weir.db") : "memory:";
-    auto store = app::open_store(url, {}, clock, *entropy_);
+    if (kind == "redis" && !redis_) redis_.emplace();
+    auto store = redis_ ? app::open_store(redis_->url(), {.clock = clock.get()}, clock, *entropy_)
+                        : app::open_store(url, {}, clock, *entropy_);
     EXPECT_TRUE(store) << store.error().message;
     return *store;
   }
@@ -132,6 +135,7 @@ class Api : public testing::TestWithParam<const char*> {
     return get("/v1/entities/" + entity + "/buckets").at("/buckets/0/limits");
   }
 
+  std::optional<tests::RedisServer> redis_;
   tests::Folder folder_;
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<base::Entropy> entropy_ = std::make_shared<base::SystemEntropy>();
@@ -150,9 +154,9 @@ inline std::string problem_of(const Seen& seen) {
   return std::to_string(seen.status) + " " + seen.text("/type");
 }
 
-#define WEIR_API_TESTS(suite)                                                  \
-  class suite : public Api {};                                                 \
-  INSTANTIATE_TEST_SUITE_P(Stores, suite, testing::Values("memory", "sqlite"), \
+#define WEIR_API_TESTS(suite)                                                           \
+  class suite : public Api {};                                                          \
+  INSTANTIATE_TEST_SUITE_P(Stores, suite, testing::Values("memory", "sqlite", "redis"), \
                            [](const auto& parameter) { return std::string(parameter.param); })
 
 }  // namespace weir::service

@@ -24,7 +24,7 @@ class Callers : public Api {
     headers = "Authorization: Bearer " + token + "\r\n" + more;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Stores, Callers, testing::Values("memory", "sqlite"),
+INSTANTIATE_TEST_SUITE_P(Stores, Callers, testing::Values("memory", "sqlite", "redis"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST_P(Callers, WithoutAKnownTokenAreToldToSendOne) {

@@ -18,7 +18,7 @@ class Leases : public Api {
     return get("/v1/available?resource=gpt-4&entity=" + entity).at("/limits/1/remaining");
   }
 };
-INSTANTIATE_TEST_SUITE_P(Stores, Leases, testing::Values("memory", "sqlite"),
+INSTANTIATE_TEST_SUITE_P(Stores, Leases, testing::Values("memory", "sqlite", "redis"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST_P(Leases, AreAdjustedOncePerKey) {

@@ -25,7 +25,7 @@ class Telemetry : public Api {
                   "\",outcome=\"" + outcome + "\"}");
   }
 };
-INSTANTIATE_TEST_SUITE_P(Stores, Telemetry, testing::Values("memory", "sqlite"),
+INSTANTIATE_TEST_SUITE_P(Stores, Telemetry, testing::Values("memory", "sqlite", "redis"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST_P(Telemetry, IsTextAsPrometheusReadsIt) {

@@ -33,7 +33,7 @@ Batch::Batch(Database& database)
           database,
           "INSERT INTO leases (nonce, ending, amounts, keys, deadline_ms) VALUES (?1, ?2, ?3, ?4, ?5) "
           "ON CONFLICT DO UPDATE SET ending = excluded.ending, amounts = excluded.amounts, "
-          "keys = excluded.keys"),
+          "keys = excluded.keys, deadline_ms = excluded.deadline_ms"),
       find_set_(database, "SELECT id FROM limit_sets WHERE limits = ?1"),
       add_set_(database, "INSERT INTO limit_sets (limits) VALUES (?1) RETURNING id") {}
 

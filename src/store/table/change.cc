@@ -98,14 +98,17 @@ const Marker* Markers::find(const Nonce& nonce) const {
 const Marker& Markers::put(const Nonce& nonce, Marker marker, Time now) {
   while (!expiries_.empty() && expiries_.front().first < now) {
     // The clock may go back, and what is forgotten must not be asked for again.
-    purged_to_ = std::max(purged_to_, expiries_.front().first);
-    markers_.erase(expiries_.front().second);
+    const auto& [deadline, expired] = expiries_.front();
+    purged_to_ = std::max(purged_to_, deadline);
+    // A key that was used again has a later one meanwhile.
+    const auto found = markers_.find(expired);
+    if (found != markers_.end() && found->second.deadline == deadline) markers_.erase(found);
     expiries_.pop_front();
   }
-  const Time deadline = marker.deadline;
-  const auto [at, added] = markers_.insert_or_assign(nonce, std::move(marker));
-  if (added) expiries_.emplace_back(deadline, nonce);
-  return at->second;
+  const auto known = markers_.find(nonce);
+  if (known == markers_.end() || known->second.deadline != marker.deadline)
+    expiries_.emplace_back(marker.deadline, nonce);
+  return markers_.insert_or_assign(nonce, std::move(marker)).first->second;
 }
 
 void Table::change(const LeasePlan& plan, store::LeaseOutcome& outcome, store::Completion<Progress> done) {

@@ -56,6 +56,7 @@ class Stops {
   std::size_t size() const { return size_; }
   bool full() const { return size_ == limits::max_chain; }
   Stop& operator[](std::size_t index) { return stops_[index]; }
+  const Stop& operator[](std::size_t index) const { return stops_[index]; }
   Stop* begin() { return stops_; }
   Stop* end() { return stops_ + size_; }
 

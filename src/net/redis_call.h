@@ -1,0 +1,50 @@
+// One command on its way to a Redis server, and what becomes of it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "wire/resp.h"
+
+namespace weir::net {
+
+/// Why there is no answer.
+struct RedisFailure {
+  bool sent = false;  ///< the server may have carried it out
+  std::string why;    ///< "127.0.0.1:6379 does not answer"
+};
+
+/// Made and kept by its owner until one of the two functions was called, on the thread of the client or, if
+/// it cannot be sent at all, inside RedisClient::send().
+class RedisCall {
+ public:
+  RedisCall() = default;
+  RedisCall(const RedisCall&) = delete;
+  RedisCall& operator=(const RedisCall&) = delete;
+  virtual ~RedisCall() = default;
+
+  std::string command;  ///< as it goes over the wire
+  int slot = -1;        ///< of its keys; -1: any node will do
+  /// Doing it twice is the same as doing it once, so it may be sent again after a lost connection.
+  bool repeatable = false;
+  /// How long it may take; 0: as the options say.
+  std::chrono::milliseconds within{0};
+
+  /// The reply is valid until this returns.
+  virtual void on_reply(const wire::resp::Reply& reply) = 0;
+  virtual void on_failure(const RedisFailure& failure) = 0;
+
+ private:
+  friend class RedisClient;
+  friend class RedisLink;
+  friend class RedisRouter;
+  RedisCall* next_ = nullptr;
+  std::chrono::steady_clock::time_point expires_;
+  std::uint8_t redirects_ = 0;
+  bool asking_ = false;  ///< goes to a node that is about to take over the slot
+  bool counted_ = false;
+  bool maybe_done_ = false;  ///< a connection was lost after it was sent
+};
+
+}  // namespace weir::net

@@ -1,0 +1,92 @@
+// The client of a Redis server or cluster: calls from any thread share one connection to each node and are
+// pipelined as they come.
+//
+// A thread of its own does all input and output. Calls are handed to it in a list that it takes as a whole:
+// what was queued while it was busy goes out in one write.
+//
+// The breaker: a server that cannot be reached, refuses us or has answered nothing for as long as a caller
+// may wait is *away*. Calls to it then fail at once and are not sent. The probe is the connection itself: it
+// is made again and again, and with the first sign of life calls go through.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/entropy.h"
+#include "net/redis_call.h"
+#include "net/redis_options.h"
+#include "weir/result.h"
+
+namespace weir::net {
+
+/// Who hears what is published on a channel. Called on the client's thread.
+class RedisListener {
+ public:
+  /// Calls are answered from now on: for the first time, or again.
+  virtual void on_up() = 0;
+  /// From here on nothing is missed.
+  virtual void on_subscribed() = 0;
+  virtual void on_message(std::string_view message) = 0;
+  /// From here on everything is missed.
+  virtual void on_unsubscribed() = 0;
+
+ protected:
+  ~RedisListener() = default;
+};
+
+/// Safe to use from any thread.
+class RedisClient {
+ public:
+  /// The entropy must outlive the client; so must the listener, which may be null. Nothing happens until
+  /// start().
+  RedisClient(RedisOptions options, base::Entropy& entropy, std::string channel = {},
+              RedisListener* listener = nullptr);
+  /// Every call that is left fails.
+  ~RedisClient();
+  RedisClient(const RedisClient&) = delete;
+  RedisClient& operator=(const RedisClient&) = delete;
+
+  /// Connects; from here on the listener is told.
+  void start();
+  /// Waits until the server has accepted us (a cluster: until it is known which node has what), at most as
+  /// long as connecting may take. Fails with why not; the client goes on trying.
+  Result<void> wait_until_ready();
+
+  void send(RedisCall& call);
+  /// Whether this is the thread on which calls end: waiting there for a call would never end.
+  bool is_here() const;
+
+  /// False while the breaker is open. In a cluster: while some node is away.
+  bool up() const { return up_.load(std::memory_order_relaxed); }
+  /// Why it is not up.
+  std::string trouble() const;
+  /// How often it went from up to away.
+  std::uint64_t outages() const { return outages_.load(std::memory_order_relaxed); }
+  const RedisOptions& options() const { return options_; }
+
+ private:
+  friend class RedisRouter;
+  /// True: it has come up.
+  bool set_up(bool up, const std::string& trouble);
+  bool hand_over(RedisCall& call);
+
+  const RedisOptions options_;
+  std::atomic<bool> up_{false};
+  std::atomic<std::uint64_t> outages_{0};
+  std::atomic<std::size_t> outstanding_{0};
+  /// Calls that the thread has not taken yet, last first.
+  std::atomic<RedisCall*> handed_over_{nullptr};
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string trouble_;
+  bool ever_ready_ = false;
+  std::unique_ptr<class RedisRouter> router_;
+};
+
+}  // namespace weir::net

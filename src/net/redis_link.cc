@@ -1,0 +1,433 @@
+#include "net/redis_link.h"
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/text.h"
+
+namespace weir::net {
+
+namespace asio = boost::asio;
+namespace resp = wire::resp;
+
+namespace {
+
+constexpr std::size_t input_size = std::size_t{64} * 1024;
+/// Looked at so often; a deadline that would pass before the next look has passed.
+constexpr std::chrono::milliseconds tick_length{10};
+
+/// An open socket on its way to the address, or -1.
+int start_connecting(const asio::ip::tcp::endpoint& to) {
+  const int socket = ::socket(to.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0) return -1;
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  if (::connect(socket, to.data(), static_cast<socklen_t>(to.size())) == 0 || errno == EINPROGRESS)
+    return socket;
+  const int why = errno;
+  ::close(socket);
+  errno = why;
+  return -1;
+}
+
+}  // namespace
+
+RedisLink::RedisLink(asio::io_context& context, const RedisOptions& options, RedisAddress address,
+                     Owner& owner, base::Entropy& entropy, std::string first_words)
+    : context_(context),
+      options_(options),
+      address_(std::move(address)),
+      owner_(owner),
+      entropy_(entropy),
+      first_words_(std::move(first_words)),
+      resolver_(context) {}
+
+RedisLink::~RedisLink() = default;
+
+void RedisLink::connect() {
+  stage_ = Stage::resolving;
+  attempt_ends_ = Clock::now() + options_.connect_within;
+  const std::uint64_t serial = ++socket_serial_;
+  resolver_.async_resolve(address_.host, std::to_string(address_.port),
+                          [this, serial](const boost::system::error_code& error, const auto& found) {
+                            if (serial != socket_serial_ || stage_ != Stage::resolving) return;
+                            if (error.failed()) return fail(base::join("cannot be found: ", error.message()));
+                            resolved(found);
+                          });
+}
+
+void RedisLink::resolved(const asio::ip::tcp::resolver::results_type& found) {
+  addresses_.clear();
+  for (const auto& one : found) addresses_.push_back(one.endpoint());
+  try_next_address();
+}
+
+void RedisLink::try_next_address() {
+  while (!addresses_.empty()) {
+    const asio::ip::tcp::endpoint to = addresses_.front();
+    addresses_.erase(addresses_.begin());
+    const int socket = start_connecting(to);
+    if (socket < 0) continue;
+    ++socket_serial_;
+    stage_ = Stage::connecting;
+    descriptor_ = std::make_unique<Descriptor>(context_, socket);
+    waits_for_read_ = waits_for_write_ = false;
+    return wait_for_write();
+  }
+  fail(base::join("cannot be reached: ", std::strerror(errno)));
+}
+
+/// The socket can be written for the first time: it is connected, or it failed.
+void RedisLink::connected() {
+  int failure = 0;
+  socklen_t size = sizeof failure;
+  ::getsockopt(descriptor_->native_handle(), SOL_SOCKET, SO_ERROR, &failure, &size);
+  if (failure != 0) {
+    drop_socket();
+    errno = failure;
+    return try_next_address();
+  }
+  const int socket = descriptor_->native_handle();
+  if (options_.tls) {
+    transport_ = std::make_unique<Transport>(socket, connect_tls(options_.tls, socket, address_.host));
+    stage_ = Stage::securing;
+    return secure();
+  }
+  transport_ = std::make_unique<Transport>(socket);
+  greet();
+}
+
+void RedisLink::secure() {
+  switch (transport_->handshake().status) {
+    case Transport::Status::needs_read:
+      return wait_for_read();
+    case Transport::Status::needs_write:
+      return wait_for_write();
+    case Transport::Status::done:
+      return greet();
+    default:
+      return fail(base::join("does not agree on TLS: ", transport_->handshake_failure()));
+  }
+}
+
+/// Says who we are. A server that does not know HELLO is spoken to in version 2.
+void RedisLink::greet() {
+  stage_ = Stage::greeting;
+  input_.clear();
+  output_.clear();
+  reader_.reset();
+  queued_bytes_ = written_bytes_ = 0;
+  const std::string user = options_.user.empty() ? "default" : options_.user;
+  greetings_left_ = 0;
+  const auto say = [&](std::initializer_list<std::string_view> words) {
+    output_.append(resp::command(words));
+    ++greetings_left_;
+  };
+  if (!plain_greeting_) {
+    options_.password.empty() ? say({"HELLO", "3"}) : say({"HELLO", "3", "AUTH", user, options_.password});
+  } else if (!options_.password.empty()) {
+    options_.user.empty() ? say({"AUTH", options_.password}) : say({"AUTH", user, options_.password});
+  }
+  if (options_.database != 0) say({"SELECT", std::to_string(options_.database)});
+  say({"PING"});
+  last_heard_ = Clock::now();
+  drive();
+}
+
+void RedisLink::greeted(const resp::Reply& reply) {
+  if (reply.is_error()) {
+    const std::string_view why = reply.text();
+    const bool unknown = why.starts_with("ERR unknown command") || why.starts_with("NOPROTO");
+    if (unknown && !plain_greeting_) {
+      plain_greeting_ = true;
+      attempts_ = 0;
+    }
+    return fail(base::join("does not accept us: ", why));
+  }
+  if (--greetings_left_ == 0) become_ready();
+}
+
+void RedisLink::become_ready() {
+  stage_ = Stage::ready;
+  attempts_ = 0;
+  trouble_.clear();
+  if (!first_words_.empty()) output_.append(first_words_);
+  queued_bytes_ = output_.size();
+  written_bytes_ = 0;
+  set_hopeful(true);
+  std::deque<RedisCall*> waiting;
+  waiting.swap(waiting_);
+  for (RedisCall* call : waiting) append(*call);
+  owner_.on_ready(*this);
+  flush();
+}
+
+void RedisLink::append(RedisCall& call) {
+  sent_calls_.push_back({&call, queued_bytes_});
+  const std::size_t before = output_.size();
+  if (call.asking_) {
+    output_.append(resp::command({"ASKING"}));
+    sent_calls_.back().call = nullptr;
+    sent_calls_.push_back({&call, queued_bytes_});
+    call.asking_ = false;
+  }
+  output_.append(call.command);
+  queued_bytes_ += output_.size() - before;
+}
+
+void RedisLink::submit(RedisCall& call) {
+  if (stage_ == Stage::ready) return append(call);
+  waiting_.push_back(&call);
+}
+
+void RedisLink::flush() {
+  // Inside read() it is done once, at its end.
+  if (stage_ != Stage::ready || reading_ || waits_for_write_) return;
+  if (!write()) fail("broke off");
+}
+
+/// Does all that can be done without waiting.
+void RedisLink::drive() {
+  if (stage_ == Stage::connecting) return connected();
+  if (stage_ == Stage::securing) return secure();
+  if (stage_ != Stage::greeting && stage_ != Stage::ready) return;
+  const std::uint64_t serial = socket_serial_;
+  const bool intact = read();
+  if (serial != socket_serial_) return;
+  if (!intact || !write()) return fail("broke off");
+  if (stage_ == Stage::greeting || stage_ == Stage::ready) wait_for_read();
+}
+
+/// Reads until there is nothing left. False if the connection is broken.
+bool RedisLink::read() {
+  const std::uint64_t serial = socket_serial_;
+  for (;;) {
+    input_.reserve(input_.empty() ? input_size : input_size / 4);
+    const std::span<char> room = input_.room();
+    const Transport::Outcome outcome = transport_->read(room);
+    switch (outcome.status) {
+      case Transport::Status::needs_read:
+        return true;
+      case Transport::Status::needs_write:
+        wait_for_write();
+        return true;
+      case Transport::Status::ended:
+      case Transport::Status::failed:
+        return false;
+      case Transport::Status::done:
+        break;
+    }
+    input_.commit(outcome.bytes);
+    last_heard_ = Clock::now();
+    reading_ = true;
+    while (!input_.empty()) {
+      const auto status = reader_.read(input_.view());
+      if (status == resp::ReplyReader::Status::incomplete) break;
+      if (status == resp::ReplyReader::Status::malformed) {
+        reading_ = false;
+        fail("does not speak the protocol of Redis");
+        return false;
+      }
+      receive(reader_.reply(input_.data()));
+      if (serial != socket_serial_) return reading_ = false, false;
+      input_.consume(reader_.size());
+      reader_.reset();
+    }
+    reading_ = false;
+    if (outcome.bytes < room.size() && !transport_->has_pending()) return true;
+  }
+}
+
+bool RedisLink::write() {
+  while (!output_.empty()) {
+    const Transport::Outcome outcome = transport_->write(output_.view());
+    switch (outcome.status) {
+      case Transport::Status::done:
+        written_bytes_ += outcome.bytes;
+        output_.consume(outcome.bytes);
+        break;
+      case Transport::Status::needs_read:
+        wait_for_read();
+        return true;
+      case Transport::Status::needs_write:
+        wait_for_write();
+        return true;
+      default:
+        return false;
+    }
+  }
+  return true;
+}
+
+void RedisLink::receive(const resp::Reply& reply) {
+  if (reply.type() == resp::Type::push) return owner_.on_push(*this, reply);
+  if (stage_ == Stage::greeting) return greeted(reply);
+  if (!hopeful_) {
+    // It was only slow.
+    set_hopeful(true);
+    trouble_.clear();
+    owner_.on_ready(*this);
+  }
+  if (!first_words_.empty()) return owner_.on_push(*this, reply);
+  answer(reply);
+}
+
+void RedisLink::answer(const resp::Reply& reply) {
+  // More answers than calls: this is not who we think it is.
+  if (sent_calls_.empty()) return fail("answers what it was not asked");
+  RedisCall* const call = sent_calls_.front().call;
+  sent_calls_.pop_front();
+  if (call != nullptr) owner_.on_answer(*this, *call, reply);
+}
+
+void RedisLink::drop_socket() {
+  ++socket_serial_;
+  transport_.reset();
+  descriptor_.reset();
+  waits_for_read_ = waits_for_write_ = false;
+}
+
+void RedisLink::fail(const std::string& why) {
+  const bool was_ready = stage_ == Stage::ready;
+  trouble_ = base::join(address_.to_string(), " ", why);
+  drop_socket();
+  resolver_.cancel();
+  stage_ = Stage::idle;
+  schedule_attempt(Clock::now());
+  // A connection that breaks is mostly back at once, and who has not sent anything yet can wait for it.
+  if (!was_ready) set_hopeful(false);
+  release_sent(trouble_);
+  owner_.on_lost(*this);
+}
+
+/// The first attempt follows at once, later ones after a pause that doubles, half of it by chance, so that a
+/// thousand clients do not come back together.
+void RedisLink::schedule_attempt(Clock::time_point now) {
+  if (attempts_++ == 0) {
+    attempt_at_ = now;
+    return;
+  }
+  const unsigned doublings = attempts_ < 5 ? attempts_ : 5;
+  const auto pause = std::min<std::chrono::milliseconds>(std::chrono::milliseconds(20U << doublings),
+                                                         options_.longest_pause);
+  const auto half = static_cast<std::uint64_t>(pause.count() / 2 + 1);
+  attempt_at_ = now + std::chrono::milliseconds(half + entropy_.next() % half);
+}
+
+/// Calls of a lost connection: what was not sent, or can be sent again, waits for the next one.
+void RedisLink::release_sent(const std::string& why) {
+  std::deque<Sent> calls;
+  calls.swap(sent_calls_);
+  std::deque<RedisCall*> again;
+  for (const Sent& sent : calls) {
+    if (sent.call == nullptr) continue;
+    sent.call->maybe_done_ = sent.call->maybe_done_ || written_bytes_ > sent.begins;
+    if (hopeful_ && (!sent.call->maybe_done_ || sent.call->repeatable)) {
+      again.push_back(sent.call);
+    } else {
+      fail_call(*sent.call, why);
+    }
+  }
+  waiting_.insert(waiting_.begin(), again.begin(), again.end());
+}
+
+void RedisLink::fail_call(RedisCall& call, const std::string& why) {
+  owner_.on_failed(call, {call.maybe_done_, why});
+}
+
+void RedisLink::set_hopeful(bool hopeful) {
+  if (hopeful_ == hopeful) return;
+  hopeful_ = hopeful;
+  if (hopeful) return;
+  std::deque<RedisCall*> waiting;
+  waiting.swap(waiting_);
+  for (RedisCall* call : waiting) fail_call(*call, trouble_);
+}
+
+void RedisLink::close(const std::string& why) {
+  if (stage_ == Stage::closed) return;
+  drop_socket();
+  resolver_.cancel();
+  stage_ = Stage::closed;
+  trouble_ = why;
+  hopeful_ = false;
+  release_sent(why);
+  std::deque<RedisCall*> waiting;
+  waiting.swap(waiting_);
+  for (RedisCall* call : waiting) fail_call(*call, why);
+}
+
+void RedisLink::tick(Clock::time_point now) {
+  if (stage_ == Stage::closed) return;
+  expire(now);
+  if (stage_ == Stage::idle) {
+    if (now >= attempt_at_) connect();
+    return;
+  }
+  if (stage_ != Stage::ready) {
+    if (now >= attempt_ends_) fail("does not answer");
+    return;
+  }
+  if (sent_calls_.empty() || now - last_heard_ < options_.give_up_after) return;
+  fail("does not answer");
+}
+
+/// Calls whose time is over. Their answers may still come and are dropped.
+void RedisLink::expire(Clock::time_point now) {
+  const Clock::time_point by = now + tick_length;
+  bool late = false;
+  for (std::size_t i = 0; i < sent_calls_.size(); ++i) {
+    RedisCall* const call = sent_calls_[i].call;
+    if (call == nullptr || call->expires_ > by) continue;
+    late = true;
+    sent_calls_[i].call = nullptr;
+    call->maybe_done_ = call->maybe_done_ || written_bytes_ > sent_calls_[i].begins;
+    fail_call(*call, address_.to_string() + " does not answer in time");
+  }
+  for (std::size_t i = 0; i < waiting_.size();) {
+    RedisCall* const call = waiting_[i];
+    if (call->expires_ > by) {
+      ++i;
+      continue;
+    }
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    fail_call(*call, trouble_.empty() ? address_.to_string() + " is not connected" : trouble_);
+    late = true;
+  }
+  // Nothing has come back for as long as a caller waits: the next ones need not try.
+  if (late && hopeful_ && now - last_heard_ >= options_.deadline - tick_length) {
+    if (trouble_.empty()) trouble_ = address_.to_string() + " does not answer";
+    set_hopeful(false);
+    owner_.on_lost(*this);
+  }
+}
+
+void RedisLink::wait_for_read() {
+  if (waits_for_read_ || descriptor_ == nullptr) return;
+  waits_for_read_ = true;
+  descriptor_->async_wait(Descriptor::wait_read,
+                          [this, serial = socket_serial_](const boost::system::error_code& error) {
+                            if (serial != socket_serial_) return;
+                            waits_for_read_ = false;
+                            error.failed() ? fail("broke off") : drive();
+                          });
+}
+
+void RedisLink::wait_for_write() {
+  if (waits_for_write_ || descriptor_ == nullptr) return;
+  waits_for_write_ = true;
+  descriptor_->async_wait(Descriptor::wait_write,
+                          [this, serial = socket_serial_](const boost::system::error_code& error) {
+                            if (serial != socket_serial_) return;
+                            waits_for_write_ = false;
+                            error.failed() ? fail("broke off") : drive();
+                          });
+}
+
+}  // namespace weir::net

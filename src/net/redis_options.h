@@ -1,0 +1,42 @@
+// How a Redis server is reached.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "net/tls.h"
+
+namespace weir::net {
+
+struct RedisAddress {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 6379;
+  std::string to_string() const {
+    return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+  }
+  friend auto operator<=>(const RedisAddress&, const RedisAddress&) = default;
+};
+
+struct RedisOptions {
+  RedisAddress address;       ///< of the server, or of any node of the cluster
+  bool cluster = false;       ///< keys are spread over nodes
+  std::string user = {};      ///< empty: the default user
+  std::string password = {};  ///< empty: none
+  int database = 0;           ///< 0 in a cluster
+  TlsContext tls = {};        ///< null: without TLS
+  /// How long a caller waits for an answer at the most, whatever happens. Not for changes of the catalog,
+  /// which say how long.
+  std::chrono::milliseconds deadline{250};
+  /// How long connecting may take: the name, the socket, TLS and the greeting, together.
+  std::chrono::milliseconds connect_within{1000};
+  /// The longest pause between two attempts to connect; the first one follows at once.
+  std::chrono::milliseconds longest_pause{400};
+  /// How long a server that answers nothing is waited for before the connection is given up.
+  std::chrono::milliseconds give_up_after{1000};
+  /// Calls that wait for an answer; more are refused at once.
+  std::size_t most_calls = 20'000;
+};
+
+}  // namespace weir::net

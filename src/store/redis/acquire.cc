@@ -1,0 +1,213 @@
+#include "store/redis/acquire.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "store/redis/catalog.h"
+#include "store/redis/codec.h"
+#include "store/table/aligned.h"
+
+namespace weir::redis {
+
+using store::Progress;
+
+Acquire::Acquire(RedisBuckets& buckets, const store::Plan& plan, Mode mode, Decision& decision,
+                 store::Completion<Progress> done)
+    : Operation(buckets, plan.request.name_space, plan.request.resource, done),
+      plan_(plan),
+      mode_(mode),
+      decision_(decision) {}
+
+void Acquire::start() {
+  const store::Request& request = plan_.request;
+  const std::string_view end = end_of_chain(request.entity, *plan_.resolution);
+  const auto add = [&](std::string_view entity, const limits::Resolution* resolution) {
+    // One without limits is not charged, and has no bucket.
+    if (!resolution->limits || stops_.full()) return;
+    stops_.add(entity, resolution);
+    add_place(entity, resolution, end);
+  };
+  add(request.entity, plan_.resolution.get());
+  for (const limits::Resolution* at = plan_.resolution.get(); at->parent_resolution;
+       at = at->parent_resolution.get())
+    add(at->parent, at->parent_resolution.get());
+  if (auto checked = check(); !checked) return finish(checked.error());
+  if (mode_ == Mode::peek) return load({});
+  if (request.once != nullptr) marker_ = lease_key(end, *request.once);
+  for (const table::Stop& stop : stops_) in_plan_.push_back(sets().get(stop.resolution->limits));
+  send_plan();
+}
+
+/// Fails on a limit that no bucket has and on one that is named twice.
+Result<void> Acquire::check() {
+  std::uint64_t known = 0;
+  bool twice = false;
+  for (table::Stop& stop : stops_) {
+    const table::Matched matched = table::match(stop, plan_.request.consume);
+    known |= matched.charges;
+    twice = twice || matched.twice;
+  }
+  if (!twice && known == table::all_of(plan_.request.consume)) return {};
+  // In the words of every other store.
+  return table::evaluate(stops_, plan_.request.consume, site().time.now());
+}
+
+std::string Acquire::packed() const {
+  std::string plan;
+  append_number(plan, site().time.for_scripts());
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    const limits::Resolution& resolution = *places_[k].resolution;
+    const SetInPlan& set = *in_plan_[k];
+    for (const std::int64_t number :
+         {static_cast<std::int64_t>(set.set->size()), resolution.stamp, known(places_[k]), set.digest,
+          to_redis(resolution.keep_for), to_redis(resolution.valid_until)})
+      append_number(plan, number);
+    const table::Stop& stop = stops_[k];
+    for (std::size_t i = 0; i < set.set->size(); ++i) {
+      plan.append(set.parameters, 24 * i, 24);
+      append_number(plan, (stop.named >> i & 1U) != 0 ? stop.amount[i] : -1);
+    }
+  }
+  return plan;
+}
+
+/// With a marker, no longer than what is exact as a double.
+Time Acquire::lease_for() const { return std::min(plan_.request.lease_for, round_of_counter); }
+
+std::string Acquire::marked_amounts() const {
+  std::vector<bucket::LeaseAmount> amounts;
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    const table::Stop& stop = stops_[k];
+    const limits::LimitSet& set = *stop.resolution->limits;
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      if ((stop.named >> i & 1U) == 0) continue;
+      auto amount = std::find_if(amounts.begin(), amounts.end(),
+                                 [&](const auto& other) { return other.limit == set.name(i); });
+      if (amount == amounts.end())
+        amount = amounts.insert(amounts.end(), {std::string(set.name(i)), stop.amount[i], 0});
+      amount->buckets = static_cast<std::uint8_t>(amount->buckets | 1U << k);
+    }
+  }
+  return marker_behind_deadline({.ending = bucket::Ending::open, .amounts = std::move(amounts), .keys = {}});
+}
+
+void Acquire::send_plan() {
+  const std::size_t count = places_.size();
+  const bool once = !marker_.empty();
+  writes_ = true;
+  // A marker tells whether it was done.
+  repeatable = once;
+  begin(Script::acquire(), count + (once ? 1 : 0), count + (once ? 7 : 2));
+  for (const Place& place : places_) key(key_of(place));
+  if (once) key(marker_);
+  word(packed());
+  std::string for_new = base::join(std::to_string(site().entropy.next() >> 12U), " ", resource_);
+  for (const auto& set : in_plan_) for_new += base::join("\n", set->text);
+  word(for_new);
+  if (once) {
+    word(lease_for());
+    word(marker_margin);
+    word(marker_before_deadline());
+    word(marked_amounts());
+  }
+  send();
+}
+
+void Acquire::replied(const Reply& reply) {
+  if (take(reply)) return;
+  if (reply.is_text()) {
+    // One bucket, admitted: its new state is all there is to say.
+    decision_.report().clear();
+    if (!show_charged(0, reply.text())) return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
+    const Time now = read_state(reply.text())->refilled_at;
+    site().time.learn(now);
+    decision_.set_admitted();
+    decision_.set_deadline(base::saturating_add(now, lease_for()));
+    return finish(Progress::decided);
+  }
+  if (!reply.is_list()) return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
+  auto at = reply.children();
+  const auto code = at.next().integer();
+  const Time now = at.next().integer().value_or(0);
+  site().time.learn(now);
+  if (code == 1) return admitted(now, at);
+  if (code == 0) return refused(now, at);
+  if (code == 2) {
+    const Time seen = at.next().integer().value_or(0);
+    return resolve_again(seen, static_cast<std::size_t>(at.next().integer().value_or(1) - 1));
+  }
+  decide_here(now, at);
+}
+
+LimitReport::Line* Acquire::report(std::size_t place, std::uint64_t generation, bool charged) {
+  const table::Stop& stop = stops_[place];
+  return table::report_lines(decision_.report(), stop, base::join(stop.entity, resource_), generation,
+                             charged, stop.resolution->limits->size());
+}
+
+bool Acquire::show_charged(std::size_t place, std::string_view b) {
+  table::Stop& stop = stops_[place];
+  const auto state = read_state(b);
+  if (!state || state->limits != stop.resolution->limits->size()) return false;
+  for (std::size_t i = 0; i < state->limits; ++i) stop.held[i] = number_at(b, 2 * i) + stop.amount[i];
+  report(place, static_cast<std::uint64_t>(state->generation), true);
+  return true;
+}
+
+void Acquire::admitted(Time now, Reply::Children states) {
+  decision_.report().clear();
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    if (!show_charged(k, states.next().text()))
+      return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
+  }
+  decision_.set_admitted();
+  decision_.set_deadline(base::saturating_add(now, lease_for()));
+  finish(Progress::decided);
+}
+
+/// A bucket that was left as it was: what it holds now.
+bool Acquire::show_as_it_is(std::size_t place, const Reply& reply, Time now) {
+  table::Stop& stop = stops_[place];
+  const limits::LimitSet& set = *stop.resolution->limits;
+  stop.at = now;
+  std::uint64_t generation = 0;
+  if (reply.is_text()) {
+    const auto state = read_state(reply.text());
+    if (!state || state->limits != set.size()) return false;
+    stop.at = std::max(now, state->refilled_at);
+    generation = static_cast<std::uint64_t>(state->generation);
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      stop.held[i] = bucket::claim(set[i].rate, set[i].burst, state->refilled_at, stop.at)
+                         .held(number_at(reply.text(), 2 * i));
+    }
+  } else {
+    for (std::size_t i = 0; i < set.size(); ++i) stop.held[i] = set[i].capacity;
+  }
+  LimitReport::Line* const lines = report(place, generation, false);
+  for (std::size_t i = 0; i < set.size(); ++i) lines[i].wait = table::wait_of(stop, i, now);
+  return true;
+}
+
+void Acquire::refused(Time now, Reply::Children states) {
+  decision_.report().clear();
+  std::optional<Time> wait = 0;
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    if (!show_as_it_is(k, states.next(), now))
+      return failed({ErrorCode::unavailable, "Redis answers nonsense"});
+    const auto longer = table::wait_of(stops_[k], now);
+    wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
+  }
+  decision_.set_refused(wait);
+  finish(Progress::decided);
+}
+
+Result<Progress> Acquire::decide(Workbench& bench) {
+  return mode_ == Mode::acquire ? bench.acquire(plan_, decision_) : bench.peek(plan_, decision_);
+}
+
+void Acquire::restart() {
+  if (!again_allowed()) return;
+  mode_ == Mode::peek ? load({}) : send_plan();
+}
+
+}  // namespace weir::redis

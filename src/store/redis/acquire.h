@@ -1,0 +1,42 @@
+// An acquire, or a look at what one would be told.
+#pragma once
+
+#include "store/redis/operation.h"
+
+namespace weir::redis {
+
+class Acquire final : public Operation {
+ public:
+  enum class Mode : std::uint8_t { acquire, peek };
+  Acquire(RedisBuckets& buckets, const store::Plan& plan, Mode mode, Decision& decision,
+          store::Completion<store::Progress> done);
+  void start();
+
+ private:
+  Result<void> check();
+  void send_plan();
+  std::string packed() const;
+  Time lease_for() const;
+  /// What the lease's marker says behind its deadline.
+  std::string marked_amounts() const;
+  void replied(const Reply& reply) override;
+  void admitted(Time now, Reply::Children states);
+  void refused(Time now, Reply::Children states);
+  Result<store::Progress> decide(Workbench& bench) override;
+  void restart() override;
+  /// The lines of one bucket.
+  LimitReport::Line* report(std::size_t place, std::uint64_t generation, bool charged);
+  /// Takes one bucket's tokens from its state after the charge; false: it cannot be read.
+  bool show_charged(std::size_t place, std::string_view b);
+  bool show_as_it_is(std::size_t place, const Reply& state, Time now);
+  std::string marker_key() const override { return marker_; }
+
+  const store::Plan& plan_;
+  const Mode mode_;
+  Decision& decision_;
+  table::Stops stops_;
+  std::string marker_;  ///< of a plan that is charged once
+  std::vector<std::shared_ptr<const SetInPlan>> in_plan_;
+};
+
+}  // namespace weir::redis

@@ -1,0 +1,44 @@
+// The buckets of a Redis store: one script for each plan.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <string>
+
+#include "store/buckets.h"
+#include "store/lock.h"
+#include "store/redis/site.h"
+#include "store/redis/state.h"
+
+namespace weir::redis {
+
+class RedisCatalog;
+
+/// Safe to use from any thread. Acquires, looks and changes of leases complete on the client's thread.
+class RedisBuckets final : public store::Buckets {
+ public:
+  /// Both must outlive the buckets.
+  RedisBuckets(Site& site, RedisCatalog& catalog) : site_(site), catalog_(catalog) {}
+
+  void acquire(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
+  void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
+  void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
+              store::Completion<store::Progress> done) override;
+  void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
+            store::Completion<store::Page<Bucket>> done) override;
+
+  /// How often a plan had to be decided here and written under a condition.
+  std::uint64_t detours() const { return detours_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class Operation;
+  Result<store::Page<Bucket>> list_now(std::string_view name_space, std::string_view entity,
+                                       const store::Paging& paging);
+
+  Site& site_;
+  RedisCatalog& catalog_;
+  SetsInPlan sets_;
+  std::atomic<std::uint64_t> detours_{0};
+};
+
+}  // namespace weir::redis

@@ -1,0 +1,162 @@
+#include "store/redis/call.h"
+
+#include "base/text.h"
+#include "store/completion.h"
+
+namespace weir::redis {
+
+namespace resp = wire::resp;
+
+namespace {
+
+void append_reply(std::string& out, const Reply& reply) {
+  switch (reply.type()) {
+    case resp::Type::text:
+      return resp::append_word(out, reply.text());
+    case resp::Type::error:
+      out += base::join("-", reply.text(), "\r\n");
+      return;
+    case resp::Type::integer:
+      out += base::join(":", std::to_string(*reply.integer()), "\r\n");
+      return;
+    case resp::Type::null:
+      out += "$-1\r\n";
+      return;
+    default:
+      break;
+  }
+  resp::append_command(out, reply.size());
+  for (auto child = reply.children(); !child.at_end(); ++child) append_reply(out, *child);
+}
+
+/// A call whose owner waits for it.
+class WaitingCall final : public ScriptCall {
+ public:
+  WaitingCall(Site& site, bool writes) : ScriptCall(site) {
+    writes_ = writes;
+    repeatable = !writes;
+    within = slow_call;
+  }
+  Result<KeptReply> run(const Script& script, const std::vector<std::string>& keys,
+                        const std::vector<std::string>& words) {
+    begin(script, keys.size(), keys.size() + words.size());
+    for (const std::string& one : keys) key(one);
+    for (const std::string& one : words) word(one);
+    send();
+    return waiting_.wait();
+  }
+
+ private:
+  void replied(const Reply& reply) override { waiting_.completion()(KeptReply(reply)); }
+  void failed(Error error) override { waiting_.completion()(std::move(error)); }
+  store::Blocking<KeptReply> waiting_;
+};
+
+/// The same without a script.
+class PlainCall final : public net::RedisCall {
+ public:
+  PlainCall(Site& site, std::string_view key, std::string words, bool writes) : site_(site), writes_(writes) {
+    command = std::move(words);
+    slot = site.cluster ? static_cast<int>(resp::slot_of(key)) : -1;
+    repeatable = !writes;
+    within = slow_call;
+  }
+  Result<KeptReply> run() {
+    site_.send(*this);
+    return waiting_.wait();
+  }
+
+ private:
+  void on_reply(const Reply& reply) override {
+    if (reply.is_error()) return waiting_.completion()(error_of(reply.text(), writes_));
+    waiting_.completion()(KeptReply(reply));
+  }
+  void on_failure(const net::RedisFailure& failure) override {
+    waiting_.completion()(error_of({failure.sent && writes_, failure.why}));
+  }
+
+  Site& site_;
+  const bool writes_;
+  store::Blocking<KeptReply> waiting_;
+};
+
+}  // namespace
+
+void ScriptCall::begin(const Script& script, std::size_t keys, std::size_t words) {
+  script_ = &script;
+  keys_ = keys;
+  words_ = words;
+  slot = -1;
+  name_script(site_.without_digests.load(std::memory_order_relaxed), {});
+}
+
+void ScriptCall::name_script(bool whole, std::string_view rest) {
+  std::string named;
+  whole_ = whole;
+  named.reserve(160 + rest.size() + (whole ? script_->body.size() : 0));
+  resp::append_command(named, words_ + 3);
+  resp::append_word(named, whole ? std::string_view("EVAL") : std::string_view("EVALSHA"));
+  resp::append_word(named, whole ? script_->body : std::string_view(script_->digest));
+  resp::append_word(named, static_cast<std::int64_t>(keys_));
+  rest_at_ = named.size();
+  named += rest;
+  command.swap(named);
+}
+
+void ScriptCall::key(std::string_view key) {
+  if (slot < 0 && site_.cluster) slot = static_cast<int>(resp::slot_of(key));
+  word(key);
+}
+
+/// As it stands in the command: $LENGTH, then the key.
+std::string_view ScriptCall::first_key() const {
+  const std::string_view rest = std::string_view(command).substr(rest_at_);
+  const std::size_t line = rest.find("\r\n");
+  if (keys_ == 0 || line == std::string_view::npos) return {};
+  const auto length = base::parse_digits(rest.substr(1, line - 1));
+  return rest.substr(line + 2, length ? static_cast<std::size_t>(*length) : 0);
+}
+
+void ScriptCall::on_reply(const Reply& reply) {
+  if (!reply.is_error()) {
+    if (writes_) site_.refusal.accepted(slot);
+    return replied(reply);
+  }
+  const std::string_view why = reply.text();
+  const bool forbidden = why.starts_with("NOPERM") && why.find("evalsha") != std::string_view::npos;
+  if (!whole_ && (why.starts_with("NOSCRIPT") || forbidden)) {
+    // Nothing was done, so it may be sent again.
+    if (forbidden) site_.without_digests.store(true, std::memory_order_relaxed);
+    const std::string rest = command.substr(rest_at_);
+    name_script(true, rest);
+    return send();
+  }
+  Error error = error_of(why, writes_);
+  if (writes_ && error.code == ErrorCode::unavailable) site_.refusal.refused(error, slot, first_key());
+  failed(std::move(error));
+}
+
+KeptReply::KeptReply(const Reply& reply) {
+  append_reply(bytes_, reply);
+  static_cast<void>(reader_.read(bytes_));
+}
+
+Result<KeptReply> Asking::ask(std::string_view key, std::string command, bool writes) {
+  if (auto may = check_may_wait(site_); !may) return may.error();
+  return PlainCall(site_, key, std::move(command), writes).run();
+}
+
+Result<KeptReply> Asking::run(const Script& script, const std::vector<std::string>& keys,
+                              const std::vector<std::string>& words, bool writes) {
+  if (auto may = check_may_wait(site_); !may) return may.error();
+  return WaitingCall(site_, writes).run(script, keys, words);
+}
+
+Result<void> check_may_wait(const Site& site) {
+  if (!site.client.is_here()) return {};
+  return base::error(ErrorCode::unavailable,
+                     "this cannot be asked inside the completion of another call to Redis; ask on a thread "
+                     "of your own");
+}
+
+}  // namespace weir::redis

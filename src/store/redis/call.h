@@ -1,0 +1,85 @@
+// Calls of scripts and plain commands.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/redis/site.h"
+#include "wire/resp.h"
+
+namespace weir::redis {
+
+using wire::resp::Reply;
+
+/// How long what concerns the catalog may take: it may be large.
+inline constexpr std::chrono::milliseconds slow_call{5000};
+
+/// A script on its way. The script's own words are put behind its name and number of keys; a server that does
+/// not know the script yet gets it whole.
+class ScriptCall : public net::RedisCall {
+ public:
+  explicit ScriptCall(Site& site) : site_(site) {}
+
+ protected:
+  /// Starts over. `words`: how many keys and arguments will follow, of which `keys` are keys.
+  void begin(const Script& script, std::size_t keys, std::size_t words);
+  /// The first key decides which node of a cluster the call goes to.
+  void key(std::string_view key);
+  void word(std::string_view word) { wire::resp::append_word(command, word); }
+  void word(std::int64_t number) { wire::resp::append_word(command, number); }
+  virtual void send() { site_.send(*this); }
+
+  /// No error.
+  virtual void replied(const Reply& reply) = 0;
+  virtual void failed(Error error) = 0;
+
+  Site& site() const { return site_; }
+  bool writes_ = true;
+
+ private:
+  void name_script(bool whole, std::string_view rest);
+  std::string_view first_key() const;
+  void on_reply(const Reply& reply) final;
+  void on_failure(const net::RedisFailure& failure) override {
+    failed(error_of({failure.sent && writes_, failure.why}));
+  }
+
+  Site& site_;
+  const Script* script_ = nullptr;
+  std::size_t keys_ = 0;
+  std::size_t words_ = 0;
+  std::size_t rest_at_ = 0;
+  bool whole_ = false;
+};
+
+/// A reply that was kept.
+class KeptReply {
+ public:
+  KeptReply() = default;
+  explicit KeptReply(const Reply& reply);
+  Reply get() const { return reader_.reply(bytes_.data()); }
+
+ private:
+  std::string bytes_;
+  wire::resp::ReplyReader reader_;
+};
+
+/// For the rare operations that take several steps: sends a command and waits for the answer. Not on the
+/// client's own thread.
+class Asking {
+ public:
+  explicit Asking(Site& site) : site_(site) {}
+  /// `key`: decides the node. Errors of the server are errors here.
+  Result<KeptReply> ask(std::string_view key, std::string command, bool writes = false);
+  Result<KeptReply> run(const Script& script, const std::vector<std::string>& keys,
+                        const std::vector<std::string>& words, bool writes);
+
+ private:
+  Site& site_;
+};
+
+/// Fails where waiting would never end.
+Result<void> check_may_wait(const Site& site);
+
+}  // namespace weir::redis

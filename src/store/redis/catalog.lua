@@ -1,0 +1,36 @@
+-- Makes changes to the catalog of one namespace, if nothing in it has changed since it was read.
+--
+-- KEYS[1]   the catalog, a hash; the others are sorted sets that the steps name by their number
+-- ARGV[1]   the generation that was read
+-- ARGV[2]   the channel to tell, ARGV[3] what
+-- ARGV[4..] steps:
+--   set FIELD VALUE | del FIELD | in KEY MEMBER | out KEY MEMBER | trim KEY BEFORE | stay KEY MS
+--
+-- Answers 1, or 0 with nothing written.
+if (redis.call('HGET', KEYS[1], 'generation') or '0') ~= ARGV[1] then return 0 end
+local at = 4
+while at <= #ARGV do
+  local step = ARGV[at]
+  if step == 'set' then
+    redis.call('HSET', KEYS[1], ARGV[at + 1], ARGV[at + 2])
+    at = at + 3
+  elseif step == 'del' then
+    redis.call('HDEL', KEYS[1], ARGV[at + 1])
+    at = at + 2
+  else
+    local key = KEYS[tonumber(ARGV[at + 1])]
+    if step == 'in' then
+      redis.call('ZADD', key, 0, ARGV[at + 2])
+    elseif step == 'out' then
+      redis.call('ZREM', key, ARGV[at + 2])
+    elseif step == 'trim' then
+      redis.call('ZREMRANGEBYLEX', key, '-', '(' .. ARGV[at + 2])
+    elseif step == 'stay' then
+      redis.call('PEXPIRE', key, ARGV[at + 2])
+    end
+    at = at + 3
+  end
+end
+redis.call('HSET', KEYS[1], 'generation', tonumber(ARGV[1]) + 1)
+redis.call('PUBLISH', ARGV[2], ARGV[3])
+return 1

@@ -1,0 +1,392 @@
+#include "store/redis/catalog_change.h"
+
+#include "base/text.h"
+#include "limits/names.h"
+#include "store/audit.h"
+#include "store/redis/codec.h"
+#include "store/table/draft.h"
+
+namespace weir::redis {
+
+namespace resp = wire::resp;
+
+using base::error;
+using table::level_key;
+
+namespace {
+
+constexpr int most_attempts = 100;
+/// With more fields than this, everybody may as well forget everything.
+constexpr std::size_t most_told = 64;
+/// A bucket may be charged between the moment it was read and the moment it is told.
+constexpr Time later = 5000;
+
+Error damaged() {
+  return error(ErrorCode::unavailable,
+               "the catalog in Redis cannot be read; it was written by another version or by hand");
+}
+
+/// The steps of the script.
+struct Steps {
+  std::vector<std::string> keys;
+  std::vector<std::string> words;
+
+  std::string number_of(const std::string& key) {
+    const auto found = std::find(keys.begin(), keys.end(), key);
+    if (found != keys.end()) return std::to_string(found - keys.begin() + 1);
+    keys.push_back(key);
+    return std::to_string(keys.size());
+  }
+  void set(std::string field, std::string value) { add({"set", std::move(field), std::move(value)}); }
+  void erase(std::string field) { add({"del", std::move(field)}); }
+  void on(const char* what, const std::string& key, std::string member) {
+    add({what, number_of(key), std::move(member)});
+  }
+  void add(std::initializer_list<std::string> step) { words.insert(words.end(), step); }
+};
+
+}  // namespace
+
+Result<std::vector<store::Changed>> CatalogChange::run() {
+  for (int i = 0; i < most_attempts; ++i) {
+    bool overtaken = false;
+    auto changed = attempt(overtaken);
+    if (!overtaken) return changed;
+  }
+  return error(ErrorCode::contention, "others changed limits or entities too often meanwhile; try again");
+}
+
+Result<std::vector<store::Changed>> CatalogChange::attempt(bool& overtaken) {
+  concern_ = {};
+  tenant_ = {};
+  looked_up_.clear();
+  families_.clear();
+  stamps_.clear();
+  gone_.clear();
+  now_ = site_.time.now();
+  collect();
+  if (auto read = read_counters(); !read) return read.error();
+  if (auto read = read_levels(concern_.levels); !read) return read.error();
+  if (auto read = read_levels_of_erased(); !read) return read.error();
+  if (auto read = read_family_trees(); !read) return read.error();
+  Workbench bench(now_, static_cast<std::uint64_t>(generation_) + 1, site_.entropy);
+  if (auto read = read_buckets(bench); !read) return read.error();
+  if (auto still = check_descendants(); !still) return still.error();
+
+  table::TableCatalog::Past past;
+  past.last_stamp = stamp_;
+  past.audit_sequence = static_cast<std::uint64_t>(sequence_);
+  past.audited_to = audited_to_;
+  past.tenants[std::string(name_space_)] = tenant_;
+  auto changed = bench.change(changes_, {std::move(past), [&](const table::Draft& draft, const auto& events) {
+                                           return keep(draft, events, overtaken);
+                                         }});
+  if (!changed || overtaken) return changed;
+  if (auto told = tell_buckets(bench.take_written()); !told) return told.error();
+  return changed;
+}
+
+void CatalogChange::collect() {
+  for (const store::Change& change : changes_.changes) {
+    if (const auto* write = std::get_if<store::LimitsWrite>(&change)) {
+      concern_.levels.insert(level_key(write->level));
+      if (!write->level.entity().empty()) concern_.limited.insert(write->level.entity());
+    } else if (const auto* put = std::get_if<store::EntityPut>(&change)) {
+      concern_.put.insert(put->entity.id);
+    } else {
+      concern_.erased.insert(std::get<store::EntityErase>(change).id);
+    }
+  }
+}
+
+Result<void> CatalogChange::read_counters() {
+  auto found = catalog_.read_fields(name_space_, {"generation", "stamp", "sequence", "audited"});
+  if (!found) return found.error();
+  const auto number = [&](const char* field) {
+    const auto at = found->find(field);
+    return at == found->end() ? 0 : base::parse_digits(at->second).value_or(0);
+  };
+  generation_ = number("generation");
+  stamp_ = number("stamp");
+  sequence_ = number("sequence");
+  audited_to_ = number("audited");
+  return {};
+}
+
+Result<void> CatalogChange::read_levels(const std::set<std::string>& keys) {
+  auto found = catalog_.read_fields(name_space_, {keys.begin(), keys.end()});
+  if (!found) return found.error();
+  for (const auto& [key, text] : *found) {
+    const auto record = decode_limits(text);
+    if (!record) return damaged();
+    tenant_.limits[key] = record;
+  }
+  return {};
+}
+
+Result<void> CatalogChange::read_levels_of_erased() {
+  std::set<std::string> keys;
+  const std::string listing = site_.names.limits(name_space_);
+  for (const std::string& id : concern_.erased) {
+    // Every key of the entity, and only those, has a space behind its name.
+    const std::string from = base::join("[e ", id, " ");
+    const std::string to = base::join("(e ", id, "!");
+    auto reply = Asking(site_).ask(listing, resp::command({"ZRANGEBYLEX", listing, from, to}));
+    if (!reply) return reply.error();
+    for (const std::string_view key : reply->get().texts()) keys.emplace(key);
+  }
+  return read_levels(keys);
+}
+
+Result<std::vector<std::string>> CatalogChange::members(const std::string& key) {
+  auto reply = Asking(site_).ask(key, resp::command({"ZRANGE", key, "0", "-1"}));
+  if (!reply) return reply.error();
+  std::vector<std::string> members;
+  for (const std::string_view text : reply->get().texts()) members.emplace_back(text);
+  return members;
+}
+
+Result<void> CatalogChange::read_entities(const std::set<std::string>& ids) {
+  std::vector<std::string> fields;
+  for (const std::string& id : ids) {
+    if (looked_up_.insert(id).second) fields.push_back("n " + id);
+  }
+  auto found = catalog_.read_fields(name_space_, fields);
+  if (!found) return found.error();
+  for (const auto& [field, text] : *found) {
+    const std::string id = field.substr(2);
+    auto entity = decode_entity(id, text);
+    if (!entity) return damaged();
+    tenant_.entities[id] = *std::move(entity);
+  }
+  return {};
+}
+
+/// The entities that are put or erased, everybody above them before and after, and everybody below.
+Result<void> CatalogChange::read_family_trees() {
+  std::set<std::string> above;
+  std::set<std::string> below;
+  for (const store::Change& change : changes_.changes) {
+    const auto* const put = std::get_if<store::EntityPut>(&change);
+    if (put != nullptr && !put->entity.parent.empty()) above.insert(put->entity.parent);
+  }
+  above.insert(concern_.put.begin(), concern_.put.end());
+  above.insert(concern_.erased.begin(), concern_.erased.end());
+  below = above;
+  while (!above.empty()) {
+    if (auto read = read_entities(above); !read) return read;
+    std::set<std::string> next;
+    for (const std::string& id : above) {
+      const auto found = tenant_.entities.find(id);
+      if (found == tenant_.entities.end() || found->second.parent.empty()) continue;
+      if (!looked_up_.contains(found->second.parent)) next.insert(found->second.parent);
+    }
+    above = std::move(next);
+  }
+  std::set<std::string> seen;
+  below.clear();
+  below.insert(concern_.put.begin(), concern_.put.end());
+  below.insert(concern_.erased.begin(), concern_.erased.end());
+  while (!below.empty()) {
+    std::set<std::string> next;
+    for (const std::string& id : below) {
+      if (!seen.insert(id).second) continue;
+      auto children = members(site_.names.children(name_space_, id));
+      if (!children) return children.error();
+      next.insert(children->begin(), children->end());
+    }
+    if (auto read = read_entities(next); !read) return read;
+    below = std::move(next);
+  }
+  return {};
+}
+
+/// Those whose expiry may have to be put off, and those that must not be there.
+Result<void> CatalogChange::read_buckets(Workbench& bench) {
+  std::set<std::string> entities = concern_.limited;
+  entities.insert(concern_.put.begin(), concern_.put.end());
+  for (const std::string& entity : entities) {
+    if (auto read = read_buckets_of(bench, entity); !read) return read;
+  }
+  for (const std::string& entity : concern_.erased) {
+    auto family = catalog_.family_of(name_space_, entity);
+    if (!family) return family.error();
+    families_[entity] = *std::move(family);
+  }
+  return {};
+}
+
+Result<void> CatalogChange::read_buckets_of(Workbench& bench, const std::string& entity) {
+  auto family = catalog_.family_of(name_space_, entity);
+  if (!family) return family.error();
+  families_[entity] = *family;
+  auto resources = members(site_.names.index(name_space_, *family, entity));
+  if (!resources) return resources.error();
+  if (resources->empty()) return {};
+  std::vector<std::string> keys;
+  std::set<std::string> levels;
+  for (const std::string& resource : *resources) {
+    keys.push_back(site_.names.bucket(name_space_, *family, entity, resource));
+    for (std::size_t i = 0; i < 4; ++i) levels.insert(level_key(static_cast<Source>(i), entity, resource));
+  }
+  auto reply = Asking(site_).run(Script::load(), keys, {std::to_string(now_), "0"}, false);
+  if (!reply) return reply.error();
+  const Reply list = reply->get();
+  auto at = list.children();
+  at.next();
+  at.next();
+  for (const std::string& resource : *resources) {
+    auto found = read_bucket(at.next(), {name_space_, entity, resource});
+    if (!found) return found.error();
+    bench.add(*std::move(found));
+  }
+  // What holds for them is not only what changes.
+  return read_levels(levels);
+}
+
+/// In a cluster a bucket lies where its chain ends. An entity that moves would take its descendants' buckets
+/// to another node.
+Result<void> CatalogChange::check_descendants() {
+  if (!site_.cluster || concern_.put.empty()) return {};
+  std::set<std::string> moving;
+  for (const store::Change& change : changes_.changes) {
+    const auto* const put = std::get_if<store::EntityPut>(&change);
+    if (put == nullptr) continue;
+    const auto old = tenant_.entities.find(put->entity.id);
+    const bool known = old != tenant_.entities.end();
+    if (put->entity.parent != (known ? old->second.parent : std::string()) ||
+        put->entity.cascade != (known && old->second.cascade))
+      moving.insert(put->entity.id);
+  }
+  for (const auto& [id, entity] : tenant_.entities) {
+    std::string above = entity.cascade ? entity.parent : std::string();
+    for (std::size_t i = 0; i < limits::max_chain && !above.empty(); ++i) {
+      if (moving.contains(above)) {
+        auto family = catalog_.family_of(name_space_, id);
+        if (!family) return family.error();
+        auto resources = members(site_.names.index(name_space_, *family, id));
+        if (!resources) return resources.error();
+        if (resources->empty()) break;
+        return error(ErrorCode::conflict, "entity ", base::quoted(id), " below ", base::quoted(above),
+                     " has buckets, which in a cluster lie where its chain ends; delete it first, or wait "
+                     "until they expire");
+      }
+      const auto next = tenant_.entities.find(above);
+      const bool goes_on = next != tenant_.entities.end() && next->second.cascade;
+      above = goes_on ? next->second.parent : std::string();
+    }
+  }
+  return {};
+}
+
+Result<void> CatalogChange::keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events,
+                                 bool& overtaken) {
+  const Names& names = site_.names;
+  Steps steps;
+  steps.keys.push_back(names.catalog(name_space_));
+  Words message;
+  std::size_t told = 0;
+  message.name(name_space_).number(generation_ + 1);
+  Words fields = message;
+  const auto tell = [&](const std::string& field) {
+    if (++told <= most_told) fields.text(field);
+  };
+  for (const auto& [key, record] : draft.limits()) {
+    steps.set(key, encode(*record));
+    steps.on("in", names.limits(name_space_), key);
+    tell(key);
+    const Level level = table::level_of(key);
+    if (!level.entity().empty()) {
+      Time& stamp = stamps_[level.entity()][level.resource()];
+      stamp = std::max(stamp, record->current.stamp);
+    }
+  }
+  for (const auto& [id, entity] : draft.entities()) {
+    const auto old = tenant_.entities.find(id);
+    const std::string before = old == tenant_.entities.end() ? std::string() : old->second.parent;
+    const std::string after = entity ? entity->parent : std::string();
+    if (entity) {
+      steps.set("n " + id, encode(*entity));
+      steps.on("in", names.entities(name_space_), id);
+    } else {
+      steps.erase("n " + id);
+      steps.on("out", names.entities(name_space_), id);
+    }
+    if (before != after && !before.empty()) steps.on("out", names.children(name_space_, before), id);
+    if (before != after && !after.empty()) steps.on("in", names.children(name_space_, after), id);
+    tell("n " + id);
+  }
+  gone_ = draft.erased();
+  const Time keep_for = catalog_.keep_audit_for();
+  const std::string oldest = store::audit_id(now_ - keep_for, 0);
+  std::set<std::string> subjects;
+  for (const store::AuditEvent& event : events) {
+    const std::string text = encode(event);
+    steps.on("in", names.audit(name_space_), text);
+    steps.on("in", names.audit_of(name_space_, event.subject), text);
+    if (!subjects.insert(event.subject).second) continue;
+    steps.on("trim", names.audit_of(name_space_, event.subject), oldest);
+    steps.on("stay", names.audit_of(name_space_, event.subject), std::to_string(to_redis(keep_for)));
+  }
+  if (!events.empty()) steps.on("trim", names.audit(name_space_), oldest);
+  steps.set("stamp", std::to_string(draft.last_stamp()));
+  steps.set("sequence", std::to_string(sequence_ + static_cast<std::int64_t>(events.size())));
+  steps.set("audited", std::to_string(std::max(audited_to_, now_)));
+
+  const std::string said = told <= most_told ? fields.str() : message.str();
+  std::vector<std::string> words{std::to_string(generation_), names.channel(), said};
+  words.insert(words.end(), steps.words.begin(), steps.words.end());
+  auto reply = Asking(site_).run(Script::catalog(), steps.keys, words, true);
+  if (!reply) return reply.error();
+  overtaken = reply->get().integer() != 1;
+  if (overtaken) return error(ErrorCode::contention, "the catalog changed meanwhile");
+  // At once here, whenever the others are told.
+  catalog_.on_message(said);
+  return {};
+}
+
+Result<void> CatalogChange::tell_buckets(const std::vector<Written>& written) {
+  const std::string now = std::to_string(site_.time.for_scripts());
+  for (const std::string& entity : gone_) {
+    const std::string& family = families_[entity];
+    auto reply =
+        Asking(site_).run(Script::touch(), {site_.names.index(name_space_, family, entity)},
+                          {site_.names.buckets(name_space_, family, entity), "forget", now, "0"}, true);
+    if (!reply) return reply.error();
+  }
+  for (const auto& [entity, stamps] : stamps_) {
+    if (gone_.contains(entity)) continue;
+    if (auto told = tell_buckets_of(entity, stamps, written); !told) return told;
+  }
+  return {};
+}
+
+/// What each bucket has to know: the stamp of its limits, and when it may vanish.
+Result<void> CatalogChange::tell_buckets_of(const std::string& entity,
+                                            const std::map<std::string, Time>& stamps,
+                                            const std::vector<Written>& written) {
+  std::map<std::string, std::pair<Time, Time>> of_resource;
+  for (const auto& [resource, stamp] : stamps) {
+    if (!resource.empty()) of_resource[resource].second = stamp;
+  }
+  for (const Written& one : written) {
+    if (one.entity == entity)
+      of_resource[one.resource].first = to_redis(base::saturating_add(one.expires_at, later));
+  }
+  const auto of_all = stamps.find("");
+  const std::string& family = families_[entity];
+  std::vector<std::string> words{site_.names.buckets(name_space_, family, entity), "touch",
+                                 std::to_string(site_.time.for_scripts()),
+                                 std::to_string(of_all == stamps.end() ? 0 : of_all->second)};
+  for (const auto& [resource, told] : of_resource) {
+    words.push_back(resource);
+    words.push_back(std::to_string(told.first));
+    words.push_back(std::to_string(told.second));
+  }
+  auto reply =
+      Asking(site_).run(Script::touch(), {site_.names.index(name_space_, family, entity)}, words, true);
+  if (!reply) return reply.error();
+  return {};
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,65 @@
+// One change of the catalog: reads what it depends on, checks and computes it as every store does, and writes
+// it under the condition that the catalog has not changed meanwhile; if it has, once more from the beginning.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "store/redis/catalog.h"
+
+namespace weir::redis {
+
+/// Blocks. Not safe for concurrent use.
+class CatalogChange {
+ public:
+  CatalogChange(RedisCatalog& catalog, const store::Changes& changes)
+      : catalog_(catalog), site_(catalog.site_), name_space_(changes.name_space), changes_(changes) {}
+  Result<std::vector<store::Changed>> run();
+
+ private:
+  /// What the changes name.
+  struct Concern {
+    std::set<std::string> levels;   ///< keys
+    std::set<std::string> limited;  ///< entities whose limits change
+    std::set<std::string> put;
+    std::set<std::string> erased;
+  };
+
+  Result<std::vector<store::Changed>> attempt(bool& overtaken);
+  void collect();
+  Result<void> read_counters();
+  Result<void> read_levels(const std::set<std::string>& keys);
+  Result<void> read_levels_of_erased();
+  Result<void> read_family_trees();
+  Result<void> read_entities(const std::set<std::string>& ids);
+  Result<std::vector<std::string>> members(const std::string& key);
+  Result<void> read_buckets(Workbench& bench);
+  Result<void> read_buckets_of(Workbench& bench, const std::string& entity);
+  Result<void> check_descendants();
+  Result<void> keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events, bool& overtaken);
+  Result<void> tell_buckets(const std::vector<Written>& written);
+  Result<void> tell_buckets_of(const std::string& entity, const std::map<std::string, Time>& stamps,
+                               const std::vector<Written>& written);
+
+  RedisCatalog& catalog_;
+  Site& site_;
+  const std::string_view name_space_;
+  const store::Changes& changes_;
+  Time now_ = 0;
+
+  Concern concern_;
+  std::int64_t generation_ = 0;
+  std::int64_t sequence_ = 0;
+  Time stamp_ = 0;
+  Time audited_to_ = 0;
+  table::Tenant tenant_;
+  std::set<std::string> looked_up_;              ///< entities that were read, found or not
+  std::map<std::string, std::string> families_;  ///< of entities whose buckets are concerned
+  /// Of entities whose limits changed, by resource; an empty one: all of them.
+  std::map<std::string, std::map<std::string, Time>> stamps_;
+  std::set<std::string> gone_;
+};
+
+}  // namespace weir::redis

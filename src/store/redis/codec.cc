@@ -1,0 +1,278 @@
+#include "store/redis/codec.h"
+
+#include <charconv>
+
+namespace weir::redis {
+namespace {
+
+using limits::LimitSetRef;
+using limits::NamedParameters;
+using limits::Parameters;
+
+/// The version of every text here. A reader refuses those it does not know.
+constexpr std::int64_t format = 1;
+constexpr std::string_view hex = "0123456789ABCDEF";
+
+bool plain(char c) { return c > ' ' && c < '\x7f' && c != '%'; }
+
+std::optional<unsigned> digit_of(char c) {
+  const std::size_t at = hex.find(c);
+  return at == std::string_view::npos ? std::nullopt : std::optional(static_cast<unsigned>(at));
+}
+
+LimitSetRef make_set(std::vector<NamedParameters> limits) {
+  return LimitSetRef(new limits::LimitSet(std::move(limits)));
+}
+
+}  // namespace
+
+void Words::separate() {
+  if (!text_.empty()) text_ += ' ';
+}
+
+Words& Words::number(std::int64_t number) {
+  separate();
+  char digits[24];
+  text_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  return *this;
+}
+
+Words& Words::name(std::string_view name) {
+  separate();
+  text_ += name;
+  return *this;
+}
+
+Words& Words::text(std::string_view text) {
+  separate();
+  if (text.empty()) text_ += '%';
+  for (const char c : text) {
+    if (plain(c)) {
+      text_ += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    text_ += '%';
+    text_ += hex[byte >> 4U];
+    text_ += hex[byte & 15U];
+  }
+  return *this;
+}
+
+std::string_view WordReader::name() {
+  const std::size_t space = text_.find(' ');
+  const std::string_view word = text_.substr(0, space);
+  text_.remove_prefix(space == std::string_view::npos ? text_.size() : space + 1);
+  if (word.empty()) failed_ = true;
+  return word;
+}
+
+std::int64_t WordReader::number() {
+  const std::string_view word = name();
+  std::int64_t number = 0;
+  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (failure != std::errc() || end != word.data() + word.size()) failed_ = true;
+  return failed_ ? 0 : number;
+}
+
+std::int64_t WordReader::count() {
+  const std::int64_t count = number();
+  if (count < -1 || count > static_cast<std::int64_t>(text_.size() / 2 + 1)) failed_ = true;
+  return failed_ ? 0 : count;
+}
+
+std::string WordReader::text() {
+  const std::string_view word = name();
+  std::string text;
+  if (word == "%") return text;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (word[i] != '%') {
+      text += word[i];
+      continue;
+    }
+    const auto high = i + 2 < word.size() ? digit_of(word[i + 1]) : std::nullopt;
+    const auto low = i + 2 < word.size() ? digit_of(word[i + 2]) : std::nullopt;
+    if (!high || !low) {
+      failed_ = true;
+      return {};
+    }
+    text += static_cast<char>(*high << 4U | *low);
+    i += 2;
+  }
+  return text;
+}
+
+void append(Words& words, std::string_view name, const Parameters& limit) {
+  words.name(name).number(limit.capacity).number(limit.burst).number(limit.refill_amount);
+  words.number(limit.refill_period).number(limit.rate.amount).number(limit.rate.period);
+}
+
+NamedParameters read_parameters(WordReader& reader) {
+  NamedParameters limit{std::string(reader.name()), {}};
+  Parameters& numbers = limit.parameters;
+  for (std::int64_t* number : {&numbers.capacity, &numbers.burst, &numbers.refill_amount,
+                               &numbers.refill_period, &numbers.rate.amount, &numbers.rate.period})
+    *number = reader.number();
+  // Nothing is computed with a rate that divides by zero.
+  if (numbers.rate.amount < 1 || numbers.rate.period < 1) numbers.rate = {1, 1};
+  return limit;
+}
+
+namespace {
+
+void append_set(Words& words, const LimitSetRef& set) {
+  words.number(set ? static_cast<std::int64_t>(set->size()) : -1);
+  for (std::size_t i = 0; set && i < set->size(); ++i) append(words, set->name(i), (*set)[i]);
+}
+
+LimitSetRef read_set(WordReader& reader) {
+  const std::int64_t size = reader.count();
+  if (size < 0) return {};
+  std::vector<NamedParameters> limits;
+  for (std::int64_t i = 0; i < size && !reader.failed(); ++i) limits.push_back(read_parameters(reader));
+  return reader.failed() ? LimitSetRef() : make_set(std::move(limits));
+}
+
+}  // namespace
+
+std::string encode(const limits::LimitSet& set) {
+  Words words;
+  for (std::size_t i = 0; i < set.size(); ++i) append(words, set.name(i), set[i]);
+  return std::move(words.str());
+}
+
+std::optional<LimitSetRef> decode_set(std::string_view text) {
+  WordReader reader(text);
+  std::vector<NamedParameters> limits;
+  while (!reader.at_end() && !reader.failed()) limits.push_back(read_parameters(reader));
+  if (reader.failed()) return std::nullopt;
+  return make_set(std::move(limits));
+}
+
+std::string encode(const limits::LimitsRecord& record) {
+  Words words;
+  words.number(format).number(record.current.stamp).number(record.owner == Owner::sync ? 1 : 0);
+  words.number(record.expires_at).number(record.bucket_ttl_refill_multiplier.value_or(0));
+  words.number(record.on_unavailable ? 1 + static_cast<int>(*record.on_unavailable) : 0);
+  words.number(record.from_file ? 1 : 0);
+  append_set(words, record.current.limits);
+  words.number(static_cast<std::int64_t>(record.earlier.size()));
+  for (const limits::Version& version : record.earlier) {
+    words.number(version.stamp).number(version.gap ? 1 : 0);
+    append_set(words, version.limits);
+  }
+  return std::move(words.str());
+}
+
+limits::LimitsRecordRef decode_limits(std::string_view text) {
+  WordReader reader(text);
+  auto record = base::make_ref<limits::LimitsRecord>();
+  if (reader.number() != format) return {};
+  record->current.stamp = reader.number();
+  record->owner = reader.number() == 1 ? Owner::sync : Owner::operator_;
+  record->expires_at = reader.number();
+  if (const auto multiplier = reader.number(); multiplier > 0)
+    record->bucket_ttl_refill_multiplier = static_cast<int>(multiplier);
+  if (const auto policy = reader.number(); policy > 0)
+    record->on_unavailable = policy == 2 ? OnUnavailable::allow : OnUnavailable::deny;
+  record->from_file = reader.number() == 1;
+  record->current.limits = read_set(reader);
+  for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left) {
+    limits::Version version;
+    version.stamp = reader.number();
+    version.gap = reader.number() == 1;
+    version.limits = read_set(reader);
+    record->earlier.push_back(std::move(version));
+  }
+  return reader.done() ? limits::LimitsRecordRef(record.get()) : limits::LimitsRecordRef();
+}
+
+std::string encode(const Entity& entity) {
+  Words words;
+  words.number(format).number(entity.cascade ? 1 : 0).number(entity.created_at);
+  words.number(entity.from_file ? 1 : 0).text(entity.parent).text(entity.name);
+  words.number(static_cast<std::int64_t>(entity.metadata.size()));
+  for (const auto& [name, value] : entity.metadata) words.text(name).text(value);
+  return std::move(words.str());
+}
+
+std::optional<Entity> decode_entity(std::string_view id, std::string_view text) {
+  WordReader reader(text);
+  if (reader.number() != format) return std::nullopt;
+  Entity entity{.id = std::string(id)};
+  entity.cascade = reader.number() == 1;
+  entity.created_at = reader.number();
+  entity.from_file = reader.number() == 1;
+  entity.parent = reader.text();
+  entity.name = reader.text();
+  for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left) {
+    std::string name = reader.text();
+    entity.metadata.emplace(std::move(name), reader.text());
+  }
+  return reader.done() ? std::optional(std::move(entity)) : std::nullopt;
+}
+
+std::string encode(const store::AuditEvent& event) {
+  Words words;
+  words.name(event.id).number(event.at).text(event.principal).name(event.action).text(event.subject);
+  words.text(event.resource).text(event.before).text(event.after);
+  return std::move(words.str());
+}
+
+std::optional<store::AuditEvent> decode_event(std::string_view text) {
+  WordReader reader(text);
+  store::AuditEvent event;
+  event.id = reader.name();
+  event.at = reader.number();
+  event.principal = reader.text();
+  event.action = reader.name();
+  event.subject = reader.text();
+  event.resource = reader.text();
+  event.before = reader.text();
+  event.after = reader.text();
+  return reader.done() ? std::optional(std::move(event)) : std::nullopt;
+}
+
+std::string encode(const table::Marker& marker) {
+  Words words;
+  words.number(format).number(static_cast<int>(marker.record.ending)).number(marker.deadline);
+  return words.str() + marker_behind_deadline(marker.record);
+}
+
+std::string marker_before_deadline() {
+  Words words;
+  words.number(format).number(static_cast<int>(bucket::Ending::open));
+  return words.str() + ' ';
+}
+
+std::string marker_behind_deadline(const bucket::LeaseRecord& record) {
+  Words words;
+  words.number(static_cast<std::int64_t>(record.amounts.size()));
+  for (const bucket::LeaseAmount& amount : record.amounts)
+    words.name(amount.limit).number(amount.amount).number(amount.buckets);
+  words.number(static_cast<std::int64_t>(record.keys.size()));
+  for (const std::string& key : record.keys) words.text(key);
+  return ' ' + words.str();
+}
+
+std::optional<table::Marker> decode_marker(std::string_view text) {
+  WordReader reader(text);
+  if (reader.number() != format) return std::nullopt;
+  table::Marker marker;
+  const std::int64_t ending = reader.number();
+  if (ending < 0 || ending > 2) return std::nullopt;
+  marker.record.ending = static_cast<bucket::Ending>(ending);
+  marker.deadline = reader.number();
+  for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left) {
+    bucket::LeaseAmount amount;
+    amount.limit = reader.name();
+    amount.amount = reader.number();
+    amount.buckets = static_cast<std::uint8_t>(reader.number());
+    marker.record.amounts.push_back(std::move(amount));
+  }
+  for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left)
+    marker.record.keys.push_back(reader.text());
+  return reader.done() ? std::optional(std::move(marker)) : std::nullopt;
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,16 @@
+-- Reads buckets and, where there is one, the marker of a lease, as of one moment.
+--
+-- KEYS[1..n]  the buckets; KEYS[n+1] the marker, if ARGV[2] is 1
+-- ARGV[1]     now (-1: ask the server)
+--
+-- Answers 3, now, the hashes of the buckets, the marker (nil: none).
+local now = tonumber(ARGV[1])
+if now < 0 then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local found = {3, now}
+local count = ARGV[2] == '1' and #KEYS - 1 or #KEYS
+for k = 1, count do found[k + 2] = redis.call('HGETALL', KEYS[k]) end
+if count < #KEYS then found[count + 3] = redis.call('GET', KEYS[#KEYS]) end
+return found

@@ -1,0 +1,56 @@
+// How the keys of Redis are called.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+#include "store/table/backing.h"
+
+namespace weir::redis {
+
+/// Keys of one namespace's catalog share a slot, and so do the buckets and leases of one family.
+struct Names {
+  std::string prefix = "weir";
+
+  /// What the keys of an entity's buckets begin with; the resource follows. A colon in the entity is written
+  /// as %3A, so that it cannot be taken for the one before the resource.
+  std::string buckets(std::string_view name_space, std::string_view family, std::string_view entity) const {
+    return of_entity(name_space, family, "}:b:", entity) += ':';
+  }
+  std::string bucket(std::string_view name_space, std::string_view family, std::string_view entity,
+                     std::string_view resource) const {
+    return buckets(name_space, family, entity).append(resource);
+  }
+  /// The resources that an entity has buckets on, a sorted set.
+  std::string index(std::string_view name_space, std::string_view family, std::string_view entity) const {
+    return of_entity(name_space, family, "}:i:", entity);
+  }
+  std::string lease(std::string_view name_space, std::string_view family, const table::Nonce& nonce) const;
+
+  std::string catalog(std::string_view name_space) const { return of(name_space, "catalog"); }
+  std::string limits(std::string_view name_space) const { return of(name_space, "limits"); }
+  std::string entities(std::string_view name_space) const { return of(name_space, "entities"); }
+  std::string children(std::string_view name_space, std::string_view parent) const {
+    return base::join(of(name_space, "children:"), parent);
+  }
+  std::string audit(std::string_view name_space) const { return of(name_space, "audit"); }
+  std::string audit_of(std::string_view name_space, std::string_view subject) const {
+    return base::join(of(name_space, "audit:"), subject);
+  }
+  std::string store() const { return prefix + ":store"; }
+  std::string channel() const { return prefix + ":changes"; }
+
+ private:
+  std::string of_entity(std::string_view name_space, std::string_view family, std::string_view kind,
+                        std::string_view entity) const {
+    std::string key = base::join(prefix, ":", name_space, ":{", family, kind);
+    for (const char c : entity) c == ':' ? key.append("%3A") : key.append(1, c);
+    return key;
+  }
+  std::string of(std::string_view name_space, std::string_view what) const {
+    return base::join(prefix, ":{", name_space, "}:", what);
+  }
+};
+
+}  // namespace weir::redis

@@ -1,0 +1,50 @@
+// Reads what takes one command, without blocking anybody.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "store/completion.h"
+#include "store/redis/call.h"
+
+namespace weir::redis {
+
+/// Owns itself and ends with its completion.
+template <class T>
+class Reading final : public net::RedisCall {
+ public:
+  using Take = std::function<Result<T>(const Result<Reply>& reply)>;
+  Reading(store::Completion<T> done, Take take) : done_(done), take_(std::move(take)) {}
+
+ private:
+  void on_reply(const Reply& reply) override {
+    end(reply.is_error() ? Result<Reply>(error_of(reply.text(), false)) : Result<Reply>(reply));
+  }
+  void on_failure(const net::RedisFailure& failure) override {
+    end(Result<Reply>(error_of({false, failure.why})));
+  }
+  void end(const Result<Reply>& reply) {
+    Result<T> result = take_(reply);
+    const auto done = done_;
+    delete this;
+    done(std::move(result));
+  }
+
+  store::Completion<T> done_;
+  Take take_;
+};
+
+/// Sends a command whose key decides the node; `take` makes the result of the answer.
+template <class T>
+void read(Site& site, std::string_view key, std::string command, store::Completion<T> done,
+          typename Reading<T>::Take take) {
+  auto* const reading = new Reading<T>(done, std::move(take));
+  reading->command = std::move(command);
+  reading->slot = site.cluster ? static_cast<int>(wire::resp::slot_of(key)) : -1;
+  reading->repeatable = true;
+  reading->within = slow_call;
+  site.send(*reading);
+}
+
+}  // namespace weir::redis

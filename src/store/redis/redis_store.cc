@@ -1,0 +1,53 @@
+#include "store/redis/redis_store.h"
+
+#include "store/redis/call.h"
+
+namespace weir::redis {
+
+namespace resp = wire::resp;
+
+RedisStore::RedisStore(const RedisStoreOptions& options)
+    : options_(options),
+      catalog_(site_, options.cache_for),
+      client_(std::make_unique<net::RedisClient>(options.server, entropy_, Names{options.prefix}.channel(),
+                                                 &catalog_)),
+      site_{*client_, Names{options.prefix}, options.server.cluster, ServerTime(options.clock.get()),
+            entropy_},
+      opening_(site_),
+      buckets_(site_, catalog_) {
+  site_.opening = &opening_;
+  client_->start();
+}
+
+// First of all its thread ends, which uses the rest.
+RedisStore::~RedisStore() { client_.reset(); }
+
+Result<std::shared_ptr<RedisStore>> RedisStore::open(const RedisStoreOptions& options) {
+  const std::shared_ptr<RedisStore> store(new RedisStore(options));
+  auto ready = store->client_->wait_until_ready();
+  if (ready) ready = store->opening_.read_and_wait();
+  if (!ready && options.must_be_reachable) return ready.error();
+  return store;
+}
+
+Result<void> RedisStore::opened() const {
+  const std::string why = opening_.opened() ? std::string() : opening_.trouble();
+  return why.empty() ? Result<void>() : Result<void>(error_of({false, why}));
+}
+
+Result<void> RedisStore::health() const {
+  if (!client_->up()) return error_of({false, client_->trouble()});
+  if (auto open = opened(); !open) return open;
+  return site_.refusal.check();
+}
+
+Result<void> RedisStore::keep_audit_for(Time duration) {
+  const std::string key = site_.names.store();
+  auto set =
+      Asking(site_).ask(key, resp::command({"HSET", key, "keep_audit_for", std::to_string(duration)}), true);
+  if (!set) return set.error();
+  opening_.keep_audit_for(duration);
+  return {};
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,64 @@
+#include "store/redis/refusal.h"
+
+#include "store/redis/site.h"
+
+namespace weir::redis {
+
+namespace {
+
+constexpr std::chrono::milliseconds between_attempts{100};
+
+}  // namespace
+
+void Refusal::refused(const Error& error, int at, std::string_view key) {
+  const std::scoped_lock lock(mutex_);
+  error_ = error;
+  refused_slot_ = at;
+  if (!trying_) key_ = key;
+  refusing_.store(true, std::memory_order_relaxed);
+}
+
+/// In a cluster one node may refuse while others do not.
+void Refusal::clear(int at) {
+  const std::scoped_lock lock(mutex_);
+  if (at == refused_slot_) refusing_.store(false, std::memory_order_relaxed);
+}
+
+Result<void> Refusal::check() {
+  if (!refusing_.load(std::memory_order_relaxed)) return {};
+  Error error{};
+  bool try_again = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    error = error_;
+    const auto now = std::chrono::steady_clock::now();
+    try_again = !trying_ && now - tried_at_ >= between_attempts;
+    if (try_again) {
+      trying_ = true;
+      tried_at_ = now;
+      // Adds to what is there, and there is nothing.
+      command = wire::resp::command({"ZADD", key_ + ":?", "XX", "0", "?"});
+      slot = refused_slot_;
+      repeatable = true;
+    }
+  }
+  if (try_again) site_.client.send(*this);
+  return error;
+}
+
+void Refusal::on_reply(const wire::resp::Reply& reply) {
+  const std::scoped_lock lock(mutex_);
+  trying_ = false;
+  if (reply.is_error()) {
+    error_ = error_of(reply.text(), false);
+  } else {
+    refusing_.store(false, std::memory_order_relaxed);
+  }
+}
+
+void Refusal::on_failure(const net::RedisFailure& /*failure*/) {
+  const std::scoped_lock lock(mutex_);
+  trying_ = false;
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,50 @@
+// A server that answers, but refuses to write: it is full, a replica, or its disk is. Remembered until a
+// write goes through, so that the store can say how it is without asking anybody.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "net/redis_call.h"
+#include "weir/result.h"
+
+namespace weir::redis {
+
+struct Site;
+
+/// Safe to use from any thread.
+class Refusal final : private net::RedisCall {
+ public:
+  /// The site must outlive it, and its client must have ended all calls first.
+  explicit Refusal(Site& site) : site_(site) {}
+
+  /// A write was refused, whose first key lies in the slot `at`.
+  void refused(const Error& error, int at, std::string_view key);
+  /// A write went through. Costs nothing unless one was refused before.
+  void accepted(int at) {
+    if (refusing_.load(std::memory_order_relaxed)) [[unlikely]]
+      clear(at);
+  }
+  /// What is wrong. Asking has it tried again, now and then, with a write that changes nothing.
+  Result<void> check();
+
+ private:
+  void on_reply(const wire::resp::Reply& reply) override;
+  void on_failure(const net::RedisFailure& failure) override;
+  void clear(int at);
+
+  Site& site_;
+  std::atomic<bool> refusing_{false};
+  std::mutex mutex_;
+  // Of the mutex.
+  Error error_{};
+  int refused_slot_ = -1;
+  std::string key_;
+  bool trying_ = false;
+  std::chrono::steady_clock::time_point tried_at_;
+};
+
+}  // namespace weir::redis

@@ -1,0 +1,127 @@
+#include "store/redis/site.h"
+
+#include <openssl/evp.h>
+
+#include <array>
+
+#include "base/text.h"
+#include "store/redis/opening.h"
+#include "store/redis/scripts.h"
+
+namespace weir::redis {
+namespace {
+
+Time steady_now() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+std::string sha1(std::string_view text) {
+  std::array<unsigned char, 20> bytes{};
+  EVP_Digest(text.data(), text.size(), bytes.data(), nullptr, EVP_sha1(), nullptr);
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string hex;
+  for (const unsigned char byte : bytes) {
+    hex += digits[byte >> 4U];
+    hex += digits[byte & 15U];
+  }
+  return hex;
+}
+
+struct Meaning {
+  std::string_view begins;
+  std::string_view advice;
+};
+
+/// Errors that come before anything is changed.
+constexpr Meaning refusals[] = {
+    {"OOM", "it has no memory left; raise maxmemory or make room"},
+    {"READONLY", "it is a replica that cannot be written; use the address of the primary"},
+    {"NOAUTH", "give a user and a password in the URL"},
+    {"WRONGPASS", "check the user and the password in the URL"},
+    {"NOPERM", "give its user the rights that docs/redis.md lists"},
+    {"LOADING", "it is reading its data and will answer soon"},
+    {"BUSY", "a script of somebody else runs there; see SCRIPT KILL"},
+    {"MASTERDOWN", "it is a replica that has lost its primary"},
+    {"CLUSTERDOWN", "part of the cluster is away"},
+    {"TRYAGAIN", "the cluster is moving this key"},
+    {"MISCONF", "it cannot write its data to the disk; look at its log"},
+    {"NOREPLICAS", "it waits for its replicas"},
+    {"CROSSSLOT", "it is a node of a cluster; add ?cluster=true to the URL"},
+    {"MOVED", "it is a node of a cluster; add ?cluster=true to the URL"},
+    {"ERR This instance has cluster support disabled", "it is no cluster; leave cluster=true out of the URL"},
+};
+
+}  // namespace
+
+Script::Script(std::string_view text) : body(text), digest(sha1(text)) {}
+
+const Script& Script::acquire() {
+  static const Script script(acquire_lua);
+  return script;
+}
+const Script& Script::lease() {
+  static const Script script(lease_lua);
+  return script;
+}
+const Script& Script::load() {
+  static const Script script(load_lua);
+  return script;
+}
+const Script& Script::put() {
+  static const Script script(put_lua);
+  return script;
+}
+const Script& Script::touch() {
+  static const Script script(touch_lua);
+  return script;
+}
+const Script& Script::catalog() {
+  static const Script script(catalog_lua);
+  return script;
+}
+
+const Script& Script::open() {
+  static const Script script(open_lua);
+  return script;
+}
+
+void Site::send(net::RedisCall& call) {
+  if (opening != nullptr && !opening->opened()) [[unlikely]] {
+    const std::string why = opening->trouble();
+    if (!why.empty()) return call.on_failure({false, why});
+  }
+  client.send(call);
+}
+
+Time ServerTime::now() const {
+  return instead_ != nullptr ? instead_->now() : steady_now() + ahead_.load(std::memory_order_relaxed);
+}
+
+void ServerTime::learn(Time now) {
+  if (instead_ == nullptr) ahead_.store(now - steady_now(), std::memory_order_relaxed);
+}
+
+Error error_of(const net::RedisFailure& failure) {
+  if (!failure.sent) {
+    return base::error(ErrorCode::unavailable, "Redis is away: ", failure.why,
+                       "; nothing was changed, try again later");
+  }
+  return base::error(ErrorCode::outcome_unknown, "Redis may or may not have done it: ", failure.why);
+}
+
+Error error_of(std::string_view reply, bool writes) {
+  for (const Meaning& meaning : refusals) {
+    if (!reply.starts_with(meaning.begins)) continue;
+    return base::error(ErrorCode::unavailable, "Redis refuses (", reply, "): ", meaning.advice);
+  }
+  // Errors of commands inside a script are named in its own words.
+  for (const Meaning& meaning : refusals) {
+    if (reply.find(meaning.begins) == std::string_view::npos || !reply.starts_with("ERR")) continue;
+    return base::error(ErrorCode::unavailable, "Redis refuses (", reply, "): ", meaning.advice);
+  }
+  return base::error(writes ? ErrorCode::outcome_unknown : ErrorCode::unavailable,
+                     "Redis answers with an error: ", reply);
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,79 @@
+// What every part of a Redis store shares: the connection, the names, the time.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/entropy.h"
+#include "net/redis_client.h"
+#include "store/redis/names.h"
+#include "store/redis/refusal.h"
+#include "weir/clock.h"
+#include "weir/result.h"
+
+namespace weir::redis {
+
+/// A Lua script and the digest by which Redis knows it. Lives as long as the program.
+struct Script {
+  explicit Script(std::string_view body);
+  std::string_view body;
+  std::string digest;  ///< SHA-1, in hexadecimal digits
+
+  static const Script& acquire();
+  static const Script& lease();
+  static const Script& load();
+  static const Script& put();
+  static const Script& touch();
+  static const Script& catalog();
+  static const Script& open();
+};
+
+/// The time of the server, as well as it is known here without asking: never ahead of it, behind it by the
+/// age of the last answer's way back. Scripts ask the server itself. Safe to use from any thread.
+class ServerTime {
+ public:
+  /// `instead`: for tests, a clock that holds for scripts too; null: the server's.
+  explicit ServerTime(const Clock* instead) : instead_(instead) {}
+  Time now() const;
+  /// What scripts are told: -1, ask the server.
+  Time for_scripts() const { return instead_ == nullptr ? -1 : instead_->now(); }
+  /// The server said so just now.
+  void learn(Time now);
+
+ private:
+  const Clock* const instead_;
+  std::atomic<Time> ahead_{0};  ///< of the local steady clock, in milliseconds
+};
+
+class Opening;
+
+struct Site {
+  net::RedisClient& client;
+  Names names;
+  bool cluster = false;
+  ServerTime time;
+  base::Entropy& entropy;
+  Opening* opening = nullptr;                ///< null: nothing has to be read first
+  std::atomic<bool> without_digests{false};  ///< the server does not let us use EVALSHA
+  Refusal refusal{*this};
+
+  /// Sends a call, once the store is open. Until then it fails at once.
+  void send(net::RedisCall& call);
+
+  /// The family whose slot a bucket lies in. On a single server there are no slots, and families can be
+  /// rearranged: each entity is its own, and leases have none.
+  std::string_view family(std::string_view entity, std::string_view end_of_chain) const {
+    return cluster ? end_of_chain : entity;
+  }
+};
+
+/// Why a call did not succeed, in words that say what to do.
+Error error_of(const net::RedisFailure& failure);
+/// What an error reply means. `writes`: it may have changed something, unless the error is known to come
+/// first.
+Error error_of(std::string_view reply, bool writes);
+
+}  // namespace weir::redis

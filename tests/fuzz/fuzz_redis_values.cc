@@ -1,0 +1,17 @@
+// What is stored in Redis may have been written by anybody who can reach it.
+#include <cstdint>
+#include <string_view>
+
+#include "store/redis/codec.h"
+#include "store/redis/state.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  static_cast<void>(weir::redis::decode_limits(text));
+  static_cast<void>(weir::redis::decode_entity("id", text));
+  static_cast<void>(weir::redis::decode_event(text));
+  static_cast<void>(weir::redis::decode_marker(text));
+  static_cast<void>(weir::redis::decode_set(text));
+  static_cast<void>(weir::redis::read_state(text));
+  return 0;
+}

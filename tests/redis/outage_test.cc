@@ -1,0 +1,176 @@
+// Redis is away in one way or another: what callers are told meanwhile, and that it is over when it is over.
+#include <gtest/gtest.h>
+
+#include "app/check_store.h"
+#include "support/eventually.h"
+#include "support/redis_server.h"
+#include "support/slow_proxy.h"
+#include "weir/weir.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using tests::eventually;
+using tests::RedisServer;
+
+std::string with_port(std::uint16_t port, const std::string& more = {}) {
+  return "redis://127.0.0.1:" + std::to_string(port) + "?deadline_ms=150" + more;
+}
+
+class RedisOutage : public testing::Test {
+ protected:
+  /// A limiter whose caches are warm.
+  static Limiter warm(const std::string& url) {
+    auto limiter = Limiter::open(url);
+    EXPECT_TRUE(limiter) << limiter.error().message;
+    EXPECT_TRUE(limiter->set_limits(Level::system(), {{"rpm", "1000000/min"}}));
+    EXPECT_EQ(ask(*limiter), "admitted");
+    return *std::move(limiter);
+  }
+  static std::string ask(Limiter& limiter) {
+    auto decision = limiter.acquire("key", "r", {{"rpm", 1}});
+    if (!decision) return std::string(name_of(decision.error().code)) + ": " + decision.error().message;
+    return decision->admitted() ? "admitted" : "refused";
+  }
+  /// That nothing is charged or admitted, whatever it is called.
+  static bool away(const std::string& answer) {
+    return answer.starts_with("store-unavailable: ") || answer.starts_with("outcome-unknown: ");
+  }
+  static bool back(Limiter& limiter) {
+    return eventually([&] { return ask(limiter) == "admitted"; });
+  }
+};
+
+TEST_F(RedisOutage, AServerThatIsStoppedIsAwayUntilItIsStartedAgain) {
+  RedisServer server;
+  Limiter limiter = warm(with_port(server.port()));
+  server.kill();
+  EXPECT_TRUE(eventually([&] { return ask(limiter).starts_with("store-unavailable: Redis is away"); }));
+  EXPECT_NE(ask(limiter).find("cannot be reached"), std::string::npos) << ask(limiter);
+  EXPECT_EQ(limiter.set_limits(Level::system(), {{"rpm", "1"}}).error().code, ErrorCode::unavailable);
+  server.start();
+  // It has forgotten everything, limits included.
+  EXPECT_TRUE(eventually([&] { return limiter.set_limits(Level::system(), {{"rpm", "10/min"}}).ok(); }));
+  EXPECT_TRUE(back(limiter));
+}
+
+TEST_F(RedisOutage, APausedServerLeavesTheFirstInDoubtAndTheNextUnsent) {
+  RedisServer server;
+  Limiter limiter = warm(with_port(server.port()));
+  server.pause();
+  const std::string first = ask(limiter);
+  EXPECT_TRUE(first.starts_with("outcome-unknown: ")) << first;
+  EXPECT_NE(first.find("does not answer"), std::string::npos) << first;
+  EXPECT_TRUE(ask(limiter).starts_with("store-unavailable: ")) << "the breaker is open: nothing is sent";
+  server.resume();
+  EXPECT_TRUE(back(limiter));
+}
+
+TEST_F(RedisOutage, AServerThatAnswersTooLateIsAway) {
+  RedisServer server;
+  tests::SlowProxy proxy(server.port());
+  Limiter limiter = warm(with_port(proxy.port()));
+  proxy.set_delay(400ms);
+  EXPECT_TRUE(away(ask(limiter)));
+  EXPECT_TRUE(away(ask(limiter)));
+  proxy.set_delay(0ms);
+  EXPECT_TRUE(back(limiter));
+}
+
+TEST_F(RedisOutage, AFullServerRefusesAndNothingIsCharged) {
+  RedisServer server({"--maxmemory-policy", "noeviction"});
+  Limiter limiter = warm(with_port(server.port()));
+  const Amount before = limiter.buckets("key")->items[0].limits[0].consumed;
+  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+  const std::string answer = ask(limiter);
+  EXPECT_TRUE(answer.starts_with("store-unavailable: ")) << answer;
+  EXPECT_NE(answer.find("no memory left"), std::string::npos) << answer;
+  EXPECT_EQ(limiter.buckets("key")->items[0].limits[0].consumed, before);
+  server.ask({"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_EQ(ask(limiter), "admitted");
+}
+
+TEST_F(RedisOutage, AWrongPasswordIsSaidAndNotShown) {
+  RedisServer server({"--requirepass", "right"});
+  const std::string address = "127.0.0.1:" + std::to_string(server.port());
+  auto wrong = Limiter::open("redis://:wrong@" + address);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, ErrorCode::unavailable);
+  EXPECT_NE(wrong.error().message.find("WRONGPASS"), std::string::npos) << wrong.error().message;
+  EXPECT_EQ(wrong.error().message.find("wrong@"), std::string::npos) << wrong.error().message;
+  auto none = Limiter::open("redis://" + address);
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("NOAUTH"), std::string::npos) << none.error().message;
+
+  Limiter limiter = warm("redis://:right@" + address + "?deadline_ms=150");
+  tests::RedisProbe probe(server.port());
+  ASSERT_EQ(probe.ask({"AUTH", "right"}), "OK");
+  probe.ask({"CONFIG", "SET", "requirepass", "changed"});
+  probe.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+  EXPECT_TRUE(eventually([&] { return ask(limiter).find("WRONGPASS") != std::string::npos; }));
+  probe.ask({"CONFIG", "SET", "requirepass", "right"});
+  EXPECT_TRUE(back(limiter));
+}
+
+TEST_F(RedisOutage, AReplicaThatCannotBeWrittenIsNoStore) {
+  RedisServer primary({"--repl-diskless-sync-delay", "0"});
+  RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(primary.port())});
+  Limiter limiter = warm(with_port(primary.port()));
+  ASSERT_TRUE(eventually([&] { return replica.ask({"DBSIZE"}) == primary.ask({"DBSIZE"}); }));
+  auto reader = Limiter::open(with_port(replica.port()));
+  ASSERT_TRUE(reader) << reader.error().message;
+  const std::string answer = ask(*reader);
+  EXPECT_TRUE(answer.starts_with("store-unavailable: ")) << answer;
+  EXPECT_NE(answer.find("replica"), std::string::npos) << answer;
+  replica.ask({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(back(*reader));
+}
+
+TEST_F(RedisOutage, ASettleWhoseAnswerGotLostHappensOnce) {
+  RedisServer server;
+  Limiter limiter = warm(with_port(server.port()));
+  for (int i = 0; i < 50; ++i) {
+    auto decision = limiter.acquire("lease", "r", {{"rpm", 100}});
+    if (!decision) continue;
+    server.ask({"CLIENT", "KILL", "TYPE", "normal"});
+    auto settled = decision->lease().settle({{"rpm", 10}});
+    // Asked again it is the same.
+    if (settled) continue;
+    ASSERT_TRUE(eventually([&] { return decision->lease().settle({{"rpm", 10}}).ok(); }));
+  }
+  const Bucket bucket = limiter.buckets("lease")->items[0];
+  EXPECT_EQ(bucket.limits[0].consumed.millitokens() % 10'000, 0);
+  EXPECT_LE(bucket.limits[0].consumed, Amount(50 * 10 + 50 * 90));
+}
+
+TEST_F(RedisOutage, NobodyAtTheAddressIsSaidWhenOpening) {
+  const auto nobody = Limiter::open("redis://127.0.0.1:" + std::to_string(tests::free_port()));
+  ASSERT_FALSE(nobody);
+  EXPECT_EQ(nobody.error().code, ErrorCode::unavailable);
+  EXPECT_NE(nobody.error().message.find("cannot be reached"), std::string::npos) << nobody.error().message;
+}
+
+TEST_F(RedisOutage, ACheckRefusesAServerThatForgetsBucketsForRoom) {
+  RedisServer server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});
+  const auto finding = [&](const std::string& what) -> app::Finding {
+    const auto findings = app::check_store(server.url(), {});
+    if (findings) {
+      for (const app::Finding& one : *findings) {
+        if (one.what == what) return one;
+      }
+    }
+    return {};
+  };
+  EXPECT_EQ(finding("eviction").severity, app::Severity::failure);
+  EXPECT_NE(finding("eviction").detail.find("allkeys-lru"), std::string::npos);
+  server.ask({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  EXPECT_EQ(finding("eviction").severity, app::Severity::ok);
+  EXPECT_EQ(finding("durability").severity, app::Severity::warning);
+  server.ask({"CONFIG", "SET", "appendonly", "yes"});
+  server.ask({"CONFIG", "SET", "appendfsync", "always"});
+  EXPECT_EQ(finding("durability").severity, app::Severity::ok);
+}
+
+}  // namespace
+}  // namespace weir
