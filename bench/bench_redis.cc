@@ -32,16 +32,76 @@ double our_cpu() {
   return static_cast<double>(spent.tv_sec) * 1e9 + static_cast<double>(spent.tv_nsec);
 }
 
-/// An empty script, called again and again with so many calls in flight.
-class EmptyScript {
+/// Whether the next call starts when one has landed, or a batch when all have: pipelining as it comes, and by
+/// the book.
+enum class Manner { flowing, batches };
+
+/// Calls that start the next ones where they land, on the client's thread, as a service's would.
+class Flights {
  public:
-  EmptyScript(const net::RedisOptions& options, std::size_t width)
-      : script_("return 1"), client_(options, entropy_), calls_(width) {
+  Flights(std::size_t width, Manner manner) : width_(width), manner_(manner) {}
+  Flights(const Flights&) = delete;
+  Flights& operator=(const Flights&) = delete;
+  virtual ~Flights() = default;
+
+  void run(std::size_t count) {
+    left_ = count / width_ * width_ - width_;
+    flying_ = width_;
+    for (std::size_t i = 0; i < width_; ++i) start(i);
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return flying_ == 0; });
+  }
+
+ protected:
+  virtual void start(std::size_t slot) = 0;
+  void landed(std::size_t slot) {
+    if (manner_ == Manner::flowing && left_ > 0) {
+      --left_;
+      return start(slot);
+    }
+    const std::scoped_lock lock(mutex_);
+    if (--flying_ > 0) return;
+    if (left_ == 0) return done_.notify_one();
+    left_ -= width_;
+    flying_ = width_;
+    for (std::size_t i = 0; i < width_; ++i) start(i);
+  }
+
+ private:
+  const std::size_t width_;
+  const Manner manner_;
+  std::atomic<std::size_t> left_{0};
+  std::mutex mutex_;
+  std::condition_variable done_;
+  std::size_t flying_ = 0;
+};
+
+/// The least that two limits in one packed string can cost: read, count, write, expire. Neither clock nor
+/// parameters.
+constexpr std::string_view bare_script = R"(
+for k = 1, #KEYS do
+  local value, a, b, c, d, e, f = redis.call('GET', KEYS[k]), 0, 0, 0, 0, 0, 0
+  if value then a, b, c, d, e, f = struct.unpack('<dddddd', value) end
+  value = struct.pack('<dddddd', a + 1, b + 1, c - ARGV[1], d + ARGV[1], e - ARGV[2], f + ARGV[2])
+  redis.call('SET', KEYS[k], value, 'PX', 420000)
+end
+return 1)";
+
+/// Calls a script again and again.
+class ScriptCalls final : public Flights {
+ public:
+  ScriptCalls(const net::RedisOptions& options, std::size_t width, Manner manner, std::string_view body,
+              std::initializer_list<std::string_view> words)
+      : Flights(width, manner), script_(body), client_(options, entropy_), calls_(width) {
     client_.start();
     must(client_.wait_until_ready());
-    for (Call& call : calls_) {
-      call.owner = this;
-      call.command = wire::resp::command({"EVALSHA", script_.digest, "1", "key", "argument"});
+    for (std::size_t i = 0; i < width; ++i) {
+      calls_[i].owner = this;
+      calls_[i].index = i;
+      wire::resp::append_command(calls_[i].command, words.size() + 2);
+      wire::resp::append_word(calls_[i].command, std::string_view("EVALSHA"));
+      wire::resp::append_word(calls_[i].command, std::string_view(script_.digest));
+      for (const std::string_view word : words) wire::resp::append_word(calls_[i].command, word);
     }
     struct Load final : net::RedisCall {
       void on_reply(const wire::resp::Reply& /*reply*/) override { done.completion()(1); }
@@ -52,84 +112,61 @@ class EmptyScript {
     client_.send(load);
     must(load.done.wait());
   }
-  void run(std::size_t count) {
-    left_ = static_cast<long>(count);
-    flying_ = calls_.size();
-    for (Call& call : calls_) client_.send(call);
-    std::unique_lock lock(mutex_);
-    landed_.wait(lock, [this] { return flying_ == 0; });
-  }
 
  private:
   struct Call final : net::RedisCall {
     void on_reply(const wire::resp::Reply& reply) override {
       if (reply.is_error()) std::abort();
-      owner->next(*this);
+      owner->landed(index);
     }
     void on_failure(const net::RedisFailure& /*failure*/) override { std::abort(); }
-    EmptyScript* owner = nullptr;
+    ScriptCalls* owner = nullptr;
+    std::size_t index = 0;
   };
-  void next(Call& call) {
-    if (--left_ >= static_cast<long>(calls_.size())) return client_.send(call);
-    const std::scoped_lock lock(mutex_);
-    if (--flying_ == 0) landed_.notify_one();
-  }
+  void start(std::size_t slot) override { client_.send(calls_[slot]); }
 
   base::SystemEntropy entropy_;
   redis::Script script_;
   net::RedisClient client_;
   std::deque<Call> calls_;
-  std::atomic<long> left_{0};
-  std::mutex mutex_;
-  std::condition_variable landed_;
-  std::size_t flying_ = 0;
 };
 
-/// Acquires that start the next one where they land, on the client's thread, as a service's would.
-class Acquires {
+/// Acquires of two limits, by one entity after the other.
+class Acquires final : public Flights {
  public:
-  Acquires(limiter::Core& core, std::size_t width, std::string_view entity)
-      : core_(core), slots_(width), entity_(entity) {
-    for (Slot& slot : slots_) slot.owner = this;
-  }
-  void run(std::size_t count) {
-    left_ = static_cast<long>(count);
-    flying_ = slots_.size();
-    for (Slot& slot : slots_) start(slot);
-    std::unique_lock lock(mutex_);
-    landed_.wait(lock, [this] { return flying_ == 0; });
+  Acquires(limiter::Core& core, std::size_t width, Manner manner, std::vector<std::string> entities)
+      : Flights(width, manner), core_(core), slots_(width), entities_(std::move(entities)) {
+    for (std::size_t i = 0; i < width; ++i) {
+      slots_[i].owner = this;
+      slots_[i].index = i;
+    }
   }
 
  private:
   struct Slot {
     Acquires* owner = nullptr;
+    std::size_t index = 0;
     std::optional<limiter::PendingAcquire> pending;
   };
-  void start(Slot& slot) {
+  void start(std::size_t index) override {
+    Slot& slot = slots_[index];
     slot.pending.emplace(core_);
-    slot.pending->start(entity_, resource, consume_, {},
+    const std::string& entity = entities_[next_.fetch_add(1, std::memory_order_relaxed) % entities_.size()];
+    slot.pending->start(entity, resource, consume_, {},
                         {[](void* self, Result<void>&& result) {
                            must(result);
-                           auto* const landed = static_cast<Slot*>(self);
-                           if (!landed->pending->decision().admitted()) std::abort();
-                           landed->owner->next(*landed);
+                           auto* const one = static_cast<Slot*>(self);
+                           if (!one->pending->decision().admitted()) std::abort();
+                           one->owner->landed(one->index);
                          },
                          &slot});
-  }
-  void next(Slot& slot) {
-    if (--left_ >= static_cast<long>(slots_.size())) return start(slot);
-    const std::scoped_lock lock(mutex_);
-    if (--flying_ == 0) landed_.notify_one();
   }
 
   limiter::Core& core_;
   std::deque<Slot> slots_;
-  const std::string entity_;
+  const std::vector<std::string> entities_;
+  std::atomic<std::size_t> next_{0};
   const Charge consume_[2] = {{"rpm", 1}, {"tpm", 500}};
-  std::atomic<long> left_{0};
-  std::mutex mutex_;
-  std::condition_variable landed_;
-  std::size_t flying_ = 0;
 };
 
 struct Cost {
@@ -188,25 +225,44 @@ int main() {
   must(core.set_limits(Level::system(), *parse_limits({{"rpm", large}, {"tpm", large}}), {}));
   must(core.put_entity({.id = "child", .parent = "parent", .cascade = true}));
   constexpr std::size_t count = 60'000;
-  for (const std::size_t width : {std::size_t{16}, std::size_t{64}}) {
-    EmptyScript empty(options.server, width);
-    Acquires one(core, width, "single");
-    Acquires two(core, width, "child");
-    one.run(1000);
-    two.run(1000);
-    std::vector<Cost> empties, ones, twos;
+  std::vector<std::string> many;
+  for (int i = 0; i < 1000; ++i) many.push_back("key-" + std::to_string(i));
+  struct Setting {
+    std::size_t width;
+    Manner manner;
+    const char* what;
+  };
+  for (const Setting& setting : {Setting{16, Manner::batches, "by 16: a batch of 16 after the other"},
+                                 Setting{16, Manner::flowing, "as it comes, 16 calls in flight"},
+                                 Setting{64, Manner::flowing, "as it comes, 64 calls in flight"}}) {
+    ScriptCalls empty(options.server, setting.width, setting.manner, "return 1", {"1", "key", "argument"});
+    ScriptCalls bare(options.server, setting.width, setting.manner, bare_script,
+                     {"1", "bare:{single}:gpt-4", "1000", "500000"});
+    ScriptCalls bare_two(options.server, setting.width, setting.manner, bare_script,
+                         {"2", "bare:{child}:gpt-4", "bare:{parent}:gpt-4", "1000", "500000"});
+    Acquires one(core, setting.width, setting.manner, {"single"});
+    Acquires thousand(core, setting.width, setting.manner, many);
+    Acquires two(core, setting.width, setting.manner, {"child"});
+    for (Flights* warm : std::initializer_list<Flights*>{&one, &thousand, &two}) warm->run(2000);
+    std::vector<Cost> empties, bares, bare_twos, ones, thousands, twos;
     for (int round = 0; round < 7; ++round) {
       empties.push_back(measure(server, count, [&](std::size_t n) { empty.run(n); }));
+      bares.push_back(measure(server, count, [&](std::size_t n) { bare.run(n); }));
+      bare_twos.push_back(measure(server, count, [&](std::size_t n) { bare_two.run(n); }));
       ones.push_back(measure(server, count, [&](std::size_t n) { one.run(n); }));
+      thousands.push_back(measure(server, count, [&](std::size_t n) { thousand.run(n); }));
       twos.push_back(measure(server, count, [&](std::size_t n) { two.run(n); }));
     }
-    std::printf("%zu calls in flight on one connection, medians of 7 rounds of %zu\n", width, count);
+    std::printf("pipelined %s, on one connection; medians of 7 rounds of %zu\n", setting.what, count);
     const Cost base = median_of(empties);
     print("empty EVALSHA", base, base);
-    print("two limits", median_of(ones), base);
-    print("two limits, two buckets", median_of(twos), base);
-    if (width != 64) continue;
-    if (const auto other = rival(server, 100'000, width)) {
+    print("bare script, one key", median_of(bares), base);
+    print("bare script, two keys", median_of(bare_twos), base);
+    print("two limits, one bucket", median_of(ones), base);
+    print("two limits, 1000 buckets", median_of(thousands), base);
+    print("two limits, chain of two", median_of(twos), base);
+    if (setting.width != 64) continue;
+    if (const auto other = rival(server, 100'000, setting.width)) {
       print("rate-limiter-flexible", *other, base);
       const Cost ours = median_of(ones);
       std::printf("  two limits beside it: throughput %.2f times, client CPU %.2f of its\n",

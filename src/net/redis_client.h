@@ -28,8 +28,8 @@ namespace weir::net {
 /// Who hears what is published on a channel. Called on the client's thread.
 class RedisListener {
  public:
-  /// Calls are answered from now on: for the first time, or again.
-  virtual void on_up() = 0;
+  /// Calls are answered from now on: for the first time, or again, perhaps by another server.
+  virtual void on_connected() = 0;
   /// From here on nothing is missed.
   virtual void on_subscribed() = 0;
   virtual void on_message(std::string_view message) = 0;
@@ -72,7 +72,7 @@ class RedisClient {
 
  private:
   friend class RedisRouter;
-  /// True: it has come up.
+  /// True: it was not up before.
   bool set_up(bool up, const std::string& trouble);
   bool hand_over(RedisCall& call);
 

@@ -164,7 +164,9 @@ bool RedisRouter::redirect(RedisLink& link, RedisCall& call, std::string_view er
 void RedisRouter::on_ready(RedisLink& link) {
   if (&link == subscription_.get()) return;
   if (client_.options_.cluster && !slots_known_) refresh_wanted_ = true;
+  const bool was_up = client_.up();
   update_state();
+  if (was_up && client_.up() && listener_ != nullptr) listener_->on_connected();
   start_ticking();
 }
 
@@ -193,7 +195,7 @@ void RedisRouter::update_state() {
     return;
   }
   const bool connected = !slots_.empty() || links_.begin()->second->ready();
-  if (connected && client_.set_up(true, {}) && listener_ != nullptr) listener_->on_up();
+  if (connected && client_.set_up(true, {}) && listener_ != nullptr) listener_->on_connected();
 }
 
 void RedisRouter::on_push(RedisLink& link, const resp::Reply& push) {

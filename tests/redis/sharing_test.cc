@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <sstream>
+#include <thread>
 
 #include "net/certificates.h"
 #include "support/eventually.h"
@@ -109,6 +112,45 @@ TEST(RedisSharing, AChangeOfAnEntitysLimitsHoldsAtOnceEvenForWhoWasNotTold) {
   const auto decision = deaf->acquire("key", "r", {{"rpm", 0}});
   ASSERT_TRUE(decision) << decision.error().message;
   EXPECT_EQ(decision->limits()[0].capacity, Amount(5));
+}
+
+/// Milliseconds by the server's clock.
+Time time_of(const RedisServer& server) {
+  std::istringstream words(server.ask({"TIME"}));
+  Time seconds = 0;
+  Time micros = 0;
+  words >> seconds >> micros;
+  return seconds * 1000 + micros / 1000;
+}
+
+// Who has just heard the server's time goes on counting by itself for a while, and must never be ahead.
+TEST(RedisSharing, NobodyIsAheadOfTheServersClock) {
+  RedisServer server;
+  constexpr Time per_millisecond = 2;
+  constexpr int capacity = 10;
+  std::vector<Limiter> limiters;
+  for (int i = 0; i < 3; ++i) limiters.push_back(*Limiter::open(server.url()));
+  const std::string fast = R"({"capacity":10,"refill_amount":2,"refill_period_ms":1})";
+  ASSERT_TRUE(limiters[0].set_limits(Level::system(), {{"rps", fast}, {"tpm", "1000000000/min"}}));
+  const Time from = time_of(server);
+  std::atomic<int> admitted = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (Limiter& limiter : limiters) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 4000; ++i) {
+          auto decision = limiter.acquire("key", "r", {{"rps", 1}, {"tpm", 1}});
+          if (decision && decision->admitted()) ++admitted;
+        }
+      });
+    }
+  }
+  const Time to = time_of(server);
+  EXPECT_LE(admitted, capacity + per_millisecond * (to - from));
+  EXPECT_GT(admitted, capacity) << "something refilled";
+  const Bucket bucket = limiters[0].buckets("key")->items[0];
+  EXPECT_EQ(bucket.limits[0].consumed, Amount(admitted.load())) << "counters equal the sum";
+  EXPECT_LE(bucket.refilled_at, to);
 }
 
 TEST(RedisSharing, UsersDatabasesAndPrefixesAreKeptApart) {

@@ -52,9 +52,10 @@ Result<void> Acquire::check() {
   return table::evaluate(stops_, plan_.request.consume, site().time.now());
 }
 
-std::string Acquire::packed() const {
+std::string Acquire::packed(Time now) const {
   std::string plan;
-  append_number(plan, site().time.for_scripts());
+  append_number(plan, now);
+  append_number(plan, 0);
   for (std::size_t k = 0; k < places_.size(); ++k) {
     const limits::Resolution& resolution = *places_[k].resolution;
     const SetInPlan& set = *in_plan_[k];
@@ -68,6 +69,9 @@ std::string Acquire::packed() const {
       append_number(plan, (stop.named >> i & 1U) != 0 ? stop.amount[i] : -1);
     }
   }
+  std::string size;
+  append_number(size, static_cast<std::int64_t>(plan.size()));
+  plan.replace(size.size(), size.size(), size);
   return plan;
 }
 
@@ -97,13 +101,18 @@ void Acquire::send_plan() {
   writes_ = true;
   // A marker tells whether it was done.
   repeatable = once;
-  begin(Script::acquire(), count + (once ? 1 : 0), count + (once ? 7 : 2));
+  begin(Script::acquire(), count + (once ? 1 : 0), count + (once ? 6 : 1));
   for (const Place& place : places_) key(key_of(place));
   if (once) key(marker_);
-  word(packed());
-  std::string for_new = base::join(std::to_string(site().entropy.next() >> 12U), " ", resource_);
-  for (const auto& set : in_plan_) for_new += base::join("\n", set->text);
-  word(for_new);
+  Time now = site().time.for_scripts();
+  // The nodes of a cluster have clocks of their own, and a marker needs the true time.
+  const Time passed = now < 0 && !site().cluster && !once ? site().time.passed() : -1;
+  asked_for_time_ = passed < 0;
+  if (!asked_for_time_) now = -passed;
+  std::string plan = packed(now);
+  plan += base::join(std::to_string(buckets_.next_generation()), " ", resource_);
+  for (const auto& set : in_plan_) plan += base::join("\n", set->text);
+  word(plan);
   if (once) {
     word(lease_for());
     word(marker_margin);
@@ -115,21 +124,13 @@ void Acquire::send_plan() {
 
 void Acquire::replied(const Reply& reply) {
   if (take(reply)) return;
-  if (reply.is_text()) {
-    // One bucket, admitted: its new state is all there is to say.
-    decision_.report().clear();
-    if (!show_charged(0, reply.text())) return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
-    const Time now = read_state(reply.text())->refilled_at;
-    site().time.learn(now);
-    decision_.set_admitted();
-    decision_.set_deadline(base::saturating_add(now, lease_for()));
-    return finish(Progress::decided);
-  }
+  if (reply.is_text()) return admitted(reply.text());
   if (!reply.is_list()) return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
   auto at = reply.children();
   const auto code = at.next().integer();
   const Time now = at.next().integer().value_or(0);
-  site().time.learn(now);
+  // What is not plain has asked for it.
+  if (asked_for_time_ || code != 1) site().time.learn(now);
   if (code == 1) return admitted(now, at);
   if (code == 0) return refused(now, at);
   if (code == 2) {
@@ -152,6 +153,23 @@ bool Acquire::show_charged(std::size_t place, std::string_view b) {
   for (std::size_t i = 0; i < state->limits; ++i) stop.held[i] = number_at(b, 2 * i) + stop.amount[i];
   report(place, static_cast<std::uint64_t>(state->generation), true);
   return true;
+}
+
+/// Admitted, in plain: the new states are all there is to say.
+void Acquire::admitted(std::string_view states) {
+  decision_.report().clear();
+  Time now = 0;
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    const std::string_view state =
+        states.substr(0, 8 * (State::words + 2 * stops_[k].resolution->limits->size()));
+    if (!show_charged(k, state)) return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
+    now = read_state(state)->refilled_at;
+    states.remove_prefix(state.size());
+  }
+  if (asked_for_time_) site().time.learn(now);
+  decision_.set_admitted();
+  decision_.set_deadline(base::saturating_add(now, lease_for()));
+  finish(Progress::decided);
 }
 
 void Acquire::admitted(Time now, Reply::Children states) {

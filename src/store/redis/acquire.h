@@ -15,11 +15,12 @@ class Acquire final : public Operation {
  private:
   Result<void> check();
   void send_plan();
-  std::string packed() const;
+  std::string packed(Time now) const;
   Time lease_for() const;
   /// What the lease's marker says behind its deadline.
   std::string marked_amounts() const;
   void replied(const Reply& reply) override;
+  void admitted(std::string_view states);
   void admitted(Time now, Reply::Children states);
   void refused(Time now, Reply::Children states);
   Result<store::Progress> decide(Workbench& bench) override;
@@ -35,7 +36,8 @@ class Acquire final : public Operation {
   const Mode mode_;
   Decision& decision_;
   table::Stops stops_;
-  std::string marker_;  ///< of a plan that is charged once
+  std::string marker_;          ///< of a plan that is charged once
+  bool asked_for_time_ = true;  ///< so that answers tell the server's time
   std::vector<std::shared_ptr<const SetInPlan>> in_plan_;
 };
 

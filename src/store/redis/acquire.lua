@@ -3,16 +3,18 @@
 -- KEYS      the buckets of the chain; of a plan that is charged once however often it is sent, also the marker of its
 --           lease
 -- ARGV[1]   the plan, little-endian doubles:
---             now (-1: ask the server), then for each bucket
+--             now (-1: ask the server; -T: the server's clock has reached T), the size of this in bytes, then for each
+--             bucket
 --             limits, stamp, known, digest, keep, valid until, then for each of its limits
 --             burst, rate amount, rate period, amount asked (-1: not named)
--- ARGV[2]   for new buckets, a line each: generation and resource, then the parameters of each bucket. A new bucket
---           also enters the index of its entity, whose key lies in the same slot: ...:b:ENTITY:RESOURCE is in
+--           behind it, for new buckets, a line each: generation and resource, then the parameters of each bucket. A new
+--           bucket also enters the index of its entity, whose key lies in the same slot: ...:b:ENTITY:RESOURCE is in
 --           ...:i:ENTITY
--- ARGV[3..] only with a marker: for how long the lease can be changed, how much longer the marker stays, and the
+-- ARGV[2..] only with a marker: for how long the lease can be changed, how much longer the marker stays, and the
 --           marker's text before and behind the deadline
 --
--- Answers the new state of the only bucket (admitted, the plain case), or a list:
+-- Answers the new states of all buckets, one behind the other (admitted, at the moment that they were refilled), or a
+-- list:
 --   1, now, states...          admitted
 --   0, now, states or nil...   refused; the states are those before
 --   2, now, stamp, k           bucket k has seen newer limits than the plan (0: they have expired): resolve again
@@ -26,16 +28,23 @@
 --
 -- First the plain case, in which all buckets are there, stand under the plan's limits and have enough: nothing is
 -- looked at twice and nothing is put into tables. Whatever else is found is left to the second part.
+--
+-- Asking for the time costs a sixth of it all. Who has just heard it knows a moment that has passed for certain: what
+-- is there by then is there now. Where that is not enough to admit, the second part asks.
 local never, wrap = 9007199254740992, 4503599627370496
 local get, put, call = struct.unpack, struct.pack, redis.call
 local plan, count = ARGV[1], #KEYS
-local now, at = get('<d', plan)
-if now < 0 then
+local now, size, at = get('<dd', plan)
+local passed, slack = now < -1, 0
+if passed then
+  -- It may have done so some milliseconds ago.
+  now, slack = -now, 8
+elseif now < 0 then
   local time = call('TIME')
   local part = time[2] / 1000
   now = time[1] * 1000 + part - part % 1
 end
-local lease_for, marker = ARGV[3], nil
+local lease_for, marker = ARGV[2], nil
 if lease_for then
   count = count - 1
   marker = call('GET', KEYS[count + 1])
@@ -48,10 +57,10 @@ if lease_for then
   end
 end
 local mark = lease_for and function()
-  call('SET', KEYS[count + 1], ARGV[5] .. string.format('%.0f', now + lease_for) .. ARGV[6], 'PX', lease_for + ARGV[4])
+  call('SET', KEYS[count + 1], ARGV[4] .. string.format('%.0f', now + lease_for) .. ARGV[5], 'PX', lease_for + ARGV[3])
 end
-local two = #plan == 8 + 112 * count
-local plain, first, second, others = two or #plan == 8 + 80 * count, nil, nil, nil
+local two = size == 16 + 112 * count
+local plain, late, first, second, others = two or size == 16 + 80 * count, false, nil, nil, nil
 for k = 1, plain and count or 0 do
   local limits, stamp, known, digest, keep, valid, burst, amount, period, asked, burst2, amount2, period2, asked2
   local refilled, expires, until_, version, seen, made, set, hold, tokens, consumed, tokens2, consumed2
@@ -68,22 +77,28 @@ for k = 1, plain and count or 0 do
     if limits ~= 1 or #value ~= 80 then plain = false break end
     refilled, expires, until_, version, seen, made, set, hold, tokens, consumed = get('<dddddddddd', value)
   end
-  if set ~= digest or version < stamp or seen > known or expires <= now or now >= valid then plain = false break end
+  if set ~= digest or version < stamp or seen > known or expires <= now + slack or now + slack >= valid then
+    plain = false
+    break
+  end
   local moved = now > refilled and now or refilled
   expires = moved + keep
   if hold > expires then expires = hold end
   if keep == never then expires = never end
   if expires > until_ then plain = false break end
 
-  local rest, last = moved % period, refilled % period
-  local whole = (moved - rest - refilled + last) / period
-  -- Saturated before anything can grow beyond 2^53.
-  if (whole - 1) * amount >= burst - tokens then
-    tokens = burst
-  else
-    rest, last = rest * amount, last * amount
-    tokens = tokens + (whole - 1) * amount + (amount - (last - last % period) / period) + (rest - rest % period) / period
-    if tokens > burst then tokens = burst end
+  local rest, last, whole
+  if moved ~= refilled then
+    rest, last = moved % period, refilled % period
+    whole = (moved - rest - refilled + last) / period
+    -- Saturated before anything can grow beyond 2^53.
+    if (whole - 1) * amount >= burst - tokens then
+      tokens = burst
+    else
+      rest, last = rest * amount, last * amount
+      tokens = tokens + (whole - 1) * amount + (amount - (last - last % period) / period) + (rest - rest % period) / period
+      if tokens > burst then tokens = burst end
+    end
   end
   if asked >= 0 then
     tokens = tokens - asked
@@ -93,15 +108,17 @@ for k = 1, plain and count or 0 do
   if tokens < 0 then plain = false break end
 
   if two then
-    rest, last = moved % period2, refilled % period2
-    whole = (moved - rest - refilled + last) / period2
-    if (whole - 1) * amount2 >= burst2 - tokens2 then
-      tokens2 = burst2
-    else
-      rest, last = rest * amount2, last * amount2
-      tokens2 = tokens2 + (whole - 1) * amount2 + (amount2 - (last - last % period2) / period2) +
-        (rest - rest % period2) / period2
-      if tokens2 > burst2 then tokens2 = burst2 end
+    if moved ~= refilled then
+      rest, last = moved % period2, refilled % period2
+      whole = (moved - rest - refilled + last) / period2
+      if (whole - 1) * amount2 >= burst2 - tokens2 then
+        tokens2 = burst2
+      else
+        rest, last = rest * amount2, last * amount2
+        tokens2 = tokens2 + (whole - 1) * amount2 + (amount2 - (last - last % period2) / period2) +
+          (rest - rest % period2) / period2
+        if tokens2 > burst2 then tokens2 = burst2 end
+      end
     end
     if asked2 >= 0 then
       tokens2 = tokens2 - asked2
@@ -114,10 +131,10 @@ for k = 1, plain and count or 0 do
   else
     value = put('<dddddddddd', moved, expires, until_, version, seen, made, set, hold, tokens, consumed)
   end
+  if moved > now + slack then late = true end
   if k == 1 then
     first = value
-    if moved ~= now then second = false end
-  elseif k == 2 and second == nil then
+  elseif k == 2 then
     second = value
   else
     others = others or {}
@@ -126,23 +143,29 @@ for k = 1, plain and count or 0 do
 end
 if plain then
   call('HSET', KEYS[1], 'b', first)
+  if second then call('HSET', KEYS[2], 'b', second) end
+  for k = 3, count do call('HSET', KEYS[k], 'b', others[k]) end
   if mark then mark() end
-  if count == 1 and second == nil then return first end
-  local answer = {1, now, first}
-  for k = 2, count do
-    answer[k + 2] = k == 2 and second or others[k]
-    call('HSET', KEYS[k], 'b', answer[k + 2])
+  if late then
+    local answer = {1, now, first, second}
+    for k = 3, count do answer[k + 2] = others[k] end
+    return answer
   end
-  return answer
+  if not second then return first end
+  return others and first .. second .. table.concat(others, '', 3) or first .. second
 end
 
 -- Second part: everything.
 local floor, ceil = math.floor, math.ceil
+if passed then
+  local time = call('TIME')
+  now = time[1] * 1000 + floor(time[2] / 1000)
+end
 local lines = {}
-for line in string.gmatch(ARGV[2], '[^\n]+') do lines[#lines + 1] = line end
+for line in string.gmatch(string.sub(plan, size + 1), '[^\n]+') do lines[#lines + 1] = line end
 local generation, resource = string.match(lines[1], '(%S+) (%S+)')
 generation = tonumber(generation)
-at = 9
+at = 17
 
 -- The least moment from `from` on at which `missing` more are granted.
 local function moment(from, amount, period, missing)

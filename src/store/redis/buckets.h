@@ -18,7 +18,8 @@ class RedisCatalog;
 class RedisBuckets final : public store::Buckets {
  public:
   /// Both must outlive the buckets.
-  RedisBuckets(Site& site, RedisCatalog& catalog) : site_(site), catalog_(catalog) {}
+  RedisBuckets(Site& site, RedisCatalog& catalog)
+      : site_(site), catalog_(catalog), generations_(site.entropy.next()) {}
 
   void acquire(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
   void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
@@ -27,6 +28,10 @@ class RedisBuckets final : public store::Buckets {
   void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
             store::Completion<store::Page<Bucket>> done) override;
 
+  /// For a bucket, should it be new: no other has it. Counted on from a random start, below 2^52.
+  std::uint64_t next_generation() {
+    return (generations_.fetch_add(2, std::memory_order_relaxed) & ((std::uint64_t{1} << 52U) - 1)) | 1U;
+  }
   /// How often a plan had to be decided here and written under a condition.
   std::uint64_t detours() const { return detours_.load(std::memory_order_relaxed); }
 
@@ -38,6 +43,7 @@ class RedisBuckets final : public store::Buckets {
   Site& site_;
   RedisCatalog& catalog_;
   SetsInPlan sets_;
+  std::atomic<std::uint64_t> generations_;
   std::atomic<std::uint64_t> detours_{0};
 };
 

@@ -94,7 +94,8 @@ void RedisCatalog::find(std::string_view name_space, std::string_view entity, st
   (new Finding(*this, name_space, entity, resource, done))->start();
 }
 
-void RedisCatalog::on_up() {
+void RedisCatalog::on_connected() {
+  site_.time.forget();
   if (site_.opening != nullptr) site_.opening->read();
 }
 

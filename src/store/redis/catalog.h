@@ -55,7 +55,7 @@ class RedisCatalog final : public store::Catalog, public net::RedisListener {
   Result<std::string> family_of(std::string_view name_space, std::string_view entity);
 
   // net::RedisListener
-  void on_up() override;
+  void on_connected() override;
   void on_subscribed() override { cache_.forget_all(); }
   void on_message(std::string_view message) override;
   void on_unsubscribed() override { cache_.forget_all(); }

@@ -40,12 +40,17 @@ class ServerTime {
   Time now() const;
   /// What scripts are told: -1, ask the server.
   Time for_scripts() const { return instead_ == nullptr ? -1 : instead_->now(); }
+  /// A moment that the server's clock has reached for certain, if it was heard a short time ago; else -1.
+  Time passed() const;
   /// The server said so just now.
   void learn(Time now);
+  /// It may be another server from here on.
+  void forget() { learned_at_.store(0, std::memory_order_relaxed); }
 
  private:
   const Clock* const instead_;
-  std::atomic<Time> ahead_{0};  ///< of the local steady clock, in milliseconds
+  std::atomic<Time> ahead_{0};       ///< of the local steady clock, in milliseconds
+  std::atomic<Time> learned_at_{0};  ///< by the local steady clock; 0: not, or to be learned anew
 };
 
 class Opening;
