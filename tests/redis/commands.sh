@@ -69,10 +69,15 @@ who_cannot_be_reached_is_named() {
 }
 
 passwords_are_not_shown() {
-  redis acl setuser app on '>hush-hush' '~weir:*' '&weir:*' +@all
+  # The rights that docs/redis.md lists.
+  redis acl setuser app on '>hush-hush' '~weir:*' '&weir:changes' +@read +@write +@scripting +@connection +@pubsub \
+    +time +info '+config|get'
   run 0 store init --store "redis://app:hush-hush@$address"
   says "ready: redis://app"
   [[ $out$err != *hush* ]] || wrong "the password is shown: $out $err"
+  run 0 limits set --entity key-2 -l rpm:10 --store "redis://app:hush-hush@$address"
+  run 0 acquire key-2 gpt-4 -c rpm=1 --store "redis://app:hush-hush@$address"
+  run 0 store check --store "redis://app:hush-hush@$address"
   run 1 store init --store "redis://app:other-hush@$address"
   complains "WRONGPASS"
   complains "check the user and the password in the URL"

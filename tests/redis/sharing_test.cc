@@ -130,7 +130,7 @@ TEST(RedisSharing, NobodyIsAheadOfTheServersClock) {
   constexpr int capacity = 10;
   std::vector<Limiter> limiters;
   for (int i = 0; i < 3; ++i) limiters.push_back(*Limiter::open(server.url()));
-  const std::string fast = R"({"capacity":10,"refill_amount":2,"refill_period_ms":1})";
+  const std::string fast = R"({"capacity":10,"burst":1000,"refill_amount":2,"refill_period_ms":1})";
   ASSERT_TRUE(limiters[0].set_limits(Level::system(), {{"rps", fast}, {"tpm", "1000000000/min"}}));
   const Time from = time_of(server);
   std::atomic<int> admitted = 0;
