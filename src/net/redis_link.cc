@@ -12,8 +12,6 @@ namespace resp = wire::resp;
 namespace {
 
 constexpr std::size_t input_size = std::size_t{64} * 1024;
-/// Looked at so often; a deadline that would pass before the next look has passed.
-constexpr std::chrono::milliseconds tick_length{10};
 
 }  // namespace
 
@@ -227,7 +225,7 @@ void RedisLink::tick(Clock::time_point now) {
 
 /// Calls whose time is over. Their answers may still come and are dropped.
 void RedisLink::expire(Clock::time_point now) {
-  const Clock::time_point by = now + tick_length;
+  const Clock::time_point by = now + redis_tick;
   bool late = false;
   for (std::size_t i = 0; i < sent_calls_.size(); ++i) {
     RedisCall* const call = sent_calls_[i].call;
@@ -248,7 +246,7 @@ void RedisLink::expire(Clock::time_point now) {
     late = true;
   }
   // Nothing has come back for as long as a caller waits: the next ones need not try.
-  if (late && hopeful_ && now - last_heard_ >= options_.deadline - tick_length) {
+  if (late && hopeful_ && now - last_heard_ >= options_.deadline - redis_tick) {
     if (trouble_.empty()) trouble_ = address_.to_string() + " does not answer";
     set_hopeful(false);
     owner_.on_lost(*this);

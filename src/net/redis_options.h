@@ -10,6 +10,9 @@
 
 namespace weir::net {
 
+/// How often deadlines are looked at.
+inline constexpr std::chrono::milliseconds redis_tick{10};
+
 struct RedisAddress {
   std::string host = "127.0.0.1";
   std::uint16_t port = 6379;

@@ -13,7 +13,6 @@ namespace resp = wire::resp;
 
 namespace {
 
-constexpr std::chrono::milliseconds tick_length{10};
 /// How often the nodes of a cluster are asked who has which slots, while something is wrong.
 constexpr std::chrono::milliseconds between_refreshes{100};
 constexpr std::uint8_t most_redirects = 8;
@@ -214,7 +213,7 @@ void RedisRouter::on_push(RedisLink& link, const resp::Reply& push) {
 void RedisRouter::start_ticking() {
   if (ticking_ || stopped_) return;
   ticking_ = true;
-  ticker_.expires_after(tick_length);
+  ticker_.expires_after(redis_tick);
   ticker_.async_wait([this](const boost::system::error_code& error) {
     ticking_ = false;
     if (!error.failed() && !stopped_) tick();
@@ -224,7 +223,7 @@ void RedisRouter::start_ticking() {
 void RedisRouter::tick() {
   const Clock::time_point now = Clock::now();
   for (RedisCall* call : std::exchange(later_, {})) {
-    if (call->expires_ <= now + tick_length) {
+    if (call->expires_ <= now + redis_tick) {
       on_failed(*call, {false, "the cluster is not ready for this key"});
     } else {
       route(*call);
