@@ -43,6 +43,7 @@ void Worker::run() {
   bell_.begin();
   readiness_.begin();
   context_.run();
+  handler_.on_thread_end();
   here = nullptr;
 }
 
