@@ -78,6 +78,15 @@ void Passage::send_head() {
     upstream_->allow_silence(waits_for_go_ahead);
     return upstream_->flush();
   }
+  if (upstream_->open()) return ask_for_body();
+  awaits_ = Awaits::connection;
+}
+
+void Passage::on_open() {
+  if (awaits_ == Awaits::connection) ask_for_body();
+}
+
+void Passage::ask_for_body() {
   awaits_ = Awaits::first_part;
   upstream_->allow_silence(waits_for_body);
   exchange_.read();
@@ -153,7 +162,7 @@ bool Passage::may_try_again(Broken why) const {
 }
 
 void Passage::on_broken(Broken why) {
-  if (why == Broken::slow && awaits_ != Awaits::answer) {
+  if (why == Broken::slow && (awaits_ == Awaits::first_part || awaits_ == Awaits::go_ahead)) {
     // Not too slow: it was only given a moment.
     const bool go_ahead = std::exchange(awaits_, Awaits::answer) == Awaits::go_ahead;
     if (!go_ahead) upstream_->flush();

@@ -72,6 +72,18 @@ bool is_rewritten(std::string_view name) {
   }
 }
 
+/// What comes too late at the end of a body: where it ends, how to read it, who may, whom it is for.
+bool is_forbidden_in_trailer(std::string_view name) {
+  if (is_hop_by_hop(name) || is_rewritten(name) || is_about_sender(name)) return true;
+  if (name.size() > 8 && same_name(name.substr(0, 8), "content-")) return true;
+  for (const std::string_view other :
+       {"authorization", "cookie", "set-cookie", "cache-control", "max-forwards", "proxy-authenticate",
+        "proxy-authorization", "range", "trailer", "www-authenticate"}) {
+    if (same_name(name, other)) return true;
+  }
+  return false;
+}
+
 /// The names that Connection lists, beyond the usual ones.
 class Named {
  public:
@@ -226,7 +238,7 @@ AnswerFields write_answer_fields(Buffer& out, const wire::http::ResponseHead& an
 void write_trailers(Buffer& out, const Fields& trailers) {
   for (std::size_t i = 0; i < trailers.size(); ++i) {
     const Field field = trailers[i];
-    if (is_hop_by_hop(field.name) || is_rewritten(field.name) || is_about_sender(field.name)) continue;
+    if (is_forbidden_in_trailer(field.name)) continue;
     put_field(out, field.name, field.value);
   }
 }

@@ -48,6 +48,7 @@ class Passage final : private net::ExchangeObserver, private UpstreamUser {
   /// What the upstream's silence is taken for while the request is sent.
   enum class Awaits : std::uint8_t {
     answer,      ///< nothing else: it is too slow
+    connection,  ///< which the client's body waits for, so that it can still be sent elsewhere
     first_part,  ///< of the client's body, which the head waits for, to leave together
     go_ahead,    ///< a 100; after a while the body is sent without
   };
@@ -70,12 +71,14 @@ class Passage final : private net::ExchangeObserver, private UpstreamUser {
   void try_upstreams();
   bool reach(Pool& pool);
   void send_head();
+  void ask_for_body();
   void go_on_reading();
   bool may_try_again(Broken why) const;
   void give_up_on(Broken why);
   void let_go(bool reusable);
   void on_body(std::string_view data, bool end) override;
   void on_gone(const wire::http::Refusal& why) override;
+  void on_open() override;
   void on_drained() override;
   void on_broken(Broken why) override;
 

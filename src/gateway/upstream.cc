@@ -245,8 +245,12 @@ void UpstreamConnection::drive() {
     // It was idle, and the other end has closed it or says what nobody asked for.
     return pool_.drop(*this);
   }
-  if (stage_ == Stage::connecting && !connect()) return;
-  if (stage_ == Stage::handshake && !shake_hands()) return;
+  if (stage_ != Stage::open) {
+    if (stage_ == Stage::connecting && !connect()) return;
+    if (stage_ == Stage::handshake && !shake_hands()) return;
+    user_->on_open();
+    if (user_ == nullptr || stage_ == Stage::closed) return;
+  }
   if (!out_.empty() || ends_output_) {
     // An upstream that takes no more may still have answered: that is read first.
     if (!write() && !wants_input_) return broken(Broken::lost);

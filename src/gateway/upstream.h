@@ -56,6 +56,8 @@ enum class Broken : std::uint8_t {
 /// Who uses a connection. Called on its thread; may let go of the connection meanwhile.
 class UpstreamUser {
  public:
+  /// A new connection is open; the output is sent when this returns.
+  virtual void on_open() = 0;
   /// Bytes have been added to input().
   virtual void on_input() = 0;
   /// Enough of the output has been sent that more may be added.
@@ -93,6 +95,8 @@ class UpstreamConnection final : private net::Watched, private net::Timer {
   /// for ever.
   void allow_silence(std::optional<std::chrono::milliseconds> silence);
 
+  /// False while it is connecting.
+  bool open() const { return stage_ == Stage::open; }
   /// Whether it has served a request before: then it may have been closed at the other end unseen.
   bool reused() const { return served_ > 0; }
   /// Whether anything was sent since the user took it, and anything received.
