@@ -37,7 +37,7 @@ Result<std::string> read_file(const std::string& path) {
 /// "redis"; not the rest of the URL, which may hold a password.
 std::string kind_of(const std::string& store) { return store.substr(0, store.find(':')); }
 
-/// Half of the descriptors are for clients, as each may need one to an upstream.
+/// Three of four descriptors are for clients: most of those who are connected wait, and need none to an upstream.
 unsigned most_connections() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 1024;
@@ -46,7 +46,7 @@ unsigned most_connections() {
   constexpr rlim_t most = 100'000;
   constexpr rlim_t others = 64;
   const rlim_t usable = files.rlim_cur > 2 * others ? files.rlim_cur - others : others;
-  return static_cast<unsigned>(std::min(usable / 2, most));
+  return static_cast<unsigned>(std::min(usable / 4 * 3, most));
 }
 
 net::ServerOptions server_options(const GatewaySettings& settings) {
@@ -199,7 +199,8 @@ void Running::serve(const service::Signals& signals, const service::Notifier& ma
     const int signal = signals.wait_for(waits_for_store ? openings_apart : lookups_apart);
     if (signal == SIGINT || signal == SIGTERM) return;
     if (signal == SIGHUP) {
-      manager.reloading(std::chrono::duration_cast<std::chrono::microseconds>(monotonic_now_ms()));
+      manager.reloading(std::chrono::duration_cast<std::chrono::microseconds>(
+          std::chrono::steady_clock::now().time_since_epoch()));
       reload();
       manager.ready(status);
     }
