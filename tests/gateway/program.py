@@ -121,7 +121,7 @@ class Gateway:
         connection = connection or self.connect()
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
-        answer.text = answer.read().decode()
+        answer.text = answer.read().decode(errors="replace")
         return answer
 
     def admin(self, path):
