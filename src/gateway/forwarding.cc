@@ -33,13 +33,18 @@ void Passage::forward() {
   try_upstreams();
 }
 
-/// Tries one upstream after the other until one can be written to, or may be soon.
-void Passage::try_upstreams() {
-  // Each once, with each of its addresses, and once more where a connection may have been closed unseen.
+/// How often it is worth to try: each upstream once with each of its addresses, and once more where a
+/// connection may have been closed unseen.
+std::size_t Passage::most_attempts() const {
   constexpr std::size_t most = 16;
   std::size_t worth = 1;
   for (const auto& pool : choices_->pools) worth += std::max<std::size_t>(pool->address_count(), 1);
-  for (const std::size_t limit = std::min(worth, most); attempts_ < limit;) {
+  return std::min(worth, most);
+}
+
+/// Tries one upstream after the other until one can be written to, or may be soon.
+void Passage::try_upstreams() {
+  while (attempts_ == 0 || attempts_ < most_attempts()) {
     if (attempts_++ > 0) choices_->counts->retries.add(1, false);
     if (reach(choices_->choose())) return send_head();
     choices_->counts->troubles[static_cast<std::size_t>(Trouble::unreachable)].add(1, false);
@@ -140,8 +145,8 @@ void Passage::on_drained() {
 /// The client is gone, or what it sends makes no sense.
 void Passage::on_gone(const wire::http::Refusal& why) {
   if (stage_ == Stage::deciding) {
-    // The store still has to say something to this passage; it ends then.
-    exchange_ = {};
+    // The store still has to say something to this passage. Until then the exchange keeps the thread alive.
+    client_gone_ = true;
     return;
   }
   if (why.status != 0 && (stage_ == Stage::asking || stage_ == Stage::discarding)) {

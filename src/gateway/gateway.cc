@@ -110,6 +110,7 @@ Lane::Lane(Gateway& gateway, net::Thread& thread, std::size_t number)
       graveyard_(thread) {}
 
 Lane::~Lane() {
+  graveyard_.close();
   routing_.reset();
   passages_.clear();
   pools_.clear();

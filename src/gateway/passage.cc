@@ -84,7 +84,7 @@ void Passage::decided_elsewhere(Result<void>&& result) {
 void Passage::decided(Result<void> result) {
   rate_fields_.clear();
   const bool pass = observe(result);
-  if (!exchange_) return finish();  // the client left meanwhile
+  if (client_gone_) return finish();
   if (!result) {
     if (!pass) return answer_without_store(result.error());
     if (result.error().code != ErrorCode::no_limits) rate_fields_ = degraded;
@@ -200,7 +200,7 @@ void Passage::finish() {
   attempts_ = 0;
   last_trouble_ = Broken::refused;
   awaits_ = Awaits::answer;
-  body_begun_ = body_ended_ = held_back_ = paused_ = false;
+  client_gone_ = body_begun_ = body_ended_ = held_back_ = paused_ = false;
   parser_.clear();
   lane_.give_back(*this);
 }

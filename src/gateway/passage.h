@@ -69,6 +69,7 @@ class Passage final : private net::ExchangeObserver, private UpstreamUser {
   // The request, to the upstream (forwarding.cc).
   void forward();
   void try_upstreams();
+  std::size_t most_attempts() const;
   bool reach(Pool& pool);
   void send_head();
   void ask_for_body();
@@ -122,7 +123,8 @@ class Passage final : private net::ExchangeObserver, private UpstreamUser {
   unsigned attempts_ = 0;
   Broken last_trouble_ = Broken::refused;
   Awaits awaits_ = Awaits::answer;
-  bool body_begun_ = false;  ///< a part of the body was taken from the client: it cannot be sent twice
+  bool client_gone_ = false;  ///< while the store thought
+  bool body_begun_ = false;   ///< a part of the body was taken from the client: it cannot be sent twice
   bool body_ended_ = false;
   bool held_back_ = false;  ///< the client's body waits for the upstream
   bool paused_ = false;     ///< the answer waits for the client

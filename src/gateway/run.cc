@@ -37,7 +37,8 @@ Result<std::string> read_file(const std::string& path) {
 /// "redis"; not the rest of the URL, which may hold a password.
 std::string kind_of(const std::string& store) { return store.substr(0, store.find(':')); }
 
-/// Three of four descriptors are for clients: most of those who are connected wait, and need none to an upstream.
+/// Three of four descriptors are for clients: most of those who are connected wait, and need none to an
+/// upstream.
 unsigned most_connections() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 1024;

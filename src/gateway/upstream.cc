@@ -158,6 +158,7 @@ bool UpstreamConnection::write() {
         moved();
         break;
       case Transport::Status::needs_read:
+        drains_ = drains_ || congested();
         wait_for_read();
         return true;
       case Transport::Status::needs_write:
@@ -276,7 +277,8 @@ void UpstreamConnection::broken(Broken why) {
 
 void Graveyard::take(std::unique_ptr<UpstreamConnection> connection) {
   // Its own members may still be on the stack, and events of it may have been taken from the system already.
-  if (dead_.empty()) thread_.post({[](void* self) { static_cast<Graveyard*>(self)->clear(); }, this});
+  if (dead_.empty() && !closed_)
+    thread_.post({[](void* self) { static_cast<Graveyard*>(self)->clear(); }, this});
   dead_.push_back(std::move(connection));
 }
 

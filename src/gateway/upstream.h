@@ -152,10 +152,13 @@ class Graveyard {
   net::Thread& thread() { return thread_; }
   void take(std::unique_ptr<UpstreamConnection> connection);
   void clear() { dead_.clear(); }
+  /// The thread ends: what comes now stays until this goes.
+  void close() { closed_ = true; }
 
  private:
   net::Thread& thread_;
   std::vector<std::unique_ptr<UpstreamConnection>> dead_;
+  bool closed_ = false;
 };
 
 /// The connections of one thread to one upstream.
