@@ -42,8 +42,8 @@ std::string kind_of(const std::string& store) { return store.substr(0, store.fin
 unsigned most_connections() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 1024;
-  files.rlim_cur = files.rlim_max;
-  static_cast<void>(setrlimit(RLIMIT_NOFILE, &files));
+  const rlimit all{files.rlim_max, files.rlim_max};
+  if (setrlimit(RLIMIT_NOFILE, &all) == 0) files = all;
   constexpr rlim_t most = 100'000;
   constexpr rlim_t others = 64;
   const rlim_t usable = files.rlim_cur > 2 * others ? files.rlim_cur - others : others;
