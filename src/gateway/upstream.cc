@@ -278,7 +278,7 @@ void UpstreamConnection::broken(Broken why) {
 void Graveyard::take(std::unique_ptr<UpstreamConnection> connection) {
   // Its own members may still be on the stack, and events of it may have been taken from the system already.
   if (dead_.empty() && !closed_)
-    thread_.post({[](void* self) { static_cast<Graveyard*>(self)->clear(); }, this});
+    thread_.defer({[](void* self) { static_cast<Graveyard*>(self)->clear(); }, this});
   dead_.push_back(std::move(connection));
 }
 

@@ -152,6 +152,9 @@ class Thread {
 
   /// What tells when sockets are ready.
   virtual Readiness& readiness() = 0;
+  /// Has something done once all that runs there now has ended, events that were taken from the system
+  /// included: sockets that were watched may go then.
+  virtual void defer(Task task) = 0;
   /// Has the timer fire once so much time has passed, and at most two ticks later; forgets what was set
   /// before. Timers fire while clients are connected.
   virtual void set_timer(Timer& timer, std::chrono::milliseconds in) = 0;

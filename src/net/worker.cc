@@ -175,6 +175,8 @@ void Worker::post(Task task) {
   bell_.ring();
 }
 
+void Worker::defer(Task task) { asio::post(context_, task); }
+
 void Worker::answer_bell() {
   take_handed_over();
   std::vector<Task> posted;

@@ -56,6 +56,7 @@ class Worker final : public Host, public Thread, private Timer {
   void set_deadline(Timer& timer, std::uint64_t ticks_from_now);
 
   void post(Task task) override;
+  void defer(Task task) override;
   void set_timer(Timer& timer, std::chrono::milliseconds in) override { set_deadline(timer, ticks(in)); }
 
   Handler& handler() override { return handler_; }

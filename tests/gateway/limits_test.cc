@@ -1,6 +1,8 @@
 // Who may pass: limits of routes and of the store, what is said of them, and what happens without a store.
+#include "app/open_store.h"
 #include "gateway/refusal.h"
 #include "gateway/rig.h"
+#include "support/folder.h"
 
 namespace weir::gateway {
 namespace {
@@ -140,6 +142,52 @@ TEST_F(Limits, OfAParentAreChargedToo) {
   EXPECT_EQ(refused.status, 429);
   EXPECT_TRUE(has(refused.body, R"("violated-policies":["team-rpm"])"));
   EXPECT_FALSE(has(refused.body, "team\"")) << "who else shares the limit is nobody's business";
+}
+
+/// A store on a file, which answers later, on the thread that asked.
+std::shared_ptr<store::Store> file_store(const FakeClock& clock, base::Entropy& entropy,
+                                         const std::string& path) {
+  auto opened = app::open_store(
+      "sqlite:" + path, {}, std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &clock), entropy);
+  EXPECT_TRUE(opened) << opened.error().message;
+  return *std::move(opened);
+}
+
+TEST_F(Limits, HoldOnAFileToo) {
+  const tests::Folder folder;
+  FakeClock clock;
+  base::SystemEntropy entropy;
+  Rig rig(route("name: api, limit_by: header:X-Key, limits: {rpm: 2}"),
+          file_store(clock, entropy, folder.file("w.db")));
+  limiter::Core& core = rig.gateway->decider()->core;
+  ASSERT_TRUE(core.set_limits(Level::entity("vip", "api"),
+                              *parse_limits({{"daily", "3/day"}, {"rpm", "9/min"}}), {}));
+  for (const int status : {200, 200, 200, 429}) EXPECT_EQ(rig.get("/", "X-Key: vip\r\n").status, status);
+  for (const int status : {200, 200, 429}) EXPECT_EQ(rig.get("/", "X-Key: other\r\n").status, status);
+}
+
+/// How many of 400 requests pass that eight clients send at once to three threads.
+int passed_of_400(const Rig& rig) {
+  std::atomic<int> passed{0};
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back([&] {
+      net::Client client = rig.client();
+      for (int j = 0; j < 50; ++j) passed += client.ask(get("/")).status == 200 ? 1 : 0;
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  return passed;
+}
+
+TEST_F(Limits, AreExactWhateverTheThreads) {
+  EXPECT_EQ(passed_of_400(Rig(route("limits: {rpd: 100/day}"), nullptr, 3)), 100);
+  const tests::Folder folder;
+  FakeClock clock;
+  base::SystemEntropy entropy;
+  EXPECT_EQ(
+      passed_of_400(Rig(route("limits: {rpd: 100/day}"), file_store(clock, entropy, folder.file("w.db")), 3)),
+      100);
 }
 
 TEST_F(Limits, WithoutAnyEverythingPasses) {
