@@ -247,6 +247,23 @@ TEST_F(Slow, HeadsAndBodiesThatDoNotComeAreGivenUp) {
   EXPECT_EQ(rig.get("/").status, 200);
 }
 
+TEST_F(Slow, TunnelsMaySayNothingForLongerThanBodies) {
+  Upstream echo([](Peer& peer, unsigned) {
+    peer.read_head();
+    peer.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: upgrade\r\n\r\n");
+    peer.send(peer.read(5));
+    peer.sees_end();
+  });
+  rig.load(Rig::route(echo.url()));
+  net::Client tunnel = rig.client();
+  tunnel.send(get("/", "Connection: upgrade\r\nUpgrade: echo\r\n"));
+  EXPECT_EQ(tunnel.receive().status, 101);
+  // Two that say nothing are given up one after the other: so long the tunnel has been silent, too.
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(rig.client().rest(), "");
+  tunnel.send("still");
+  EXPECT_EQ(tunnel.take(5), "still");
+}
+
 TEST_F(Slow, WhoDoesNotTakeItsAnswerIsCutOff) {
   Upstream large([](Peer& peer, unsigned) {
     peer.read_head();
