@@ -16,11 +16,11 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir
 # A program that links the static library also links what it uses; the shared library brings that itself.
 get_target_property(weir_type weir TYPE)
 if(weir_type STREQUAL "STATIC_LIBRARY")
-  set(weir_dependencies "include(CMakeFindDependencyMacro)\nfind_dependency(OpenSSL COMPONENTS Crypto)\nfind_dependency(SQLite3)\nfind_dependency(Threads)")
-  set(weir_requires "Requires: libcrypto sqlite3")
+  set(weir_dependencies "include(CMakeFindDependencyMacro)\nfind_dependency(OpenSSL COMPONENTS Crypto SSL)\nfind_dependency(SQLite3)\nfind_dependency(Threads)")
+  set(weir_requires "Requires: libssl libcrypto sqlite3")
 else()
   set(weir_dependencies "")
-  set(weir_requires "Requires.private: libcrypto sqlite3")
+  set(weir_requires "Requires.private: libssl libcrypto sqlite3")
 endif()
 
 # CMake: find_package(weir CONFIG), target weir::weir.
