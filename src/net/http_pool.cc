@@ -7,6 +7,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -51,6 +53,7 @@ class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_
     thread_ = std::thread([this] { context_.run(); });
   }
   void stop() {
+    if (!thread_.joinable()) return;
     asio::post(context_, [this] { end(); });
     thread_.join();
   }
@@ -68,6 +71,18 @@ class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_
     }
     call.on_failure({Kind::unreachable, "too many requests wait for an answer", false});
   }
+  void after(std::chrono::milliseconds pause, std::function<void()> work) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!ending_) {
+        const Clock::time_point at = Clock::now() + pause;
+        asio::post(context_,
+                   [this, at, later = std::move(work)]() mutable { start_timer(at, std::move(later)); });
+        return;
+      }
+    }
+    work();
+  }
   bool is_here() const { return std::this_thread::get_id() == thread_.get_id(); }
   unsigned connections() const { return open_.load(std::memory_order_relaxed); }
   const HttpPoolOptions& options() const { return options_; }
@@ -83,6 +98,16 @@ class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_
     for (HttpCall* const call : calls) waiting_.push_back(call);
     assign();
     keep_time();
+  }
+
+  void start_timer(Clock::time_point at, std::function<void()> work) {
+    if (ended_) return work();
+    const auto timer = std::make_shared<asio::steady_timer>(context_, at);
+    timers_.push_back(timer);
+    timer->async_wait([this, timer, later = std::move(work)](const boost::system::error_code&) {
+      std::erase(timers_, timer);
+      later();
+    });
   }
 
   /// Gives waiting calls to free connections, and makes more of those where calls are left.
@@ -249,6 +274,7 @@ class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_
       handed_over_.clear();
     }
     timer_.cancel();
+    for (const auto& timer : timers_) timer->cancel();
     const HttpFailure failure{Kind::lost, "the program is ending", false};
     while (!connections_.empty()) connections_.back()->close(failure);
     fail_waiting(failure);
@@ -260,6 +286,7 @@ class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> guard_;
   asio::steady_timer timer_;
+  std::vector<std::shared_ptr<asio::steady_timer>> timers_;
 
   std::mutex mutex_;
   // Guarded by the mutex.
@@ -299,7 +326,11 @@ Result<std::unique_ptr<HttpPool>> HttpPool::start(HttpPoolOptions options) {
 
 HttpPool::~HttpPool() { loop_->stop(); }
 
+void HttpPool::stop() { loop_->stop(); }
 void HttpPool::send(HttpCall& call) { loop_->send(call); }
+void HttpPool::after(std::chrono::milliseconds pause, std::function<void()> work) {
+  loop_->after(pause, std::move(work));
+}
 bool HttpPool::is_here() const { return loop_->is_here(); }
 unsigned HttpPool::connections() const { return loop_->connections(); }
 const HttpPoolOptions& HttpPool::options() const { return loop_->options(); }

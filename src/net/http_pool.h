@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -82,7 +83,12 @@ class HttpPool {
   HttpPool(const HttpPool&) = delete;
   HttpPool& operator=(const HttpPool&) = delete;
 
+  /// Fails every call that is left, and those to come. Not from a callback.
+  void stop();
   void send(HttpCall& call);
+  /// Runs something on the pool's thread after a while; at the pool's end at once, whatever is left. Not
+  /// inline.
+  void after(std::chrono::milliseconds pause, std::function<void()> work);
   /// Whether this is the thread on which calls end: waiting there for a call would never end.
   bool is_here() const;
   /// How many connections are open, for tests and metrics.

@@ -222,6 +222,19 @@ TEST_F(HttpPoolTest, ACallMayBeSentAgainFromItsEnd) {
   EXPECT_EQ(server->status().accepted, 1U);
 }
 
+TEST_F(HttpPoolTest, RunsThingsAfterAWhileOrAtItsEnd) {
+  Gate soon;
+  std::atomic<bool> at_the_end{false};
+  {
+    auto pool = pool_for(address);
+    pool->after(1ms, [&] { soon.open(); });
+    pool->after(1h, [&] { at_the_end = true; });
+    soon.wait();
+    EXPECT_FALSE(at_the_end);
+  }
+  EXPECT_TRUE(at_the_end);
+}
+
 TEST(HttpPool, SaysThatNobodyListens) {
   std::optional<Address> free;
   {
