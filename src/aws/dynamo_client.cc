@@ -62,18 +62,24 @@ Error error_of(const DynamoFailure& failure) {
 void DynamoCall::on_reply(const net::HttpReply& reply) { client_->replied(*this, reply); }
 void DynamoCall::on_failure(const net::HttpFailure& failure) { client_->failed(*this, failure_of(failure)); }
 
-/// Asks whether DynamoDB is back.
+/// Asks whether DynamoDB is back, and what time it has.
 class DynamoClient::Probe final : public DynamoCall {
  public:
   explicit Probe(DynamoClient& client) : client_of_it_(client) {}
   // Any answer will do; the client has taken note of it by now.
-  void on_answer(const DynamoAnswer&) override {}
-  void on_error(const DynamoFailure& failure) override {
-    if (failure.kind != Kind::unavailable && failure.kind != Kind::unknown) return;
-    client_of_it_.probe();
-  }
+  void on_answer(const DynamoAnswer&) override { ended(); }
+  void on_error(const DynamoFailure&) override { ended(); }
 
  private:
+  void ended() {
+    bool open = false;
+    {
+      const std::scoped_lock lock(client_of_it_.mutex_);
+      client_of_it_.probing_ = false;
+      open = client_of_it_.open_;
+    }
+    if (open) client_of_it_.probe(client_of_it_.options_.open_for);
+  }
   DynamoClient& client_of_it_;
 };
 
@@ -239,16 +245,19 @@ void DynamoClient::unanswered(const std::string& why) {
     open_ = true;
     counts_.outages.fetch_add(1, std::memory_order_relaxed);
   }
-  probe();
+  probe(options_.open_for);
 }
 
-void DynamoClient::probe() {
+void DynamoClient::look() { probe(milliseconds(0)); }
+
+void DynamoClient::probe(milliseconds pause) {
   if (stopping_.load(std::memory_order_relaxed)) return;
-  pool_->after(options_.open_for, [this] {
-    {
-      const std::scoped_lock lock(mutex_);
-      if (!open_ || stopping_.load(std::memory_order_relaxed)) return;
-    }
+  {
+    const std::scoped_lock lock(mutex_);
+    if (probing_) return;
+    probing_ = true;
+  }
+  pool_->after(pause, [this] {
     probe_->is_probe_ = true;
     probe_->operation = options_.probe_operation;
     probe_->request = options_.probe_request;

@@ -113,6 +113,9 @@ class DynamoClient {
   /// Whether this is the thread on which calls end.
   bool is_here() const { return pool_->is_here(); }
 
+  /// Asks for something, so that skew() and health() are up to date soon.
+  void look();
+
   /// Whether the last attempts were answered, and if not, why.
   Result<void> health() const;
   /// How far the server's clock is ahead of ours, at least, by the last answer; below 0: behind.
@@ -133,7 +136,7 @@ class DynamoClient {
   void finish(DynamoCall& call, DynamoFailure failure);
   void answered();
   void unanswered(const std::string& why);
-  void probe();
+  void probe(std::chrono::milliseconds pause);
   Time now() const { return clock_.now() + correction_.load(std::memory_order_relaxed); }
 
   const DynamoOptions options_;
@@ -150,6 +153,7 @@ class DynamoClient {
   wire::aws::Signer signer_;
   int failures_ = 0;  ///< in a row
   bool open_ = false;
+  bool probing_ = false;
   std::string trouble_;
 
   std::unique_ptr<class Probe> probe_;

@@ -1,0 +1,172 @@
+#include "store/dynamodb/dynamodb_store.h"
+
+#include <cstring>
+
+#include "base/text.h"
+#include "store/audit.h"
+#include "store/dynamodb/asking.h"
+
+namespace weir::dynamodb {
+namespace {
+
+/// The wall clock; lives as long as the program.
+const Clock& system_clock() {
+  static const SystemClock clock;
+  return clock;
+}
+
+conditional::Settings settings_of(const StoreOptions& options, bool retry_first) {
+  conditional::Settings settings;
+  // With one clock there is nothing to allow for.
+  if (!options.clock)
+    settings.margin = (options.clock_bound + options.deadline + std::chrono::milliseconds(1000)).count();
+  settings.attempts = 16;
+  settings.retry_first = retry_first;
+  return settings;
+}
+
+Result<std::unique_ptr<aws::CredentialsKeeper>> keeper_for(const aws::Url& endpoint,
+                                                           const StoreOptions& options) {
+  const aws::Surroundings machine = aws::Surroundings::of_process();
+  aws::CredentialsOptions how;
+  how.ca_file = options.ca_file;
+  auto source = aws::find_source(machine);
+  if (!source) return source.error();
+  const bool by_chance = !*source || std::holds_alternative<aws::Instance>(**source);
+  // A server on this machine, such as DynamoDB Local, does not look at them, but wants some.
+  if (by_chance && aws::is_loopback(endpoint.server.host))
+    return std::make_unique<aws::CredentialsKeeper>(aws::Source(aws::Credentials{"local", "local"}), machine,
+                                                    how);
+  if (!*source) {
+    return base::error(
+        ErrorCode::unavailable,
+        "no AWS credentials are found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE");
+  }
+  return std::make_unique<aws::CredentialsKeeper>(**std::move(source), machine, how);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, const Clock& system,
+                                                   base::Entropy& entropy) {
+  const aws::Surroundings machine = aws::Surroundings::of_process();
+  std::string endpoint = options.endpoint;
+  if (endpoint.empty()) endpoint = aws::endpoint_of(machine, "DYNAMODB").value_or("");
+  std::string region = options.region;
+  if (region.empty()) region = aws::region_of(machine).value_or(endpoint.empty() ? "" : "us-east-1");
+  if (region.empty())
+    return base::invalid("no region is known for DynamoDB; add ?region=... to the URL, or set AWS_REGION");
+  aws::DynamoOptions how;
+  how.region = region;
+  how.endpoint = aws::dynamodb_endpoint(region);
+  if (!endpoint.empty()) {
+    auto url = aws::parse_url(endpoint);
+    if (!url) return url.error();
+    how.endpoint = *std::move(url);
+  }
+  how.ca_file = options.ca_file;
+  how.deadline = options.deadline;
+  const Key probe = version_key();
+  how.probe_operation = "BatchGetItem";
+  how.probe_request = batch_get(options.table, std::span(&probe, 1)).json;
+  auto keeper = keeper_for(how.endpoint, options);
+  if (!keeper) return keeper.error();
+  return aws::DynamoClient::start(std::move(how), *std::move(keeper), system, entropy);
+}
+
+DynamoStore::DynamoStore(const StoreOptions& options, std::unique_ptr<aws::DynamoClient> client,
+                         std::shared_ptr<base::SystemEntropy> entropy, std::shared_ptr<const Clock> clock)
+    : entropy_(std::move(entropy)),
+      clock_(std::move(clock)),
+      client_(std::move(client)),
+      site_{*client_,
+            options.table,
+            *clock_,
+            *entropy_,
+            settings_of(options, false),
+            settings_of(options, true),
+            {},
+            options.clock ? 0 : options.clock_bound.count(),
+            options.refuse_for.count(),
+            options.settle_single,
+            Memory(options.cache_for),
+            {}},
+      catalog_(site_),
+      buckets_(site_) {}
+
+// First of all its thread ends, which uses the rest.
+DynamoStore::~DynamoStore() { client_.reset(); }
+
+Result<std::shared_ptr<DynamoStore>> DynamoStore::open(const StoreOptions& options) {
+  auto entropy = std::make_shared<base::SystemEntropy>();
+  auto client = connect(options, system_clock(), *entropy);
+  if (!client) return client.error();
+  std::shared_ptr<const Clock> clock = options.clock;
+  if (!clock) clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &system_clock());
+  const std::shared_ptr<DynamoStore> store(
+      new DynamoStore(options, *std::move(client), std::move(entropy), std::move(clock)));
+  if (auto read = store->read_version(); !read) return read.error();
+  if (auto checked = store->site_.check_clock(); !checked) return checked.error();
+  return store;
+}
+
+/// What all processes on the table agree on. Whoever comes first makes it.
+Result<void> DynamoStore::read_version() {
+  Asking asking(site_);
+  const Key key = version_key();
+  for (int i = 0; i < 2; ++i) {
+    auto found = asking.get(std::span(&key, 1));
+    if (!found) return found.error();
+    if (found->empty()) {
+      store::LeaseKey made;
+      entropy_->fill(made);
+      Item item = key.item();
+      item.push_back({"schema_version", Value::of(std::int64_t{schema_version})});
+      item.push_back({"least_client", Value::of(std::int64_t{schema_version})});
+      item.push_back({"migration", Value::of("none")});
+      item.push_back(
+          {"lease_key", Value::of_bytes({reinterpret_cast<const char*>(made.data()), made.size()})});
+      item.push_back({"keep_audit_for", Value::of(store::keep_audit_for_by_default)});
+      ItemWrite write = put(std::move(item));
+      // Somebody else may be making it at the same time.
+      write.expression.condition(base::join("attribute_not_exists(", write.expression.name("PK"), ")"));
+      const auto made_it = asking.ask(single_write(site_.table, write), true);
+      if (!made_it.ok() && made_it.failure->kind != aws::DynamoFailure::Kind::condition)
+        return aws::error_of(*made_it.failure);
+      continue;
+    }
+    const Item& item = found->begin()->second;
+    if (wire::aws::integer_of(item, "least_client").value_or(0) > schema_version) {
+      return base::error(ErrorCode::unavailable, "table ", base::quoted(site_.table),
+                         " was written by a newer weir; use that one");
+    }
+    const Value* const lease_key = wire::aws::find(item, "lease_key");
+    if (lease_key == nullptr || lease_key->text.size() != lease_key_.size())
+      return base::error(ErrorCode::unavailable, "the version record of table ", base::quoted(site_.table),
+                         " is damaged");
+    std::memcpy(lease_key_.data(), lease_key->text.data(), lease_key_.size());
+    catalog_.keep_audit_for(
+        wire::aws::integer_of(item, "keep_audit_for").value_or(store::keep_audit_for_by_default));
+    return {};
+  }
+  return base::error(ErrorCode::unavailable, "the version record of table ", base::quoted(site_.table),
+                     " cannot be written");
+}
+
+Result<void> DynamoStore::keep_audit_for(Time duration) {
+  Asking asking(site_);
+  if (auto may = asking.check_may_wait(); !may) return may;
+  ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
+  write.expression.set("keep_audit_for", Value::of(duration));
+  const auto set = asking.ask(single_write(site_.table, write), true);
+  if (!set.ok()) return aws::error_of(*set.failure);
+  catalog_.keep_audit_for(duration);
+  return {};
+}
+
+Result<void> DynamoStore::health() const {
+  if (auto well = client_->health(); !well) return well;
+  return site_.check_clock();
+}
+
+}  // namespace weir::dynamodb
