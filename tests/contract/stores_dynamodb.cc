@@ -15,7 +15,8 @@ class InTable final : public StoreUnderTest {
     url_ = "dynamodb://" + table + "?endpoint=" + server.url() + "&deadline_ms=60000&refuse_ms=0" + more;
     const SystemClock system;
     base::SystemEntropy entropy;
-    auto client = dynamodb::connect({.table = table, .endpoint = server.url(), .deadline = 60s}, system, entropy);
+    auto client =
+        dynamodb::connect({.table = table, .endpoint = server.url(), .deadline = 60s}, system, entropy);
     EXPECT_TRUE(client);
     const auto made = dynamodb::make_table(**client, table, {});
     EXPECT_TRUE(made) << made.error().message;
