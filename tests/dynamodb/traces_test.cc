@@ -117,8 +117,8 @@ TEST_F(Traces, AnIdleBucketDoesNotRepayADebitThatCameLater) {  // S5
   limits("2/2s");
   Limiter a = table.limiter();
   auto lease = a.acquire("key", "gpt-4", {{"rpm", 0}});
-  tick(3600);
-  ASSERT_TRUE(lease->lease().adjust({{"rpm", 2}})) << lease->lease().adjust({{"rpm", 2}}).error().message;
+  tick(500);
+  ASSERT_TRUE(lease->lease().adjust({{"rpm", 2}}));
   EXPECT_EQ(remaining(a), "0");
 }
 
@@ -199,6 +199,8 @@ TEST_F(Traces, ALimitThatWasAddedIsNotRefusedWhileItIsFull) {  // S14
   Limiter b = client_that_looked();
   ASSERT_TRUE(admin.set_limits(Level::entity("key", "gpt-4"), {{"rpm", "2/2s"}, {"tpm", "2/2s"}}));
   ASSERT_TRUE(admits(a, 0));
+  // Another process hears of the new limit with its next decision on the bucket.
+  EXPECT_TRUE(admits(b, 0));
   auto decision = b.acquire("key", "gpt-4", {{"tpm", 2}});
   ASSERT_TRUE(decision) << decision.error().message;
   EXPECT_TRUE(decision->admitted());
