@@ -218,6 +218,24 @@ TEST_F(Traces, ASlowLimitRefillsBesideAFastOneThatIsChargedAllTheTime) {  // S15
   EXPECT_TRUE(a.acquire("key", "gpt-4", {{"rph", 1}})->admitted()) << "two seconds give one";
 }
 
+TEST_F(Traces, AWriterWhoseClockWasAnHourAheadDoesNotStopTheOthersForAnHour) {
+  const std::string url =
+      "dynamodb://" + table.table + "?endpoint=" + table.endpoint + "&deadline_ms=60000&refuse_ms=0";
+  Limiter limiter = *Limiter::open(url);
+  ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "60/s"}}));
+  ASSERT_TRUE(admits(limiter, 60));
+  const SystemClock system;
+  Item item = table.bucket("key");
+  for (Attribute& attribute : item) {
+    if (attribute.name == "rf") attribute.value = Value::of(system.now() + 3'600'000);
+    if (attribute.name == "b_rpm_tk") attribute.value = Value::of(std::int64_t{1'000});
+  }
+  table.put(item);
+  Limiter other = *Limiter::open(url);
+  EXPECT_TRUE(admits(other, 1));
+  EXPECT_LE(table.number("key", "rf"), system.now());
+}
+
 // S9 and S10, answers that get lost, are in faults_test.cc.
 
 }  // namespace

@@ -74,8 +74,20 @@ std::vector<conditional::BucketPlan> Acquire::plans() const {
   return plans;
 }
 
+bool Acquire::repair_future(const std::vector<Image>& images) {
+  if (site_.clock_bound == 0) return false;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const auto& item = images[i].item;
+    if (!item || item->refilled_at <= base::saturating_add(now_, site_.clock_bound)) continue;
+    step_ = Step::repairing;
+    repair(i, *item, now_);
+    return true;
+  }
+  return false;
+}
+
 void Acquire::begin(std::vector<Image> images) {
-  if (refuse_from_memory(images)) return;
+  if (repair_future(images) || refuse_from_memory(images)) return;
   conditional::AcquirePlan plan{plans(), new_generation_, {}};
   if (plan_.request.once != nullptr) plan.once = lease_record();
   const bool retry = retry_will_do(plan.buckets, images);
@@ -174,6 +186,11 @@ const bucket::State* Acquire::alive(std::size_t place) const {
 
 void Acquire::on_event(const Event& event) {
   if (step_ == Step::looking) return looked(event);
+  if (step_ == Step::repairing) {
+    // Whether it was this process or another that repaired it: what is there now has to be read.
+    now_ = site_.now();
+    return begin(std::vector<Image>(places_.size()));
+  }
   if (step_ == Step::promising) {
     // Whether the word could be kept or the store was too busy for it: what was refused stays refused, unless
     // a bucket turned out to be another one.
@@ -187,6 +204,8 @@ void Acquire::on_event(const Event& event) {
     for (const Place& place : places_) site_.memory.wrote_first(place.id, failed);
   }
   now_ = site_.now();
+  // Before anything was written; afterwards the machine has to be told what became of it.
+  if (writes_ == 0 && repair_future(event.images)) return;
   act(machine_->resume(event, now_));
 }
 

@@ -14,13 +14,16 @@ class Acquire final : public Operation {
   void start();
 
  private:
-  enum class Step : unsigned char { deciding, looking, promising };
+  enum class Step : unsigned char { deciding, looking, promising, repairing };
 
   std::vector<conditional::BucketPlan> plans() const;
   void begin(std::vector<conditional::Image> images);
   bool refuse_from_memory(const std::vector<conditional::Image>& images);
   bool retry_will_do(const std::vector<conditional::BucketPlan>& plans,
                      const std::vector<conditional::Image>& images) const;
+  /// Somebody whose clock was wrong has claimed refill of the future: nobody would get any until then. Starts
+  /// the repair; false: there is nothing to repair.
+  bool repair_future(const std::vector<conditional::Image>& images);
   void on_event(const conditional::Event& event) override;
   void act(conditional::Action action);
   Result<void> check_sizes();

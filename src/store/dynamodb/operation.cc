@@ -94,6 +94,20 @@ void Operation::write(const conditional::Transaction& transaction, Time now) {
                                base::join(std::to_string(high), "-", std::to_string(now)).substr(0, 36)));
 }
 
+void Operation::repair(std::size_t place, const bucket::State& state, Time now) {
+  ItemWrite write{.kind = ItemWrite::Kind::update, .key = places_[place].name.key()};
+  Expression& expression = write.expression;
+  const std::string refilled = expression.name("rf");
+  expression.condition(base::join(refilled, "=", expression.value(state.refilled_at)));
+  expression.set("rf", Value::of(now));
+  expression.set("at", Value::of(now));
+  sent_to_ = {place};
+  reading_ = false;
+  // Only one copy can meet its condition.
+  repeatable = true;
+  submit(single_write(site_.table, write));
+}
+
 Result<void> Operation::take_bucket(std::size_t place, const Item& item, Event& event) {
   auto read = read_bucket(item);
   if (!read) return read.error();

@@ -36,6 +36,8 @@ class Operation : public aws::DynamoCall {
   void read_all();
   /// Sends a transaction of a machine. on_event() follows.
   void write(const conditional::Transaction& transaction, Time now);
+  /// Sets the refill time of a bucket that is ahead of everybody's clock to now. on_event() follows.
+  void repair(std::size_t place, const bucket::State& state, Time now);
   /// What a machine is told.
   virtual void on_event(const conditional::Event& event) = 0;
   void finish(Result<store::Progress> result);
