@@ -110,6 +110,9 @@ TEST_F(Cost, ARefusalFromMemoryCostsNothingAndIsShort) {
   table.clock.advance(101ms);
   EXPECT_FALSE(acquire(*store, "key", {{"rpm", 1}}));
   EXPECT_EQ(meter.requests(), 1U) << "after a while it is asked again";
+  table.clock.advance(100ms);
+  EXPECT_FALSE(acquire(*store, "key", {{"rpm", 1}}));
+  EXPECT_EQ(meter.requests(), 1U) << "and then not for a while";
   table.clock.advance(1min);
   EXPECT_TRUE(acquire(*store, "key", {{"rpm", 1}}))
       << "nothing is admitted from memory, and nothing kept from it";

@@ -54,7 +54,7 @@ void Acquire::start() {
   // Small enough to be exact for everybody, and never 0.
   new_generation_ = (site_.entropy.next() >> 11U) | 1U;
   if (request_of_it.once != nullptr) {
-    marker_key_ = lease_key(name_space_, request_of_it.entity, *request_of_it.once);
+    marker_key_ = lease_key(name_space_, places_[0].name.entity, *request_of_it.once);
     marker_deadline_ = base::saturating_add(now_, request_of_it.lease_for);
   }
   begin(images());
@@ -124,10 +124,10 @@ bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto& item = images[i].item;
     const limits::Resolution& resolution = *places_[i].resolution;
-    if (!item || item->expires_at <= now_ || now_ - item->refilled_at > site_.refuse_for ||
-        now_ < item->refilled_at ||
-        item->version >
-            std::max(resolution.stamp, site_.memory.resolved_after(places_[i].id, resolution.levels)))
+    const Time age = now_ - places_[i].seen_at;
+    if (!item || item->expires_at <= now_ || age < 0 || age > site_.refuse_for) return false;
+    if (item->version >
+        std::max(resolution.stamp, site_.memory.resolved_after(places_[i].id, resolution.levels)))
       return false;
     const bucket::Claims claims = bucket::claims_of(&*item, resolution, now_);
     if (claims.changed) return false;
@@ -294,7 +294,7 @@ void Acquire::looked(const Event& event) {
       distrust(i, state->version);
       return finish(Progress::resolve_again);
     }
-    site_.memory.remember(places_[i].id, {seen_[i], places_[i].dormant});
+    site_.memory.remember(places_[i].id, {seen_[i], places_[i].dormant, now_});
   }
   decision_.report().clear();
   report(false);
@@ -328,7 +328,6 @@ void Acquire::refused() {
   const conditional::Transaction kept = promise(base::saturating_add(now_, *wait));
   if (kept.writes.empty()) return finish(Progress::decided);
   step_ = Step::promising;
-  marker_key_ = {};
   write(kept, now_);
 }
 

@@ -31,6 +31,7 @@ class Finding final : public aws::DynamoCall {
       levels_[i] =
           level_key(name_space, table::level_of(table::level_key(static_cast<Source>(i), entity, resource)));
     seen_.image = conditional::Image::absent();
+    seen_.seen_at = site.now();
     repeatable = true;
   }
   void start() {
@@ -72,7 +73,7 @@ class Finding final : public aws::DynamoCall {
     if (key == bucket_) {
       auto read = read_bucket(item);
       if (!read) return read.error();
-      seen_ = {conditional::Image::of(std::move(read->state)), std::move(read->dormant)};
+      seen_ = {conditional::Image::of(std::move(read->state)), std::move(read->dormant), seen_.seen_at};
       return {};
     }
     for (std::size_t i = 0; i < levels_.size(); ++i) {

@@ -93,7 +93,7 @@ void LeaseChange::on_event(const Event& event) {
     now_ = site_.now();
     seen_ = event.images;
     for (std::size_t i = 0; i < places_.size(); ++i)
-      site_.memory.remember(places_[i].id, {seen_[i], places_[i].dormant});
+      site_.memory.remember(places_[i].id, {seen_[i], places_[i].dormant, now_});
     report();
     return finish(Progress::decided);
   }
@@ -107,14 +107,9 @@ void LeaseChange::act(Action action) {
       site_.counts.reads.fetch_add(1, std::memory_order_relaxed);
       return read_all();
     case Action::Kind::write: {
-      for (std::size_t i = 0; i < places_.size(); ++i) {
-        // What cannot be told without the bucket: whether it has the limits that are charged.
-        const bool charged =
-            std::any_of(plan_.change.charges.begin(), plan_.change.charges.end(),
-                        [](const Charge& charge) { return charge.amount.millitokens() > 0; });
-        if (charged && !machine_->sight()[i].known) return read_all();
-      }
-      if (auto checked = correct(action.transaction); !checked) return finish(checked.error());
+      auto corrected = correct(action.transaction);
+      if (!corrected) return finish(corrected.error());
+      if (!*corrected) return read_all();
       // A bucket without limits is not made.
       std::erase_if(action.transaction.writes,
                     [](const conditional::Write& write) { return write.item && write.item->limits.empty(); });
@@ -130,7 +125,7 @@ void LeaseChange::act(Action action) {
   }
 }
 
-Result<void> LeaseChange::correct(conditional::Transaction& transaction) {
+Result<bool> LeaseChange::correct(conditional::Transaction& transaction) {
   const detail::LeaseData& lease = plan_.lease;
   std::vector<limits::LimitSetRef> sets;
   for (const Place& place : places_) sets.push_back(place.resolution->limits);
@@ -143,6 +138,7 @@ Result<void> LeaseChange::correct(conditional::Transaction& transaction) {
   for (bucket::LeaseAmount& charge : step->charges) {
     if (charge.amount < 0) continue;
     for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (!machine_->sight()[i].known) return false;
       const bucket::State* const state = machine_->sight().alive(i, now_);
       const bool has =
           sets[i]->find(charge.limit) >= 0 || (state != nullptr && state->find(charge.limit) != nullptr);
@@ -159,7 +155,7 @@ Result<void> LeaseChange::correct(conditional::Transaction& transaction) {
   charges_ = step->charges;
   corrected_ = step->next;
   if (transaction.marker) transaction.marker->next.lease = step->next;
-  return {};
+  return true;
 }
 
 void LeaseChange::conclude() {

@@ -20,8 +20,9 @@ class LeaseChange final : public Operation {
   void resolve_as_is(std::size_t place, const conditional::Image& image);
   void on_event(const conditional::Event& event) override;
   void act(conditional::Action action);
-  /// Leaves out buckets that do not have a limit (any more), and takes that down in the lease.
-  Result<void> correct(conditional::Transaction& transaction);
+  /// Leaves out buckets that do not have a limit (any more), and takes that down in the lease. False: the
+  /// buckets have to be looked at first.
+  Result<bool> correct(conditional::Transaction& transaction);
   void conclude();
   void report();
   const bucket::State* alive(std::size_t place) const;

@@ -22,6 +22,7 @@ std::string bucket_id(std::string_view name_space, std::string_view entity, std:
 struct Remembered {
   conditional::Image image;
   std::vector<std::string> dormant = {};
+  Time seen_at = 0;  ///< when the table showed it, or took what was made of it
 };
 
 /// Safe to use from any thread.

@@ -34,6 +34,7 @@ std::vector<conditional::Image> Operation::images() {
     Remembered known = site_.memory.image(place.id);
     place.had_dormant = !known.dormant.empty();
     place.dormant = std::move(known.dormant);
+    place.seen_at = known.seen_at;
     images.push_back(std::move(known.image));
   }
   return images;
@@ -215,7 +216,8 @@ void Operation::remember(const conditional::Sight& sight) {
     // As it lies in the table, in whole seconds.
     if (image.item && image.item->expires_at != bucket::never)
       image.item->expires_at = to_ttl(image.item->expires_at) * 1000;
-    site_.memory.remember(places_[i].id, {std::move(image), places_[i].dormant});
+    const Time seen_at = sight.seen_here(i) ? site_.now() : places_[i].seen_at;
+    site_.memory.remember(places_[i].id, {std::move(image), places_[i].dormant, seen_at});
   }
 }
 

@@ -22,6 +22,7 @@ class Operation : public aws::DynamoCall {
     limits::ResolutionRef resolution;
     bool had_dormant = false;
     std::vector<std::string> dormant = {};  ///< as last seen
+    Time seen_at = 0;                       ///< the image from before
   };
   /// The texts must stay valid until the completion.
   Operation(Site& site, std::string_view name_space, std::string_view resource,
