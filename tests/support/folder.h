@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <system_error>
+#include <thread>
 
 namespace weir::tests {
 
@@ -15,7 +17,15 @@ class Folder {
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     path_ = name;
   }
-  ~Folder() { std::filesystem::remove_all(path_); }
+  ~Folder() {
+    // What a program that was ended has started may be about to leave its last file.
+    std::error_code failed;
+    for (int attempts = 0; attempts < 1000; ++attempts) {
+      std::filesystem::remove_all(path_, failed);
+      if (!failed) return;
+      std::this_thread::yield();
+    }
+  }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
