@@ -1,5 +1,6 @@
 #include "net/redis_link.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -28,6 +29,7 @@ RedisLink::RedisLink(asio::io_context& context, const RedisOptions& options, Red
 RedisLink::~RedisLink() = default;
 
 void RedisLink::append(RedisCall& call) {
+  if (sent_calls_.empty()) silent_since_ = Clock::now();
   sent_calls_.push_back({&call, queued_bytes_});
   const std::size_t before = output_.size();
   if (call.asking_) {
@@ -83,7 +85,7 @@ bool RedisLink::read() {
         break;
     }
     input_.commit(outcome.bytes);
-    last_heard_ = Clock::now();
+    silent_since_ = Clock::now();
     reading_ = true;
     while (!input_.empty()) {
       const auto status = reader_.read(input_.view());
@@ -219,8 +221,11 @@ void RedisLink::tick(Clock::time_point now) {
     if (now >= attempt_ends_) fail("does not answer");
     return;
   }
-  if (sent_calls_.empty() || now - last_heard_ < options_.give_up_after) return;
-  fail("does not answer");
+  if (sent_calls_.empty() || now - silent_since_ < options_.give_up_after) return;
+  // Who still waits has said how long it may take.
+  const bool awaited = std::any_of(sent_calls_.begin(), sent_calls_.end(),
+                                   [](const Sent& sent) { return sent.call != nullptr; });
+  if (!awaited) fail("does not answer");
 }
 
 /// Calls whose time is over. Their answers may still come and are dropped.
@@ -246,7 +251,7 @@ void RedisLink::expire(Clock::time_point now) {
     late = true;
   }
   // Nothing has come back for as long as a caller waits: the next ones need not try.
-  if (late && hopeful_ && now - last_heard_ >= options_.deadline - redis_tick) {
+  if (late && hopeful_ && now - silent_since_ >= options_.deadline - redis_tick) {
     if (trouble_.empty()) trouble_ = address_.to_string() + " does not answer";
     set_hopeful(false);
     owner_.on_lost(*this);

@@ -122,7 +122,7 @@ class RedisLink {
   unsigned attempts_ = 0;
   Clock::time_point attempt_at_;
   Clock::time_point attempt_ends_;
-  Clock::time_point last_heard_;
+  Clock::time_point silent_since_;  ///< while calls wait for an answer
 
   wire::Buffer input_;
   wire::resp::ReplyReader reader_;

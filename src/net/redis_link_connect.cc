@@ -139,7 +139,7 @@ void RedisLink::greet() {
   }
   if (options_.database != 0) say({"SELECT", std::to_string(options_.database)});
   say({"PING"});
-  last_heard_ = Clock::now();
+  silent_since_ = Clock::now();
   drive();
 }
 

@@ -36,7 +36,8 @@ struct RedisOptions {
   std::chrono::milliseconds connect_within{1000};
   /// The longest pause between two attempts to connect; the first one follows at once.
   std::chrono::milliseconds longest_pause{400};
-  /// How long a server that answers nothing is waited for before the connection is given up.
+  /// How long a server that answers nothing is waited for before the connection is given up; longer if a call
+  /// may take longer.
   std::chrono::milliseconds give_up_after{1000};
   /// Calls that wait for an answer; more are refused at once.
   std::size_t most_calls = 20'000;

@@ -286,12 +286,13 @@ TEST_P(Catalog, ChangesTellHowFarTheyAre) {
     changes.emplace_back(SetLimits{Level::resource("r" + std::to_string(i)), {{"rpm", *Limit::parse("10")}}});
   std::size_t last = 0;
   std::size_t told = 0;
-  ASSERT_TRUE(limiter.change(changes, {.progress = [&](std::size_t done, std::size_t of) {
-                               EXPECT_GE(done, last);
-                               EXPECT_EQ(of, 5000U);
-                               last = done;
-                               ++told;
-                             }}));
+  const auto changed = limiter.change(changes, {.progress = [&](std::size_t done, std::size_t of) {
+                                        EXPECT_GE(done, last);
+                                        EXPECT_EQ(of, 5000U);
+                                        last = done;
+                                        ++told;
+                                      }});
+  ASSERT_TRUE(changed) << changed.error().message;
   EXPECT_EQ(last, 5000U);
   EXPECT_GT(told, 2U);
 }

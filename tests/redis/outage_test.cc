@@ -78,6 +78,15 @@ TEST_F(RedisOutage, AServerThatAnswersTooLateIsAway) {
   EXPECT_TRUE(back(limiter));
 }
 
+TEST_F(RedisOutage, AChangeOfLimitsMayTakeLongerThanAnAcquire) {
+  RedisServer server;
+  tests::SlowProxy proxy(server.port());
+  Limiter limiter = warm(with_port(proxy.port()));
+  proxy.set_delay(1200ms);
+  const auto changed = limiter.set_limits(Level::system(), {{"rpm", "10/min"}});
+  EXPECT_TRUE(changed) << changed.error().message;
+}
+
 TEST_F(RedisOutage, AFullServerRefusesAndNothingIsCharged) {
   RedisServer server({"--maxmemory-policy", "noeviction"});
   Limiter limiter = warm(with_port(server.port()));

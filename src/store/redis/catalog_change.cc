@@ -1,5 +1,7 @@
 #include "store/redis/catalog_change.h"
 
+#include <unordered_map>
+
 #include "base/text.h"
 #include "store/audit.h"
 #include "store/redis/codec.h"
@@ -23,10 +25,9 @@ struct Steps {
   std::vector<std::string> words;
 
   std::string number_of(const std::string& key) {
-    const auto found = std::find(keys.begin(), keys.end(), key);
-    if (found != keys.end()) return std::to_string(found - keys.begin() + 1);
-    keys.push_back(key);
-    return std::to_string(keys.size());
+    const auto [place, added] = numbers_.try_emplace(key, keys.size() + 1);
+    if (added) keys.push_back(key);
+    return std::to_string(place->second);
   }
   void set(std::string field, std::string value) { add({"set", std::move(field), std::move(value)}); }
   void erase(std::string field) { add({"del", std::move(field)}); }
@@ -34,6 +35,9 @@ struct Steps {
     add({what, number_of(key), std::move(member)});
   }
   void add(std::initializer_list<std::string> step) { words.insert(words.end(), step); }
+
+ private:
+  std::unordered_map<std::string, std::size_t> numbers_;
 };
 
 }  // namespace
@@ -81,7 +85,7 @@ Result<void> CatalogChange::keep(const table::Draft& draft, const std::vector<st
                                  bool& overtaken) {
   const Names& names = site_.names;
   Steps steps;
-  steps.keys.push_back(names.catalog(name_space_));
+  steps.number_of(names.catalog(name_space_));
   Words message;
   std::size_t told = 0;
   message.name(name_space_).number(generation_ + 1);
