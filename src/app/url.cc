@@ -9,7 +9,6 @@ namespace weir::app {
 namespace {
 
 using base::invalid;
-using base::quoted;
 
 std::optional<unsigned> digit_of(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
@@ -55,7 +54,8 @@ bool good_prefix(std::string_view prefix) {
 Result<std::chrono::milliseconds> read_milliseconds(std::string_view name, std::string_view text) {
   const auto number = base::parse_digits(text);
   if (number && *number >= 1 && *number <= 3'600'000) return std::chrono::milliseconds(*number);
-  return invalid(name, " in the URL of the store is ", quoted(text), "; use milliseconds from 1 to 3600000");
+  return invalid(name, " in the URL of the store is ", base::quoted(text),
+                 "; use milliseconds from 1 to 3600000");
 }
 
 Result<void> read_parameter(RedisUrl& url, std::string_view name, const std::string& value) {
@@ -63,11 +63,11 @@ Result<void> read_parameter(RedisUrl& url, std::string_view name, const std::str
                                                      "cacert",  "cert",   "key"};
   if (name == "cluster") {
     if (value != "true" && value != "false")
-      return invalid("cluster in the URL of the store is ", quoted(value), "; use true or false");
+      return invalid("cluster in the URL of the store is ", base::quoted(value), "; use true or false");
     url.cluster = value == "true";
   } else if (name == "prefix") {
     if (!good_prefix(value))
-      return invalid("prefix ", quoted(value),
+      return invalid("prefix ", base::quoted(value),
                      " in the URL of the store must be 1 to 64 letters, digits and `-_.:`");
     url.prefix = value;
   } else if (name == "deadline_ms" || name == "cache_ms") {
@@ -81,7 +81,7 @@ Result<void> read_parameter(RedisUrl& url, std::string_view name, const std::str
   } else if (name == "key") {
     url.key = value;
   } else {
-    return invalid("the URL of the store has a parameter ", quoted(name), " that is not known",
+    return invalid("the URL of the store has a parameter ", base::quoted(name), " that is not known",
                    base::did_you_mean(name, names));
   }
   return {};
@@ -91,7 +91,7 @@ Result<void> read_address(RedisUrl& url, std::string_view address) {
   std::string_view port;
   if (address.starts_with('[')) {
     const std::size_t close = address.find(']');
-    if (close == std::string_view::npos) return invalid("the address ", quoted(address), " has no ]");
+    if (close == std::string_view::npos) return invalid("the address ", base::quoted(address), " has no ]");
     url.host = address.substr(1, close - 1);
     port = address.substr(close + 1);
     if (port.starts_with(':')) port.remove_prefix(1);
@@ -103,7 +103,7 @@ Result<void> read_address(RedisUrl& url, std::string_view address) {
   if (port.empty()) return {};
   const auto number = base::parse_digits(port);
   if (!number || *number < 1 || *number > 65'535)
-    return invalid("port ", quoted(port), " in the URL of the store is not a port");
+    return invalid("port ", base::quoted(port), " in the URL of the store is not a port");
   url.port = static_cast<std::uint16_t>(*number);
   return {};
 }
@@ -137,7 +137,7 @@ Result<StoreUrl> parse_redis(std::string_view rest, bool tls) {
   if (!path.empty()) {
     const auto number = base::parse_digits(path);
     if (!number || *number > 100'000)
-      return invalid("database ", quoted(path), " in the URL of the store is not a number");
+      return invalid("database ", base::quoted(path), " in the URL of the store is not a number");
     url.database = static_cast<int>(*number);
   }
   while (!query.empty()) {
@@ -164,13 +164,13 @@ Result<StoreUrl> parse_store_url(std::string_view url) {
   if (url.starts_with(redis_scheme)) return parse_redis(url.substr(redis_scheme.size()), false);
   if (url.starts_with(rediss_scheme)) return parse_redis(url.substr(rediss_scheme.size()), true);
   if (!url.starts_with(sqlite_scheme)) {
-    return invalid("store ", quoted(url),
+    return invalid("store ", base::quoted(url),
                    " is not known; use sqlite:PATH, such as sqlite:weir.db, redis://HOST:PORT, or memory:");
   }
   const std::string_view path = url.substr(sqlite_scheme.size());
-  if (path.empty()) return invalid("store ", quoted(url), " names no file; use sqlite:weir.db");
+  if (path.empty()) return invalid("store ", base::quoted(url), " names no file; use sqlite:weir.db");
   if (path.find('\0') != std::string_view::npos)
-    return invalid("store ", quoted(url), " has a zero byte in its path");
+    return invalid("store ", base::quoted(url), " has a zero byte in its path");
   return StoreUrl{StoreKind::sqlite, std::string(path), {}};
 }
 

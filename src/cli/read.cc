@@ -10,7 +10,6 @@ namespace {
 
 using base::invalid;
 using base::join;
-using base::quoted;
 using std::chrono::milliseconds;
 
 Error in_option(std::string_view option, const Error& error) {
@@ -27,8 +26,8 @@ Result<std::string> read_choice(std::string_view option, const std::string& word
     all += join(all.empty() ? "" : (choice == choices.back() ? " or " : ", "), choice);
   }
   if (const std::string guess = base::did_you_mean(word, choices); !guess.empty())
-    return invalid(option, ": ", quoted(word), " is not known", guess);
-  return invalid(option, ": ", quoted(word), " is not known; use ", all);
+    return invalid(option, ": ", base::quoted(word), " is not known", guess);
+  return invalid(option, ": ", base::quoted(word), " is not known; use ", all);
 }
 
 Result<std::vector<Charge>> read_charges(const std::vector<std::string>& texts) {
@@ -36,7 +35,7 @@ Result<std::vector<Charge>> read_charges(const std::vector<std::string>& texts) 
   for (const std::string_view text : texts) {
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos || equals == 0)
-      return invalid("-c ", quoted(text), ": write NAME=AMOUNT, such as -c rpm=1");
+      return invalid("-c ", base::quoted(text), ": write NAME=AMOUNT, such as -c rpm=1");
     const std::string_view name = text.substr(0, equals);
     const std::string option = join("-c ", name);
     if (auto checked = limits::check_limit_name(name); !checked) return in_option("-c", checked.error());
@@ -52,7 +51,8 @@ Result<std::vector<NamedLimit>> read_limits(const std::vector<std::string>& text
   for (const std::string_view text : texts) {
     const std::size_t colon = text.find(':');
     if (colon == std::string_view::npos || colon == 0)
-      return invalid("-l ", quoted(text), ": write NAME:LIMIT, such as -l rpm:100/min or -l rpm:100/min:150");
+      return invalid("-l ", base::quoted(text),
+                     ": write NAME:LIMIT, such as -l rpm:100/min or -l rpm:100/min:150");
     const std::string_view name = text.substr(0, colon);
     if (auto checked = limits::check_limit_name(name); !checked) return in_option("-l", checked.error());
     auto limit = Limit::parse(text.substr(colon + 1));
@@ -76,18 +76,18 @@ Result<milliseconds> read_duration(std::string_view option, std::string_view tex
   for (const Unit& unit : units) {
     if (!count || text.substr(digits) != unit.name) continue;
     if (*count < 1 || *count > longest / unit.length)
-      return invalid(option, ": ", quoted(text), " is out of range; use 1 ms to 100 years");
+      return invalid(option, ": ", base::quoted(text), " is out of range; use 1 ms to 100 years");
     return milliseconds(*count * unit.length);
   }
-  return invalid(option, ": ", quoted(text),
+  return invalid(option, ": ", base::quoted(text),
                  " is not a length of time; write one such as 30s, 5min, 12h or 90d");
 }
 
 Result<int> read_number(std::string_view option, std::string_view text, int least, int most) {
   const auto number = base::parse_digits(text);
   if (number && *number >= least && *number <= most) return static_cast<int>(*number);
-  return invalid(option, ": ", quoted(text), " is not a whole number from ", std::to_string(least), " to ",
-                 std::to_string(most));
+  return invalid(option, ": ", base::quoted(text), " is not a whole number from ", std::to_string(least),
+                 " to ", std::to_string(most));
 }
 
 Result<Level> read_level(const Arguments& arguments) {

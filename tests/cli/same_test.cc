@@ -192,11 +192,11 @@ TEST_P(Same, Entities) {
 }
 
 TEST_P(Same, ListingsOfSeveralPages) {
-  std::string file = "entities:\n";
+  std::string limits = "entities:\n";
   for (int i = 0; i < 1100; ++i)
-    file +=
+    limits +=
         "  e-" + std::to_string(10000 + i) + ": {parent: top, limits: {rpm: " + std::to_string(i) + "}}\n";
-  type(file);
+  type(limits);
   run("limits apply -", 0);
   run("limits plan -", 0);
   look("limits list");

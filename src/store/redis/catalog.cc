@@ -30,10 +30,10 @@ Error damaged(std::string_view what) {
 }  // namespace
 
 /// Reads what a resolution needs, in one command.
-class Finding final : public net::RedisCall {
+class Lookup final : public net::RedisCall {
  public:
-  Finding(RedisCatalog& catalog, std::string_view name_space, std::string_view entity,
-          std::string_view resource, store::Completion<store::Found> done)
+  Lookup(RedisCatalog& catalog, std::string_view name_space, std::string_view entity,
+         std::string_view resource, store::Completion<store::Found> done)
       : catalog_(catalog), name_space_(name_space), entity_(entity), resource_(resource), done_(done) {
     for (std::size_t i = 0; i < fields_.size(); ++i)
       fields_[i] = level_key(static_cast<Source>(i), entity, resource);
@@ -91,7 +91,7 @@ void RedisCatalog::find(std::string_view name_space, std::string_view entity, st
     known->now = site_.time.now();
     return done(*std::move(known));
   }
-  (new Finding(*this, name_space, entity, resource, done))->start();
+  (new Lookup(*this, name_space, entity, resource, done))->start();
 }
 
 void RedisCatalog::on_connected() {

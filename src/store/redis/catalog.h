@@ -61,7 +61,7 @@ class RedisCatalog final : public store::Catalog, public net::RedisListener {
   void on_unsubscribed() override { cache_.forget_all(); }
 
  private:
-  friend class Finding;
+  friend class Lookup;
   using Fields = std::map<std::string, std::string>;
 
   Result<limits::LimitsRecordRef> limits_of(const std::string& name_space, const Level& level,

@@ -13,7 +13,7 @@ using base::error;
 
 namespace {
 
-constexpr int most_attempts = 100;
+constexpr int most_change_attempts = 100;
 /// With more fields than this, everybody may as well forget everything.
 constexpr std::size_t most_told = 64;
 /// A bucket may be charged between the moment it was read and the moment it is told.
@@ -43,7 +43,7 @@ struct Steps {
 }  // namespace
 
 Result<std::vector<store::Changed>> CatalogChange::run() {
-  for (int i = 0; i < most_attempts; ++i) {
+  for (int i = 0; i < most_change_attempts; ++i) {
     bool overtaken = false;
     auto changed = attempt(overtaken);
     if (!overtaken) return changed;

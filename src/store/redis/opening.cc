@@ -13,7 +13,7 @@ namespace {
 /// Of the layout of keys and values; a store of another one is refused.
 constexpr std::int64_t format_version = 1;
 /// While the server answers but does not let us read.
-constexpr std::chrono::milliseconds between_attempts{100};
+constexpr std::chrono::milliseconds between_openings{100};
 
 }  // namespace
 
@@ -60,7 +60,7 @@ std::string Opening::trouble() {
   {
     const std::scoped_lock lock(mutex_);
     why = trouble_.empty() ? address() + " is only just being asked for the store's settings" : trouble_;
-    try_again = !reading_ && std::chrono::steady_clock::now() - tried_at_ >= between_attempts;
+    try_again = !reading_ && std::chrono::steady_clock::now() - tried_at_ >= between_openings;
   }
   if (try_again) read();
   return why;

@@ -11,7 +11,7 @@ using store::Progress;
 namespace {
 
 /// Each attempt that fails means that somebody else got through.
-constexpr int most_attempts = 200;
+constexpr int most_operation_attempts = 200;
 
 }  // namespace
 
@@ -145,7 +145,7 @@ void Operation::write(Time now, Workbench& bench, Result<Progress> result) {
 }
 
 bool Operation::again_allowed() {
-  if (++attempts_ < most_attempts) return true;
+  if (++attempts_ < most_operation_attempts) return true;
   finish(
       base::error(ErrorCode::contention, "others changed the same buckets too often meanwhile; try again"));
   return false;

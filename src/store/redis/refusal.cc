@@ -6,7 +6,7 @@ namespace weir::redis {
 
 namespace {
 
-constexpr std::chrono::milliseconds between_attempts{100};
+constexpr std::chrono::milliseconds between_probes{100};
 
 }  // namespace
 
@@ -32,7 +32,7 @@ Result<void> Refusal::check() {
     const std::scoped_lock lock(mutex_);
     error = error_;
     const auto now = std::chrono::steady_clock::now();
-    try_again = !trying_ && now - tried_at_ >= between_attempts;
+    try_again = !trying_ && now - tried_at_ >= between_probes;
     if (try_again) {
       trying_ = true;
       tried_at_ = now;

@@ -13,7 +13,7 @@ using limits::ResolutionRef;
 using table::RecordPtr;
 using Past = table::TableCatalog::Past;
 
-constexpr std::size_t most_sets = 65'536;
+constexpr std::size_t most_sets_kept = 65'536;
 
 Time time_or_never(const Statement& row, int column) {
   return row.is_null(column) ? never : row.integer(column);
@@ -70,7 +70,7 @@ Result<ResolutionRef> Shelf::limits_of(std::int64_t set_id) {
   auto set = reading_.limit_set(set_.text(0));
   set_.reset();
   if (!set) return set.error();
-  if (sets_.size() >= most_sets) sets_.clear();
+  if (sets_.size() >= most_sets_kept) sets_.clear();
   return sets_[set_id] = out_of_date(*set);
 }
 
