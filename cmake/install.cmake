@@ -55,7 +55,8 @@ if(WEIR_PROGRAMS)
   install(FILES ${PROJECT_BINARY_DIR}/completions/weir.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   install(FILES ${PROJECT_SOURCE_DIR}/docs/man/weir.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   # Where systemd looks, for the prefixes /usr and /usr/local; lib, also where libraries go to a folder of their own.
-  install(FILES ${PROJECT_SOURCE_DIR}/deploy/systemd/weir.service DESTINATION lib/systemd/system)
+  install(FILES ${PROJECT_SOURCE_DIR}/deploy/systemd/weir.service ${PROJECT_SOURCE_DIR}/deploy/systemd/weir-gateway.service
+    DESTINATION lib/systemd/system)
   install(FILES ${PROJECT_SOURCE_DIR}/deploy/systemd/weir.sysusers DESTINATION lib/sysusers.d RENAME weir.conf)
   install(FILES ${PROJECT_SOURCE_DIR}/deploy/grafana/weir.json DESTINATION ${CMAKE_INSTALL_DATADIR}/weir/grafana)
   install(FILES ${PROJECT_SOURCE_DIR}/deploy/prometheus/weir.rules.yml

@@ -38,6 +38,8 @@ struct Options {
   std::string principal = "library";
   /// How long a lease can be changed after its acquire.
   std::chrono::milliseconds lease_deadline = std::chrono::minutes(10);
+  /// An unused bucket is kept for so many times the time to fill it, where the system's limits do not say.
+  int bucket_ttl_refill_multiplier = 7;
   /// How long the audit is kept, from now on, by the store; nothing: as it was, a year at first.
   std::optional<std::chrono::milliseconds> keep_audit_for = {};
   /// Embedded files only: whether to make the file where there is none; if not, opening it fails.

@@ -66,6 +66,10 @@ struct Arguments {
   std::optional<std::string> log_level;
   std::optional<std::string> access_log;
 
+  // The gateway.
+  std::string config;
+  bool check = false;
+
   std::string shell;
   std::vector<std::string> topic;
 };

@@ -124,4 +124,18 @@ Result<OnUnavailable> read_on_unavailable(const std::string& word) {
   return *choice == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
 }
 
+Result<void> read_log_options(const Arguments& arguments, telemetry::LogOptions& into) {
+  if (arguments.log_format) {
+    const auto format = telemetry::parse_log_format(*arguments.log_format);
+    if (!format) return base::invalid("--log-format: use text or json");
+    into.format = *format;
+  }
+  if (arguments.log_level) {
+    const auto level = telemetry::parse_log_level(*arguments.log_level);
+    if (!level) return base::invalid("--log-level: use debug, info, warning or error");
+    into.level = *level;
+  }
+  return {};
+}
+
 }  // namespace weir::cli

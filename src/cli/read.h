@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/arguments.h"
+#include "telemetry/log.h"
 #include "weir/amount.h"
 #include "weir/catalog.h"
 #include "weir/level.h"
@@ -35,5 +36,7 @@ Result<Level> read_level(const Arguments& arguments);
 Result<Owner> read_owner(const std::string& word);
 Result<Source> read_source(const std::string& word);
 Result<OnUnavailable> read_on_unavailable(const std::string& word);
+/// --log-format and --log-level; what was not said stays.
+Result<void> read_log_options(const Arguments& arguments, telemetry::LogOptions& into);
 
 }  // namespace weir::cli

@@ -25,16 +25,7 @@ Result<ExitCode> serve(Session& session, const Arguments& arguments) {
     if (!policy) return policy.error();
     options.on_unavailable = *policy;
   }
-  if (arguments.log_format) {
-    const auto format = telemetry::parse_log_format(*arguments.log_format);
-    if (!format) return base::invalid("--log-format: use text or json");
-    options.log.format = *format;
-  }
-  if (arguments.log_level) {
-    const auto level = telemetry::parse_log_level(*arguments.log_level);
-    if (!level) return base::invalid("--log-level: use debug, info, warning or error");
-    options.log.level = *level;
-  }
+  if (auto read = read_log_options(arguments, options.log); !read) return read.error();
   options.access_log = arguments.access_log.value_or("");
   auto served = service::serve(options, session.out(), session.world().err);
   if (!served) return served.error();

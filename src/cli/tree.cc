@@ -42,6 +42,7 @@ Tree::Tree() : root("Exact rate limits and quotas for APIs and LLM gateways.", "
                       "weir acquire key-1 gpt-4 -c rpm=1 -c tpm=500\n"
                       "weir help limits set"};
   add_serve_command(*this);
+  add_gateway_command(*this);
   add_deciding_commands(*this);
   add_lease_commands(*this);
   add_limits_commands(*this);

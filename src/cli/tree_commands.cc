@@ -209,6 +209,28 @@ void add_serve_command(Tree& tree) {
   app.add_flag("--insecure", arguments.insecure, "Listen beyond this machine without tokens");
 }
 
+void add_gateway_command(Tree& tree) {
+  Arguments& arguments = tree.arguments;
+  CLI::App& app =
+      tree.command(tree.root, "gateway",
+                   "Pass HTTP requests on to servers behind it, and hold each client to its limits on each "
+                   "route. SIGHUP reads "
+                   "the file again without dropping a connection; a bad one changes nothing.",
+                   gateway,
+                   {.usage = "--config FILE [OPTION...]",
+                    .examples = "weir gateway --config gateway.yaml --check\n"
+                                "weir gateway --config gateway.yaml --store redis://127.0.0.1:6379",
+                    .reach = Reach::here});
+  app.add_option("--config", arguments.config, "The gateway's file: where to listen, routes, limits")
+      ->required()
+      ->type_name("FILE");
+  app.add_flag("--check", arguments.check, "Only say what is wrong with the file, with line and column");
+  add_value(app, "--log-format", arguments.log_format, "text|json",
+            "How lines of the logs are written (default text)");
+  add_value(app, "--log-level", arguments.log_level, "debug|info|warning|error",
+            "What is less is not logged (default info)");
+}
+
 void add_entity_commands(Tree& tree) {
   Arguments& arguments = tree.arguments;
   CLI::App& entity =

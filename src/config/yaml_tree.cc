@@ -17,7 +17,7 @@ namespace {
 
 using base::join;
 
-constexpr std::size_t max_depth = 32;  // a limits file needs 8
+constexpr std::size_t max_depth = 32;  // the files need 8
 
 /// Ends the reading from inside an event.
 struct Refused {
@@ -89,7 +89,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (started_)
       throw Refused{place_of(mark),
-                    "a second document starts here; a limits file is one, remove the \"---\""};
+                    "a second document starts here; the file must be one, remove the \"---\""};
     started_ = true;
   }
   void OnDocumentEnd() override {}
@@ -151,7 +151,7 @@ class TreeBuilder : public YAML::EventHandler {
   void close(std::uint32_t id) { tree_.nodes_[id].end = static_cast<std::uint32_t>(tree_.nodes_.size()); }
   void open(NodeKind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     check_tag(mark, tag);
-    if (open_.size() == max_depth) throw Refused{place_of(mark), "nested too deeply for a limits file"};
+    if (open_.size() == max_depth) throw Refused{place_of(mark), "nested too deeply"};
     open_.push_back(add(kind, mark, anchor));
   }
   void close_open() {

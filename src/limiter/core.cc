@@ -50,7 +50,8 @@ Core::Core(Foundation foundation, const Options& options)
       name_space_token_(buckets_.token_of(name_space_)),
       principal_(options.principal),
       lease_deadline_(options.lease_deadline.count()),
-      nonce_start_{foundation_.entropy->next() | 1U, foundation_.entropy->next()} {}
+      nonce_start_{foundation_.entropy->next() | 1U, foundation_.entropy->next()},
+      shared_(options.bucket_ttl_refill_multiplier) {}
 
 bool Core::plain(std::span<const Charge> consume) {
   // As unsigned numbers, what is negative is too large: one comparison for both.

@@ -1,5 +1,7 @@
 #include "limiter/deciding.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace weir::limiter {
@@ -44,6 +46,7 @@ void Deciding::resolved(Result<limits::ResolutionRef>&& resolution) {
                               "; set some for the entity, the resource or the system"));
   }
   plan_.resolution = *std::move(resolution);
+  if (request.every != nullptr) name_every();
   const store::Completion<Progress> done(
       [](void* self, Result<Progress>&& progress) {
         static_cast<Deciding*>(self)->progressed(std::move(progress));
@@ -54,6 +57,20 @@ void Deciding::resolved(Result<limits::ResolutionRef>&& resolution) {
   } else {
     buckets_.peek(plan_, *decision_, done);
   }
+}
+
+/// Names the limits of the whole chain, each once.
+void Deciding::name_every() {
+  every_.clear();
+  for (const limits::Resolution* at = plan_.resolution.get(); at != nullptr;
+       at = at->parent_resolution.get()) {
+    for (std::size_t i = 0; at->limits && i < at->limits->size(); ++i) {
+      const std::string_view name = at->limits->name(i);
+      const auto same = [&](const Charge& charge) { return charge.limit == name; };
+      if (std::none_of(every_.begin(), every_.end(), same)) every_.push_back({name, *plan_.request.every});
+    }
+  }
+  plan_.request.consume = every_;
 }
 
 void Deciding::finish(Result<void> result) {

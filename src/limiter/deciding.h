@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "limiter/resolver.h"
 #include "store/buckets.h"
@@ -23,11 +24,13 @@ class Deciding {
   void resolved(Result<limits::ResolutionRef>&& resolution);
   void progressed(Result<store::Progress>&& progress);
   void finish(Result<void> result);
+  void name_every();
 
   store::Buckets& buckets_;
   store::ChangesHeld held_;
   Walk walk_;
   store::Plan plan_;
+  std::vector<Charge> every_;  ///< of a request for every limit: the limits, as resolved
   Mode mode_ = Mode::acquire;
   int attempts_ = 0;
   Decision* decision_ = nullptr;

@@ -13,17 +13,36 @@ void PendingAcquire::start(std::string_view entity, std::string_view resource,
     nonce_ = *nonce;
     request.once = &*nonce_;
   }
-  // Names need no check on the fast way: a bucket with a bad name does not exist.
-  const bool started =
-      !nonce_ && Core::plain(consume) &&
-      core_.buckets_.start_carried(request, decision_,
-                                   {[](void* self, Result<store::Progress>&& progress) {
-                                      static_cast<PendingAcquire*>(self)->finish(
-                                          progress ? Result<void>() : Result<void>(progress.error()));
-                                    },
-                                    this});
-  if (started) return;
+  if (!nonce_ && Core::plain(consume) && start_carried(request)) return;
   if (auto checked = Core::check(request, Core::Mode::acquire); !checked) return finish(checked.error());
+  decide(request);
+}
+
+void PendingAcquire::start_every(std::string_view entity, std::string_view resource, const Amount& amount,
+                                 std::span<const Charge> believed, const RequestLimits* limits,
+                                 store::Completion<void> done) {
+  done_ = done;
+  store::Request request = core_.request_of(entity, resource, believed, {.limits = limits});
+  request.every = &amount;
+  if (core_.buckets_.carries_every() && Core::plain(believed) && start_carried(request)) return;
+  const Charge all[] = {{"every", amount}};
+  store::Request checked_as = request;
+  checked_as.consume = all;
+  if (auto checked = Core::check(checked_as, Core::Mode::acquire); !checked) return finish(checked.error());
+  decide(request);
+}
+
+/// Names need no check on the fast way: a bucket with a bad name does not exist.
+bool PendingAcquire::start_carried(const store::Request& request) {
+  return core_.buckets_.start_carried(request, decision_,
+                                      {[](void* self, Result<store::Progress>&& progress) {
+                                         static_cast<PendingAcquire*>(self)->finish(
+                                             progress ? Result<void>() : Result<void>(progress.error()));
+                                       },
+                                       this});
+}
+
+void PendingAcquire::decide(const store::Request& request) {
   deciding_ = std::make_unique<Deciding>(core_.buckets_, core_.store_.catalog(), core_.shared_);
   deciding_->start(request, Core::Mode::acquire, decision_,
                    {[](void* self, Result<void>&& result) {

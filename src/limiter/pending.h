@@ -23,10 +23,17 @@ class PendingAcquire {
 
   void start(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
              const AcquireOptions& options, store::Completion<void> done);
+  /// Charges every limit there is with `amount`. `believed`: what they are probably called, in order, each
+  /// with that amount; right, it is faster. May be empty.
+  void start_every(std::string_view entity, std::string_view resource, const Amount& amount,
+                   std::span<const Charge> believed, const RequestLimits* limits,
+                   store::Completion<void> done);
   /// After success.
   Decision& decision() { return decision_; }
 
  private:
+  bool start_carried(const store::Request& request);
+  void decide(const store::Request& request);
   void finish(Result<void> result);
 
   Core& core_;

@@ -11,9 +11,11 @@ using limits::ResolutionRef;
 // Past this many different ones they are hardly shared; forget them rather than grow.
 constexpr std::size_t most_shared = 4096;
 
-ResolutionRef make(const store::Found& found, const limits::LimitSetRef& request_limits,
-                   const ResolutionRef& parent) {
-  auto resolution = limits::resolve(found.levels, request_limits, found.now);
+}  // namespace
+
+ResolutionRef SharedResolutions::make(const store::Found& found, const limits::LimitSetRef& request_limits,
+                                      const ResolutionRef& parent) const {
+  auto resolution = limits::resolve(found.levels, request_limits, found.now, ttl_multiplier_);
   resolution->catalog_generation = found.generation;
   if (parent) {
     resolution->parent = found.parent;
@@ -23,8 +25,6 @@ ResolutionRef make(const store::Found& found, const limits::LimitSetRef& request
   }
   return ResolutionRef(resolution.get());
 }
-
-}  // namespace
 
 ResolutionRef SharedResolutions::resolve(const store::Found& found, const limits::LimitSetRef& request_limits,
                                          const ResolutionRef& parent) {

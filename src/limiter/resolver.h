@@ -23,6 +23,9 @@ inline constexpr int most_attempts = 100;
 /// under the system's limits share one. Safe to use from any thread.
 class SharedResolutions {
  public:
+  /// `ttl_multiplier`: of buckets, where the system's limits have none.
+  explicit SharedResolutions(int ttl_multiplier) : ttl_multiplier_(ttl_multiplier) {}
+
   /// The resolution of what was found, behind it the parent's (may be empty).
   limits::ResolutionRef resolve(const store::Found& found, const limits::LimitSetRef& request_limits,
                                 const limits::ResolutionRef& parent);
@@ -30,6 +33,10 @@ class SharedResolutions {
  private:
   using Origin = std::tuple<const void*, const void*, const void*, const void*, std::string>;
 
+  limits::ResolutionRef make(const store::Found& found, const limits::LimitSetRef& request_limits,
+                             const limits::ResolutionRef& parent) const;
+
+  const int ttl_multiplier_;
   store::Mutex mutex_;
   std::uint64_t generation_ WEIR_GUARDED_BY(mutex_) = 0;
   std::map<Origin, limits::ResolutionRef> resolutions_ WEIR_GUARDED_BY(mutex_);

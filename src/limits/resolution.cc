@@ -11,11 +11,12 @@ Time multiplied(Time fill, int multiplier) { return base::saturate(base::Int128{
 
 }  // namespace
 
-base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now) {
+base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now,
+                              int multiplier) {
   auto resolution = base::make_ref<Resolution>();
   resolution->levels = levels;
   resolution->resolved_at = now;
-  int multiplier = default_ttl_multiplier;
+  const int otherwise = multiplier;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (!levels[i]) continue;
     const LimitsRecord& record = *levels[i];
@@ -38,7 +39,7 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
     resolution->keep_for = multiplied(resolution->limits->longest_fill(), multiplier);
     // When these limits expire, others hold, and the bucket must not vanish before it is full under them.
     if (resolution->valid_until != never) {
-      const auto after = resolve(levels, request_limits, std::max(now, resolution->valid_until));
+      const auto after = resolve(levels, request_limits, std::max(now, resolution->valid_until), otherwise);
       if (after->limits) resolution->keep_for = std::max(resolution->keep_for, after->keep_for);
     }
   }

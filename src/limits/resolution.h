@@ -46,6 +46,8 @@ using ResolutionRef = base::Ref<const Resolution>;
 
 /// Resolves one bucket: the first level that has limits wins whole, `request_limits` (may be empty) is
 /// the lowest. The result has no limits where no level has any. Parent and generation are the caller's.
-base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now);
+/// `multiplier`: how many times the time to fill a bucket is kept for, where no level says.
+base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now,
+                              int multiplier = default_ttl_multiplier);
 
 }  // namespace weir::limits

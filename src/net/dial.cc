@@ -120,6 +120,11 @@ bool wait_for_socket(int socket, bool to_write, const Deadline& deadline) {
   }
 }
 
+std::variant<std::vector<Address>, HttpFailure> find_addresses(const std::string& host, std::uint16_t port,
+                                                               milliseconds timeout) {
+  return look_up(host, port, Deadline(timeout));
+}
+
 std::variant<int, HttpFailure> dial(const std::string& host, std::uint16_t port, milliseconds timeout) {
   const Deadline deadline(timeout);
   auto found = look_up(host, port, deadline);

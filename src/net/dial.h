@@ -27,6 +27,10 @@ class Deadline {
 /// Waits until the socket can be read, or written. False if the deadline passes first.
 bool wait_for_socket(int socket, bool to_write, const Deadline& deadline);
 
+/// The addresses of a name, or the literal address that it is. `localhost` is this machine.
+std::variant<std::vector<Address>, HttpFailure> find_addresses(const std::string& host, std::uint16_t port,
+                                                               std::chrono::milliseconds timeout);
+
 /// A connected socket that does not block, and that is the caller's to close. Every address of a name is
 /// tried, each but the last for its share of the time.
 std::variant<int, HttpFailure> dial(const std::string& host, std::uint16_t port,

@@ -39,12 +39,12 @@ void ExchangeState::reset() {
 }
 
 void write_answer_head(wire::Buffer& out, const ExchangeState& state, bool keep_alive,
-                       wire::http::Framing framing, int status, std::string_view fields) {
+                       wire::http::Framing framing, int status, std::string_view fields, bool dated) {
   wire::http::write_response_head(out, {.status = status,
                                         .body = framing,
                                         .request = state.head.version(),
                                         .keep_alive = keep_alive,
-                                        .date = date_now(),
+                                        .date = dated ? std::string_view() : date_now(),
                                         .fields = fields});
 }
 
@@ -101,8 +101,13 @@ void Exchange::read() { state_->session->read(*state_); }
 void Exchange::interim(int status, std::string_view fields) {
   state_->session->interim(*state_, status, fields);
 }
-void Exchange::start(const AnswerHead& head) { state_->session->start(*state_, head); }
-bool Exchange::write(std::string_view data) { return state_->session->write(*state_, data); }
+const wire::http::Fields& Exchange::trailers() const { return state_->session->trailers(); }
+void Exchange::start(const AnswerHead& head, Sending sending) {
+  state_->session->start(*state_, head, sending);
+}
+bool Exchange::write(std::string_view data, Sending sending) {
+  return state_->session->write(*state_, data, sending);
+}
 
 void Exchange::finish(std::string_view trailers) {
   ExchangeState& state = *std::exchange(state_, nullptr);

@@ -66,9 +66,9 @@ class Host {
 /// How a request ends that the handler let go of without an answer.
 inline constexpr wire::http::Refusal unanswered{500, "the request was not answered"};
 
-/// Appends the head of an answer, with the date of now.
+/// Appends the head of an answer, with the date of now unless the fields have one.
 void write_answer_head(wire::Buffer& out, const ExchangeState& state, bool keep_alive,
-                       wire::http::Framing framing, int status, std::string_view fields);
+                       wire::http::Framing framing, int status, std::string_view fields, bool dated = false);
 /// Appends a whole answer. Safe on any thread: reads the state's head and keep_alive only.
 void write_answer(wire::Buffer& out, const ExchangeState& state, bool keep_alive, const Answer& answer);
 

@@ -12,6 +12,7 @@
 //   streamed  observe() with read() for the request's body, start(), write() and finish() for the answer's.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -24,6 +25,8 @@
 namespace weir::net {
 
 struct ExchangeState;
+class Readiness;
+class Timer;
 
 /// A whole answer. What it points to is copied before answer() returns.
 struct Answer {
@@ -34,13 +37,17 @@ struct Answer {
   std::string_view body;  ///< left out for HEAD, 204 and 304
 };
 
+/// Whether what is sent may wait a moment for what follows it at once, so that both leave in one write.
+enum class Sending : bool { now, with_next };
+
 /// The head of a streamed answer.
 struct AnswerHead {
   int status = 200;
   std::string_view fields;  ///< as in Answer; for 101 with Connection and Upgrade
   /// The length of the body, if it is known. Without it the body is sent in chunks, or to a client of
   /// HTTP/1.0 until the connection closes.
-  std::optional<std::uint64_t> length;
+  std::optional<std::uint64_t> length = {};
+  bool dated = false;  ///< `fields` has a Date: of an answer that was made elsewhere
 };
 
 /// What a streamed exchange tells whoever holds it. Called on the exchange's worker thread.
@@ -93,14 +100,16 @@ class Exchange {
   /// Asks for the next part of the body: one on_body() follows, now or later. A client that waits for 100 is
   /// told to go on by the first call. Requires a plan to stream, or a started 101.
   void read();
+  /// The trailer fields of a body that came in chunks. During the on_body() that ends it.
+  const wire::http::Fields& trailers() const;
   /// Sends an interim answer: 102, 103.
   void interim(int status, std::string_view fields);
   /// Sends the head of the answer; write() and finish() follow. After 101 both directions are bytes without
   /// further meaning, until one side ends.
-  void start(const AnswerHead& head);
+  void start(const AnswerHead& head, Sending sending = Sending::now);
   /// Sends a part of the body. False if enough is on its way: wait for on_writable(). Writing on is allowed
   /// and costs memory.
-  bool write(std::string_view data);
+  bool write(std::string_view data, Sending sending = Sending::now);
   /// Ends the answer and the exchange. Trailers are whole lines, sent if the body goes in chunks. A body
   /// shorter than promised cuts the connection instead.
   void finish(std::string_view trailers = {});
@@ -138,6 +147,21 @@ class Thread {
   /// Has something done on it soon. From any thread, as long as an exchange of this one is unanswered.
   virtual void post(Task task) = 0;
 
+  // For connections that a handler has of its own. On the thread itself, from on_thread() to
+  // on_thread_end().
+
+  /// What tells when sockets are ready.
+  virtual Readiness& readiness() = 0;
+  /// Has something done once all that runs there now has ended, events that were taken from the system
+  /// included: sockets that were watched may go then.
+  virtual void defer(Task task) = 0;
+  /// Has the timer fire once so much time has passed, and at most two ticks later; forgets what was set
+  /// before. Timers fire while clients are connected.
+  virtual void set_timer(Timer& timer, std::chrono::milliseconds in) = 0;
+  /// A buffer of the size that most messages fit in, from those that all connections of the thread share.
+  virtual wire::Buffer take_buffer() = 0;
+  virtual void give_back(wire::Buffer&& buffer) = 0;
+
  protected:
   ~Thread() = default;
 };
@@ -157,6 +181,8 @@ class Handler {
 
   /// Called on each of the server's threads before anything else is.
   virtual void on_thread(Thread& /*thread*/) {}
+  /// Called on each of them after everything else, with all exchanges answered.
+  virtual void on_thread_end() {}
   /// A thread has something to do, or is given it by another; it has done all that was there. In turn for
   /// each thread, from any thread, and sometimes the second a little before the first.
   virtual void on_busy() {}

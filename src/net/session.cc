@@ -320,7 +320,8 @@ void Session::keep_only_unread() {
 Session::Wait Session::wait() const {
   using Kind = Wait::Kind;
   if (phase_ == Phase::closed) return {Kind::handler, serial_};
-  if (phase_ == Phase::stream) return {stream_->wants_body ? Kind::body : Kind::handler, serial_};
+  // How long a tunnel may be silent is for those to say who know what it is for.
+  if (phase_ == Phase::stream) return {stream_->wants_body && !tunnel_ ? Kind::body : Kind::handler, serial_};
   if (phase_ == Phase::body) return {Kind::body, serial_};
   if (at_capacity()) return {Kind::handler, serial_};
   if (in_.size() > message_start_) return {Kind::head, serial_};

@@ -92,8 +92,9 @@ class Session {
   void give_up(ExchangeState& state);
   void read(ExchangeState& state);
   void interim(ExchangeState& state, int status, std::string_view fields);
-  void start(ExchangeState& state, const AnswerHead& head);
-  bool write(ExchangeState& state, std::string_view data);
+  void start(ExchangeState& state, const AnswerHead& head, Sending sending);
+  bool write(ExchangeState& state, std::string_view data, Sending sending);
+  const wire::http::Fields& trailers() const { return decoder_.trailers(); }
   void finish(ExchangeState& state, std::string_view trailers);
   void abort(ExchangeState& state);
 
@@ -158,6 +159,7 @@ class Session {
   bool ended_ = false;
   bool idle_ = false;
   bool gone_ = false;
+  bool tunnel_ = false;   ///< after a 101
   bool telling_ = false;  ///< that it is gone: exchanges that end meanwhile are kept until all are told
 };
 

@@ -133,7 +133,7 @@ void Session::interim(ExchangeState& state, int status, std::string_view fields)
   send();
 }
 
-void Session::start(ExchangeState& state, const AnswerHead& head) {
+void Session::start(ExchangeState& state, const AnswerHead& head, Sending sending) {
   state.started = true;
   if (gone_) return;
   if (head.status == 101) start_tunnel(state);
@@ -155,8 +155,8 @@ void Session::start(ExchangeState& state, const AnswerHead& head) {
     state.answer = state.head.method() == wire::http::Method::head ? Framing{} : framing;
   }
   state.answer_left = state.answer.length;
-  write_answer_head(output_of(state), state, state.keep_alive, framing, head.status, head.fields);
-  send();
+  write_answer_head(output_of(state), state, state.keep_alive, framing, head.status, head.fields, head.dated);
+  if (sending == Sending::now) send();
 }
 
 /// From here on the connection carries bytes without further meaning, both ways.
@@ -167,12 +167,13 @@ void Session::start_tunnel(ExchangeState& state) {
   }
   state.keep_alive = false;
   stream_ = &state;
+  tunnel_ = true;
   phase_ = Phase::stream;
   body_start_ = parsed_ = message_start_;
   decoder_.start({Framing::Kind::until_close}, ~std::uint64_t{0});
 }
 
-bool Session::write(ExchangeState& state, std::string_view data) {
+bool Session::write(ExchangeState& state, std::string_view data, Sending sending) {
   if (gone_) return false;
   wire::Buffer& out = output_of(state);
   switch (state.answer.kind) {
@@ -191,7 +192,7 @@ bool Session::write(ExchangeState& state, std::string_view data) {
       out.append(data);
       break;
   }
-  send();
+  if (sending == Sending::now) send();
   const bool full = (first_ == &state ? out_ : state.held).size() >= host_.options().max_unsent;
   state.waits_for_room = full;
   return !full;

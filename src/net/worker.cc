@@ -43,6 +43,7 @@ void Worker::run() {
   bell_.begin();
   readiness_.begin();
   context_.run();
+  handler_.on_thread_end();
   here = nullptr;
 }
 
@@ -173,6 +174,8 @@ void Worker::post(Task task) {
   }
   bell_.ring();
 }
+
+void Worker::defer(Task task) { asio::post(context_, task); }
 
 void Worker::answer_bell() {
   take_handed_over();

@@ -38,7 +38,7 @@ class Worker final : public Host, public Thread, private Timer {
 
   /// The loop. Posting to it is allowed from any thread.
   boost::asio::io_context& context() { return context_; }
-  Readiness& readiness() { return readiness_; }
+  Readiness& readiness() override { return readiness_; }
   /// Runs the loop on the calling thread until the worker has been drained.
   void run();
 
@@ -56,6 +56,8 @@ class Worker final : public Host, public Thread, private Timer {
   void set_deadline(Timer& timer, std::uint64_t ticks_from_now);
 
   void post(Task task) override;
+  void defer(Task task) override;
+  void set_timer(Timer& timer, std::chrono::milliseconds in) override { set_deadline(timer, ticks(in)); }
 
   Handler& handler() override { return handler_; }
   const ServerOptions& options() const override { return options_; }

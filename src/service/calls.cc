@@ -112,6 +112,7 @@ void AcquireCall::done(Result<void>&& result) {
     return last_of(this).send(std::move(decided));
   }
   Reply reply = allowed_anyway ? degraded() : problem(result.error());
+  if (allowed_anyway && authorizes) reply.body.clear();
   last_of(this).send(std::move(reply));
 }
 
@@ -147,7 +148,10 @@ void AcquireCall::reply_with(Reply& reply) {
   reply.fields.clear();
   reply.body.clear();
   append_rate_limit_fields(reply.fields, decision.limits());
-  if (decision.admitted()) {
+  if (authorizes) {
+    reply.status = decision.admitted() ? 200 : *authorizes;
+    if (decision.refused()) append_retry_after(reply.fields, decision);
+  } else if (decision.admitted()) {
     reply.status = 200;
     reply.content_type = Reply().content_type;
     thread_local std::string lease;

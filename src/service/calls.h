@@ -113,6 +113,8 @@ struct AcquireCall : Recycled<AcquireCall> {
   std::shared_ptr<limiter::Core> core;
   AcquireBody body;
   std::string key;  ///< of a request that may be sent again; empty: none
+  /// Of an authorize, the status of a refusal: its answers are a status and fields, without a body.
+  std::optional<int> authorizes;
   std::vector<Charge> charges;
   std::optional<RequestLimits> limits;
   limiter::PendingAcquire pending;
@@ -141,6 +143,10 @@ struct LeaseCall {
 /// Calls that are answered at once: looks, limits, entities, audit.
 Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
                      std::string_view body, Time now, telemetry::Metrics& metrics);
+
+/// What a proxy asks for whom: from the query, else from the fields Weir-Entity, Weir-Resource and
+/// Weir-Consume. `refused`: the status of a refusal. An answer if it makes no sense.
+std::optional<Reply> read_authorize(const wire::http::RequestHead& request, AcquireBody& body, int& refused);
 
 /// A mistake in a body: 400 or 422.
 template <class T>

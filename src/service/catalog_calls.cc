@@ -5,47 +5,14 @@
 #include "base/text.h"
 #include "service/calls.h"
 #include "service/hex.h"
+#include "service/query.h"
 #include "service/rate_limit_fields.h"
-#include "wire/http_text.h"
 
 namespace weir::service {
 namespace {
 
 using base::JsonWriter;
 using wire::http::Method;
-using wire::http::QueryParameters;
-
-/// The parameters of a query, each at most once and only those that are known.
-class Query {
- public:
-  Query(std::string_view text, std::initializer_list<std::string_view> known) {
-    QueryParameters parameters(text);
-    std::string name;
-    std::string value;
-    while (error_.empty()) {
-      const auto next = parameters.next(name, value);
-      if (next == QueryParameters::Next::end) break;
-      if (next == QueryParameters::Next::malformed) {
-        error_ = "the query cannot be read";
-      } else if (std::find(known.begin(), known.end(), name) == known.end()) {
-        error_ = base::join("parameter ", base::quoted(name), " is not known here",
-                            base::did_you_mean(name, std::span(known.begin(), known.size())));
-      } else if (!values_.emplace(name, value).second) {
-        error_ = base::join("parameter ", base::quoted(name), " is given twice");
-      }
-    }
-  }
-  const std::string& error() const { return error_; }
-  bool has(const std::string& name) const { return values_.contains(name); }
-  std::string get(const std::string& name) const {
-    const auto found = values_.find(name);
-    return found == values_.end() ? std::string() : found->second;
-  }
-
- private:
-  std::map<std::string, std::string> values_;
-  std::string error_;
-};
 
 Reply malformed(const std::string& detail) { return problem(400, "malformed", detail); }
 

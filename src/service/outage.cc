@@ -93,7 +93,7 @@ void Outage::change(bool up, std::string_view error) {
 
 OnUnavailable Outage::policy(std::string_view name_space) const {
   if (parts_.flag) return *parts_.flag;
-  return last_known_->get(name_space).value_or(OnUnavailable::deny);
+  return last_known_->get(name_space).value_or(parts_.otherwise);
 }
 
 void Outage::learn(const std::string& name_space) {

@@ -43,6 +43,7 @@ class Outage {
     telemetry::Metrics& metrics;
     telemetry::Log* log = nullptr;  ///< told once of each change
     std::optional<OnUnavailable> flag = {};
+    OnUnavailable otherwise = OnUnavailable::deny;  ///< where neither flag nor limits say
   };
   /// The parts must outlive it.
   explicit Outage(const Parts& parts) : parts_(parts), last_known_(std::make_shared<LastKnown>()) {}
@@ -62,7 +63,7 @@ class Outage {
   Result<void> look();
   bool up() const { return up_.load(std::memory_order_relaxed); }
 
-  /// Of the flag, else as last known, else deny. Does not ask the store.
+  /// Of the flag, else as last known, else as the parts say. Does not ask the store.
   OnUnavailable policy(std::string_view name_space) const;
   /// Reads what the system's limits say, now or when the store is back.
   void learn(const std::string& name_space);

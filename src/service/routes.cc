@@ -17,6 +17,7 @@ constexpr std::string_view get_put_delete = "GET, HEAD, PUT, DELETE";
 // Fixed segments before variable ones, where both would fit.
 constexpr Pattern patterns[] = {
     {Call::acquire, "/v1/acquire", only_post},
+    {Call::authorize, "/v1/authorize", only_get},
     {Call::adjust, "/v1/leases/*/adjust", only_post},
     {Call::settle, "/v1/leases/*/settle", only_post},
     {Call::rollback, "/v1/leases/*/rollback", only_post},
@@ -68,9 +69,9 @@ std::span<const Pattern> all_patterns() { return patterns; }
 
 std::span<const std::string_view> call_names() {
   static constexpr std::string_view names[] = {
-      "acquire",          "adjust", "settle",        "rollback", "available", "limits", "list_limits",
-      "effective_limits", "entity", "list_entities", "children", "buckets",   "audit",  "changes",
-      "check_store",      "livez",  "readyz",        "openapi",  "metrics",   "none"};
+      "acquire",     "authorize",        "adjust", "settle",        "rollback", "available", "limits",
+      "list_limits", "effective_limits", "entity", "list_entities", "children", "buckets",   "audit",
+      "changes",     "check_store",      "livez",  "readyz",        "openapi",  "metrics",   "none"};
   static_assert(std::size(names) == no_call + 1);
   return names;
 }
@@ -105,6 +106,7 @@ Match match(const wire::http::RequestHead& request) {
 Role role_for(Call call, Method method) {
   switch (call) {
     case Call::acquire:
+    case Call::authorize:
     case Call::adjust:
     case Call::settle:
     case Call::rollback:

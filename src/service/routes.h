@@ -13,6 +13,7 @@ namespace weir::service {
 
 enum class Call : unsigned char {
   acquire,
+  authorize,
   adjust,
   settle,
   rollback,

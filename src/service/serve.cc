@@ -1,8 +1,5 @@
 #include "service/serve.h"
 
-#include <pthread.h>
-
-#include <csignal>
 #include <fstream>
 #include <ostream>
 #include <sstream>
@@ -15,6 +12,7 @@
 #include "net/server.h"
 #include "service/notify.h"
 #include "service/service.h"
+#include "service/signals.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace weir::service {
@@ -65,28 +63,6 @@ Result<std::shared_ptr<const Tokens>> read_tokens(const std::string& path) {
   if (!tokens) return tokens.error();
   return std::shared_ptr<const Tokens>(std::make_shared<Tokens>(*std::move(tokens)));
 }
-
-/// Signals are taken one by one by whoever waits for them, not by a handler.
-class Signals {
- public:
-  Signals() {
-    sigemptyset(&set_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set_, signal);
-    pthread_sigmask(SIG_BLOCK, &set_, &before_);
-  }
-  ~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-  int wait() const {
-    int signal = 0;
-    sigwait(&set_, &signal);
-    return signal;
-  }
-
- private:
-  sigset_t set_{};
-  sigset_t before_{};
-};
 
 Result<net::ServerOptions> server_options(const ServeOptions& options) {
   auto at = parse_listen(options.listen);

@@ -175,6 +175,16 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
       call->key = call->answering.request().fields().find("idempotency-key").value_or("");
       return call->start();
     }
+    case Call::authorize: {
+      AcquireBody body;
+      int refused = 403;
+      if (auto mistake = read_authorize(answering.request(), body, refused))
+        return answering.send(*std::move(mistake));
+      auto* const call = new AcquireCall(*this, std::move(answering), core);
+      call->body = std::move(body);
+      call->authorizes = refused;
+      return call->start();
+    }
     case Call::adjust:
     case Call::settle:
     case Call::rollback:

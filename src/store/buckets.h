@@ -28,6 +28,10 @@ struct Request {
   const limits::LimitSet* request_limits = nullptr;  ///< the lowest level; may be null
   Time lease_for = 0;                                ///< how long the lease can be changed
   std::uint64_t name_space_token = 0;                ///< what token_of() said of the namespace; 0: not asked
+  /// Charges every limit of every bucket with this much, whatever they are called; `consume` is then what the
+  /// caller takes them to be, each with this amount. The carried doors decide only if that is right; the plan
+  /// of acquire() names them all.
+  const Amount* every = nullptr;
   /// Of an acquire that is charged once however often it is sent, the nonce of its lease. Not for the carried
   /// doors. An admission leaves the lease's marker behind in the same step; where one is found, nothing is
   /// charged, and the answer is admitted, with what the buckets hold now and the marker's deadline.
@@ -74,6 +78,8 @@ class Buckets {
   /// stands alone and needs no change but the charge.
   virtual bool acquire_carried(const Request& /*request*/, Decision& /*decision*/) { return false; }
 
+  /// Whether the carried doors heed Request::every. Those that do not are passed by.
+  virtual bool carries_every() const { return false; }
   /// The same for stores that answer later. False: nothing was done, and `done` will not be called.
   virtual bool start_carried(const Request& request, Decision& decision, Completion<Progress> done) {
     if (!acquire_carried(request, decision)) return false;

@@ -38,7 +38,7 @@ void append_access(std::string& out, LogFormat format, const Access& access) {
   const std::string status = std::to_string(access.status);
   const std::string bytes = std::to_string(access.bytes);
   const std::string took = milliseconds(access.took);
-  std::array<LogField, 10> fields = {{{"remote", access.remote},
+  std::array<LogField, 13> fields = {{{"remote", access.remote},
                                       {"method", access.method},
                                       {"path", access.path},
                                       {"status", status, true},
@@ -49,6 +49,9 @@ void append_access(std::string& out, LogFormat format, const Access& access) {
   if (!access.principal.empty()) fields[count++] = {"principal", access.principal};
   if (!access.name_space.empty()) fields[count++] = {"namespace", access.name_space};
   if (!access.trace_id.empty()) fields[count++] = {"trace_id", access.trace_id};
+  if (!access.client.empty()) fields[count++] = {"client", access.client};
+  if (!access.route.empty()) fields[count++] = {"route", access.route};
+  if (!access.upstream.empty()) fields[count++] = {"upstream", access.upstream};
   append_line(out, format, access.at, name_of(LogLevel::info), "request", {fields.data(), count});
 }
 

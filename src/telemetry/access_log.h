@@ -31,6 +31,9 @@ struct Access {
   std::string_view principal = {};  ///< empty: left out; so are the next two
   std::string_view name_space = {};
   std::string_view trace_id = {};
+  std::string_view client = {};  ///< beyond the proxies in between; left out if empty, as what follows
+  std::string_view route = {};
+  std::string_view upstream = {};
 };
 
 struct AccessLogOptions {

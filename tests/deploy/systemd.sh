@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The unit file: systemd finds nothing to complain about, and little that the service could do beyond its work.
+# The unit files: systemd finds nothing to complain about, and little that weir could do beyond its work.
 #   systemd.sh WEIR REPOSITORY
 # Ends with 77 where there is no systemd-analyze.
 set -euo pipefail
@@ -9,18 +9,24 @@ weir=$1 repository=$2 failed=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The unit finds weir by its name, on the path of systemd. Here it is elsewhere.
-sed "s|^ExecStart=weir |ExecStart=$weir |" "$repository/deploy/systemd/weir.service" >"$work/weir.service"
-grep -q "^ExecStart=$weir serve " "$work/weir.service" || { echo "the unit does not start weir serve"; failed=1; }
+# check UNIT COMMAND
+check() {
+  local unit=$work/$1 complaints report
+  # The unit finds weir by its name, on the path of systemd. Here it is elsewhere.
+  sed "s|^ExecStart=weir |ExecStart=$weir |" "$repository/deploy/systemd/$1" >"$unit"
+  grep -q "^ExecStart=$weir $2 " "$unit" || { echo "$1 does not start weir $2"; failed=1; }
 
-complaints=$(systemd-analyze verify --man=no "$work/weir.service" 2>&1) || failed=1
-[[ -z $complaints ]] || { printf '%s\n' "$complaints"; failed=1; }
+  complaints=$(systemd-analyze verify --man=no "$unit" 2>&1) || failed=1
+  [[ -z $complaints ]] || { printf '%s\n' "$complaints"; failed=1; }
 
-# In tenths: 0 can do nothing, 100 everything. What is left is the network, which it is there for.
-if ! report=$(systemd-analyze security --offline=true --threshold=12 --no-pager "$work/weir.service" 2>&1); then
-  printf '%s\n' "$report" | grep -v '✓'
-  failed=1
-fi
+  # In tenths: 0 can do nothing, 100 everything. What is left is the network, which it is there for.
+  if ! report=$(systemd-analyze security --offline=true --threshold=12 --no-pager "$unit" 2>&1); then
+    printf '%s\n' "$report" | grep -v '✓'
+    failed=1
+  fi
+}
+check weir.service serve
+check weir-gateway.service gateway
 
 # A user for it, if systemd can make one: into an empty root.
 if command -v systemd-sysusers >/dev/null; then

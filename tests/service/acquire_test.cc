@@ -184,5 +184,36 @@ TEST_P(Available, RefusesAQueryThatItCannotRead) {
   EXPECT_EQ(problem_of(get("/v1/available?resource=gpt-4")), "422 invalid-argument");
 }
 
+TEST_P(Acquire, AProxyIsAnsweredWithAStatusAlone) {
+  set_system(R"("rpm":"3/min")");
+  const std::string target = "/v1/authorize?entity=key-1&resource=gpt-4&consume=rpm:2";
+  const Seen passes = get(target);
+  EXPECT_EQ(passes.status, 200);
+  EXPECT_EQ(passes.body, "");
+  EXPECT_EQ(passes.field("RateLimit"), R"("rpm";r=1;t=0)");
+  EXPECT_EQ(passes.field("Content-Type"), "none");
+  const Seen refused = get(target);
+  EXPECT_EQ(refused.status, 403) << "anything but 401 and 403 is an error to nginx";
+  EXPECT_EQ(refused.body, "");
+  EXPECT_EQ(refused.field("RateLimit"), R"("rpm";r=1;t=20)");
+  EXPECT_EQ(refused.field("Retry-After"), "20");
+  EXPECT_EQ(refused.field("retry-after-ms"), "20000");
+  EXPECT_EQ(get(target + "&status=429").status, 429);
+  EXPECT_EQ(problem_of(get(target + "&status=200")), "400 malformed");
+  EXPECT_EQ(get("/v1/authorize?entity=key-1&resource=gpt-4&consume=rpm:1").status, 200)
+      << "refusals charged nothing";
+}
+
+TEST_P(Acquire, AProxyMaySayWhoAsksInHeaders) {
+  set_system(R"("rpm":"3/min")");
+  const std::string fields = "Weir-Entity: key-1\r\nWeir-Resource: gpt-4\r\nWeir-Consume: rpm:1\r\n";
+  EXPECT_EQ(get("/v1/authorize", fields).field("RateLimit"), R"("rpm";r=2;t=0)");
+  EXPECT_EQ(get("/v1/authorize?entity=key-2", fields).field("RateLimit"), R"("rpm";r=2;t=0)")
+      << "the proxy's own address counts more than what it may have from its client";
+  EXPECT_EQ(problem_of(get("/v1/authorize", "Weir-Entity: a\r\nWeir-Entity: b\r\n")), "400 malformed");
+  EXPECT_EQ(problem_of(get("/v1/authorize")), "422 invalid-argument");
+  EXPECT_EQ(problem_of(get("/v1/authorize?entity=key-1&resource=gpt-4&consume=tpm:1")), "422 unknown-limit");
+}
+
 }  // namespace
 }  // namespace weir::service

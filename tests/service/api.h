@@ -113,7 +113,9 @@ class Api : public testing::TestWithParam<const char*> {
     caller_->send(method, target, body, fields + headers);
     return caller_->receive(method == "HEAD" ? wire::http::Method::head : wire::http::Method::get);
   }
-  Seen get(std::string_view target) { return call("GET", target); }
+  Seen get(std::string_view target, const std::string& fields = {}) {
+    return call("GET", target, {}, fields);
+  }
   Seen put(std::string_view target, std::string_view body) { return call("PUT", target, body); }
   Seen post(std::string_view target, std::string_view body, const std::string& fields = {}) {
     return call("POST", target, body, fields);

@@ -25,6 +25,7 @@ class DurableBuckets final : public store::Buckets {
   DurableBuckets(table::Table& table, Writer& writer) : table_(table), writer_(writer) {}
 
   std::uint64_t token_of(std::string_view name_space) const override { return table_.token_of(name_space); }
+  bool carries_every() const override { return true; }
   bool start_carried(const store::Request& request, Decision& decision,
                      store::Completion<store::Progress> done) override;
   void acquire(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;

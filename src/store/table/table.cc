@@ -110,7 +110,8 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
   start(stop, request, record);
   if (!match_in_order(stop, request.consume, count)) {
     const Matched matched = match(stop, request.consume);
-    if (matched.twice || matched.charges != all_of(request.consume)) [[unlikely]]
+    const bool other = request.every != nullptr;
+    if (other || matched.twice || matched.charges != all_of(request.consume)) [[unlikely]]
       return false;
   }
   refill_aligned(stop, now, count);
@@ -145,6 +146,8 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
         return decide_aligned(request, *record, decision, now, std::integral_constant<std::size_t, 2>());
       return decide_any_aligned(request, *record, decision, now);
     }
+    // What the limits of a whole chain are called is found out on the way that resolves it.
+    if (request.every != nullptr) return false;
     resolution = record->resolution;
   }
   return acquire_chain({request, std::move(resolution)}, decision);

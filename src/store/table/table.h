@@ -63,6 +63,7 @@ class Table final : public store::Buckets {
   /// Its hash.
   std::uint64_t token_of(std::string_view name_space) const override;
   bool acquire_carried(const store::Request& request, Decision& decision) override;
+  bool carries_every() const override { return true; }
   void acquire(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
   void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
   void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,

@@ -1,0 +1,186 @@
+// The way of an answer back to the client.
+#include "gateway/gateway.h"
+#include "gateway/passage.h"
+
+namespace weir::gateway {
+namespace {
+
+using net::Sending;
+using wire::http::Framing;
+using wire::http::Method;
+using wire::http::Progress;
+
+/// How long a tunnel may be silent: longer than any that is in use, which say something now and then.
+constexpr std::chrono::hours longest_tunnel_silence{1};
+
+}  // namespace
+
+void Passage::on_input() {
+  switch (stage_) {
+    case Stage::asking:
+      if (read_head()) start_answer();
+      return;
+    case Stage::answering:
+      return pump();
+    case Stage::tunnel:
+      return pump_tunnel();
+    default:
+      return;
+  }
+}
+
+/// True once the head of the final answer is there. Otherwise it has to wait, or has ended already.
+bool Passage::read_head() {
+  do {
+    wire::Buffer& in = upstream_->input();
+    if (in.empty()) return false;
+    switch (parser_.parse(in.view(), request().method(), answer_)) {
+      case Progress::need_more:
+        return false;
+      case Progress::failed:
+        malformed(parser_.refusal().reason);
+        return false;
+      case Progress::complete:
+        break;
+    }
+    if (!answer_.interim()) return true;
+  } while (pass_interim());
+  return false;
+}
+
+/// False if the passage may be over.
+bool Passage::pass_interim() {
+  const int status = answer_.status();
+  if (status != 100) {
+    wire::Buffer& fields = lane_.scratch();
+    write_answer_fields(fields, answer_);
+    exchange_.interim(status, fields.view());
+  }
+  upstream_->input().consume(parser_.size());
+  parser_.clear();
+  if (status == 100 && awaits_ == Awaits::go_ahead) {
+    awaits_ = Awaits::answer;
+    upstream_->allow_silence(std::nullopt);
+    // May bring the body at once, and with it the end of this.
+    UpstreamConnection* const before = upstream_;
+    exchange_.read();
+    return upstream_ == before && stage_ == Stage::asking;
+  }
+  return true;
+}
+
+void Passage::start_answer() {
+  choices_->counts->upstream.add(Steady::now() - forwarded_, false);
+  upstream_->pool().succeeded();
+  if (answer_.status() == 101) return start_tunnel();
+  awaits_ = Awaits::answer;
+  stage_ = Stage::answering;
+  wire::Buffer& fields = lane_.scratch();
+  const AnswerFields found = write_answer_fields(fields, answer_);
+  fields.append(rate_fields_);
+  const Framing body = answer_.body();
+  net::AnswerHead head{
+      .status = answer_.status(), .fields = fields.view(), .length = answer_.length(), .dated = found.dated};
+  if (body.kind == Framing::Kind::none && request().method() != Method::head) head.length = 0;
+  if (body.kind == Framing::Kind::chunked || body.kind == Framing::Kind::until_close) head.length.reset();
+  wire::Buffer& in = upstream_->input();
+  in.consume(parser_.size());
+  decoder_.start(body, ~std::uint64_t{0} >> 1U);
+  upstream_->allow_silence(route_->settings.timeout);
+  exchange_.start(head, in.empty() && !decoder_.complete() ? Sending::now : Sending::with_next);
+  pump();
+}
+
+/// Passes on what has come, as far as the client takes it.
+void Passage::pump() {
+  if (paused_) return;
+  wire::Buffer& in = upstream_->input();
+  bool unsent = false;
+  while (true) {
+    const auto step = decoder_.decode(in.view());
+    if (step.progress == Progress::failed) {
+      choices_->counts->troubles[static_cast<std::size_t>(Trouble::malformed)].add(1, false);
+      return break_off();
+    }
+    const bool complete = step.progress == Progress::complete;
+    const bool more = complete || in.size() > step.consumed;
+    bool room = true;
+    if (!step.data.empty()) {
+      room = exchange_.write(step.data, more ? Sending::with_next : Sending::now);
+      unsent = more;
+    }
+    in.consume(step.consumed);
+    if (complete) return finish_answer();
+    if (!room) {
+      paused_ = true;
+      upstream_->want_input(false);
+      return upstream_->allow_silence(std::nullopt);
+    }
+    if (step.consumed == 0) break;
+  }
+  if (unsent) exchange_.write({}, Sending::now);
+}
+
+void Passage::on_writable() {
+  if (!paused_ || upstream_ == nullptr) return;
+  paused_ = false;
+  upstream_->want_input(true);
+  upstream_->allow_silence(stage_ == Stage::tunnel ? longest_tunnel_silence : route_->settings.timeout);
+  if (stage_ == Stage::tunnel) return pump_tunnel();
+  pump();
+}
+
+void Passage::start_tunnel() {
+  if (!request().upgrade()) return malformed("an upgrade that nobody asked for");
+  wire::Buffer& fields = lane_.scratch();
+  const AnswerFields found = write_answer_fields(fields, answer_, /*for_upgrade=*/true);
+  fields.append(rate_fields_);
+  stage_ = Stage::tunnel;
+  body_ended_ = false;
+  upstream_->input().consume(parser_.size());
+  upstream_->allow_silence(longest_tunnel_silence);
+  exchange_.start({.status = 101, .fields = fields.view(), .length = {}, .dated = found.dated});
+  pump_tunnel();
+  if (stage_ == Stage::tunnel && upstream_ != nullptr) exchange_.read();
+}
+
+void Passage::pump_tunnel() {
+  wire::Buffer& in = upstream_->input();
+  if (paused_ || in.empty()) return;
+  const bool room = exchange_.write(in.view());
+  in.clear();
+  if (room) return;
+  paused_ = true;
+  upstream_->want_input(false);
+}
+
+/// The whole answer has been passed on.
+void Passage::finish_answer() {
+  settle_accounts(answer_.status(), decoder_.received());
+  wire::Buffer& trailers = lane_.scratch();
+  if (stage_ == Stage::answering && !decoder_.trailers().empty() && takes_trailers(request()))
+    write_trailers(trailers, decoder_.trailers());
+  const bool reusable = stage_ == Stage::answering && body_ended_ && answer_.keep_alive() &&
+                        upstream_->output().empty() && upstream_->input().empty();
+  let_go(reusable);
+  exchange_.finish(trailers.view());
+  finish();
+}
+
+/// The rest of the answer will not come: the client must see that it is not whole.
+void Passage::break_off() {
+  settle_accounts(answer_.status(), decoder_.received());
+  let_go(false);
+  exchange_.abort();
+  finish();
+}
+
+/// What came is no answer.
+void Passage::malformed(std::string_view /*why*/) {
+  choices_->counts->troubles[static_cast<std::size_t>(Trouble::malformed)].add(1, false);
+  upstream_->pool().failed();
+  let_go(false);
+  fail(502, "upstream-malformed", "the server behind the gateway sent what is no HTTP answer");
+}
+
+}  // namespace weir::gateway

@@ -1,0 +1,216 @@
+// The way of a request to an upstream.
+#include <algorithm>
+
+#include "gateway/gateway.h"
+#include "gateway/passage.h"
+#include "wire/http_write.h"
+
+namespace weir::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+using wire::http::Framing;
+using wire::http::Method;
+
+constexpr milliseconds longest_connect{5'000};
+/// How long a head waits for the first part of the body, to leave together with it.
+constexpr milliseconds waits_for_body{50};
+/// How long a body waits for a 100 from an upstream that may not know how to say it.
+constexpr milliseconds waits_for_go_ahead{1'000};
+
+/// Whether sending it twice is the same as sending it once (RFC 9110, 9.2.2).
+bool is_idempotent(Method method) {
+  return method != Method::post && method != Method::patch && method != Method::other &&
+         method != Method::connect;
+}
+
+}  // namespace
+
+void Passage::forward() {
+  stage_ = Stage::asking;
+  attempts_ = 0;
+  body_ended_ = request().body().kind == Framing::Kind::none;
+  try_upstreams();
+}
+
+/// How often it is worth to try: each upstream once with each of its addresses, and once more where a
+/// connection may have been closed unseen.
+std::size_t Passage::most_attempts() const {
+  constexpr std::size_t most = 16;
+  std::size_t worth = 1;
+  for (const auto& pool : choices_->pools) worth += std::max<std::size_t>(pool->address_count(), 1);
+  return std::min(worth, most);
+}
+
+/// Tries one upstream after the other until one can be written to, or may be soon.
+void Passage::try_upstreams() {
+  while (attempts_ == 0 || attempts_ < most_attempts()) {
+    if (attempts_++ > 0) choices_->counts->retries.add(1, false);
+    if (reach(choices_->choose())) return send_head();
+    choices_->counts->troubles[static_cast<std::size_t>(Trouble::unreachable)].add(1, false);
+  }
+  if (last_trouble_ == Broken::slow)
+    return fail(504, "upstream-timeout", "the server behind the gateway does not answer");
+  const bool known = std::any_of(choices_->pools.begin(), choices_->pools.end(),
+                                 [](const auto& pool) { return pool->address_count() > 0; });
+  if (!known) return fail(503, "no-upstream", "no server behind the gateway is known for this route");
+  fail(502, "upstream-unreachable", "the server behind the gateway cannot be reached");
+}
+
+bool Passage::reach(Pool& pool) {
+  upstream_ = pool.take(*this);
+  // Of a request that must not be sent twice, it is worth a look whether the connection is still there.
+  while (upstream_ != nullptr && !is_idempotent(request().method()) && !upstream_->looks_alive()) {
+    pool.drop(*upstream_);
+    upstream_ = pool.take(*this);
+  }
+  if (upstream_ == nullptr)
+    upstream_ = pool.connect(*this, std::min(longest_connect, route_->settings.timeout));
+  return upstream_ != nullptr;
+}
+
+void Passage::send_head() {
+  const net::Address& peer = exchange_.peer();
+  const Sender sender{lane_.text_of(peer), plain(peer).v6, origin_.trusted, exchange_.tls()};
+  write_upstream_head(upstream_->output(), request(), sender);
+  awaits_ = Awaits::answer;
+  if (body_ended_) {
+    upstream_->allow_silence(route_->settings.timeout);
+    return upstream_->flush();
+  }
+  if (request().expects_continue()) {
+    awaits_ = Awaits::go_ahead;
+    upstream_->allow_silence(waits_for_go_ahead);
+    return upstream_->flush();
+  }
+  if (upstream_->open()) return ask_for_body();
+  awaits_ = Awaits::connection;
+}
+
+void Passage::on_open() {
+  if (awaits_ == Awaits::connection) ask_for_body();
+}
+
+void Passage::ask_for_body() {
+  awaits_ = Awaits::first_part;
+  upstream_->allow_silence(waits_for_body);
+  exchange_.read();
+}
+
+/// Asks the client for more of its body, unless the upstream has enough for now.
+void Passage::go_on_reading() {
+  if (upstream_->congested()) {
+    held_back_ = true;
+    return upstream_->allow_silence(route_->settings.timeout);
+  }
+  // It is the client's turn, and how long that may take is the server's to say.
+  if (stage_ == Stage::asking) upstream_->allow_silence(std::nullopt);
+  exchange_.read();
+}
+
+void Passage::on_body(std::string_view data, bool end) {
+  body_ended_ = body_ended_ || end;
+  if (stage_ == Stage::discarding) return end ? send_now() : exchange_.read();
+  body_begun_ = true;
+  // The answer has come to its end, or the upstream is gone: nobody needs the rest.
+  if (upstream_ == nullptr) return;
+  const bool first = awaits_ != Awaits::answer;
+  awaits_ = Awaits::answer;
+  if (request().body().kind == Framing::Kind::chunked && stage_ != Stage::tunnel) {
+    wire::Buffer& out = upstream_->output();
+    wire::http::write_chunk(out, data);
+    if (end) {
+      wire::Buffer& trailers = lane_.scratch();
+      write_trailers(trailers, exchange_.trailers());
+      wire::http::write_last_chunk(out, trailers.view());
+    }
+    upstream_->flush();
+  } else if (first) {
+    upstream_->output().append(data);
+    upstream_->flush();
+  } else {
+    upstream_->send(data);
+  }
+  if (!end) return go_on_reading();
+  if (stage_ == Stage::tunnel) return upstream_->end_output();
+  if (stage_ == Stage::asking) upstream_->allow_silence(route_->settings.timeout);
+}
+
+void Passage::on_drained() {
+  if (!held_back_) return;
+  held_back_ = false;
+  go_on_reading();
+}
+
+/// The client is gone, or what it sends makes no sense.
+void Passage::on_gone(const wire::http::Refusal& why) {
+  if (stage_ == Stage::deciding) {
+    // The store still has to say something to this passage. Until then the exchange keeps the thread alive.
+    client_gone_ = true;
+    return;
+  }
+  if (why.status != 0 && (stage_ == Stage::asking || stage_ == Stage::discarding)) {
+    if (upstream_ != nullptr) let_go(false);
+    body_ended_ = true;
+    return fail(why.status, {}, why.reason);
+  }
+  // A status that clients never see, as other proxies log it.
+  constexpr int client_left = 499;
+  settle_accounts(client_left, 0);
+  finish();
+}
+
+bool Passage::may_try_again(Broken why) const {
+  if (body_begun_) return false;
+  if (!upstream_->has_sent()) return true;
+  return why != Broken::slow && !upstream_->has_received() && is_idempotent(request().method());
+}
+
+void Passage::on_broken(Broken why) {
+  if (why == Broken::slow && (awaits_ == Awaits::first_part || awaits_ == Awaits::go_ahead)) {
+    // Not too slow: it was only given a moment.
+    const bool go_ahead = std::exchange(awaits_, Awaits::answer) == Awaits::go_ahead;
+    if (!go_ahead) upstream_->flush();
+    upstream_->allow_silence(std::nullopt);
+    return go_ahead ? exchange_.read() : void();
+  }
+  if (stage_ == Stage::tunnel) {
+    if (why != Broken::ended) return break_off();
+    return finish_answer();
+  }
+  if (stage_ == Stage::answering) {
+    if (why == Broken::ended && decoder_.end_of_input()) return finish_answer();
+    choices_->counts
+        ->troubles[static_cast<std::size_t>(why == Broken::slow ? Trouble::timeout : Trouble::lost)]
+        .add(1, false);
+    return break_off();
+  }
+  give_up_on(why);
+}
+
+/// There is no answer on this connection; maybe there is one on another.
+void Passage::give_up_on(Broken why) {
+  const bool again = may_try_again(why);
+  // One that was kept may have been closed at the other end meanwhile, which says nothing about the upstream.
+  const bool stale = upstream_->reused() && !upstream_->has_received() && why != Broken::slow;
+  if (!stale) upstream_->pool().failed();
+  last_trouble_ = why;
+  const Trouble trouble = why == Broken::slow      ? Trouble::timeout
+                          : why == Broken::refused ? Trouble::unreachable
+                                                   : Trouble::lost;
+  choices_->counts->troubles[static_cast<std::size_t>(trouble)].add(1, false);
+  let_go(false);
+  if (again) return try_upstreams();
+  if (why == Broken::slow)
+    return fail(504, "upstream-timeout", "the server behind the gateway does not answer");
+  fail(502, "upstream-lost", "the server behind the gateway ended the connection without an answer");
+}
+
+void Passage::let_go(bool reusable) {
+  Pool& pool = upstream_->pool();
+  UpstreamConnection& connection = *std::exchange(upstream_, nullptr);
+  if (reusable) return pool.keep(connection);
+  pool.drop(connection);
+}
+
+}  // namespace weir::gateway

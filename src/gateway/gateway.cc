@@ -1,0 +1,164 @@
+#include "gateway/gateway.h"
+
+#include "gateway/lane.h"
+#include "gateway/passage.h"
+#include "service/problem.h"
+#include "wire/http_write.h"
+
+namespace weir::gateway {
+namespace {
+
+limiter::Foundation foundation_of(const GatewayOptions& options, std::shared_ptr<store::Store> store) {
+  return {options.clock, options.entropy, std::move(store)};
+}
+
+Options core_options(const GatewayOptions& options) {
+  Options core;
+  core.name_space = options.name_space;
+  core.principal = "gateway";
+  core.bucket_ttl_refill_multiplier = options.bucket_ttl_refill_multiplier;
+  return core;
+}
+
+}  // namespace
+
+Decider::Decider(const GatewayOptions& options, std::shared_ptr<store::Store> store,
+                 telemetry::Metrics& metrics)
+    : foundation(foundation_of(options, std::move(store))),
+      core(foundation, core_options(options)),
+      outage({*foundation.store, *foundation.clock, metrics, options.log, {}, OnUnavailable::allow}) {}
+
+Gateway::Gateway(GatewayOptions options)
+    : options_(std::move(options)),
+      metrics_(std::make_shared<telemetry::Metrics>(
+          telemetry::MetricsOptions{.store = options_.store,
+                                    .calls = {},
+                                    // Odd seeds keep every bit in the products of the hash.
+                                    .seed = {options_.entropy->next() | 1U, options_.entropy->next() | 1U}})),
+      counts_(std::make_unique<Counts>()) {
+  metrics_->set_store_up(false);
+}
+
+Gateway::~Gateway() = default;
+
+void Gateway::set_routing(std::shared_ptr<const Routing> routing) {
+  const store::Guard guard(mutex_);
+  routing_ = std::move(routing);
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+std::shared_ptr<const Routing> Gateway::routing() {
+  const store::Guard guard(mutex_);
+  return routing_;
+}
+
+void Gateway::set_store(std::shared_ptr<store::Store> store) {
+  owned_ = std::make_unique<Decider>(options_, std::move(store), *metrics_);
+  metrics_->set_store_up(true);
+  owned_->outage.learn(options_.name_space);
+  // A thread that is in the middle of a round would end one that it did not begin.
+  if (lanes_.load() == 0) rounds_ = &owned_->foundation.store->buckets();
+  decider_.store(owned_.get(), std::memory_order_release);
+}
+
+OnUnavailable Gateway::policy(const Routing& routing, const Route& route) {
+  if (route.settings.on_unavailable) return *route.settings.on_unavailable;
+  if (routing.on_unavailable()) return *routing.on_unavailable();
+  Decider* const decides = decider();
+  return decides == nullptr ? OnUnavailable::allow : decides->outage.policy(options_.name_space);
+}
+
+net::BodyPlan Gateway::plan(const wire::http::RequestHead& /*request*/) {
+  // Bodies pass through without being kept, so there is no reason to bound them.
+  return {.kind = net::BodyPlan::Kind::stream, .largest = ~std::uint64_t{0} >> 1U};
+}
+
+void Gateway::handle(net::Exchange exchange) { Lane::here()->take_passage().start(std::move(exchange)); }
+
+void Gateway::on_thread(net::Thread& thread) {
+  // Its end is told on the same thread.
+  Lane::here() = new Lane(*this, thread, lanes_.fetch_add(1, std::memory_order_relaxed));
+  store::Home::here() = Lane::here();
+}
+
+void Gateway::on_thread_end() {
+  store::Home::here() = nullptr;
+  delete std::exchange(Lane::here(), nullptr);
+}
+
+void Gateway::on_busy() {
+  if (rounds_ != nullptr) rounds_->begin_round();
+}
+
+void Gateway::on_idle() {
+  if (rounds_ != nullptr) rounds_->end_round();
+}
+
+void Gateway::describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) {
+  const service::Reply reply = service::problem(refusal.status, {}, refusal.reason);
+  if (Lane* const lane = Lane::here()) lane->without_route().answered(refusal.status);
+  wire::http::write_field(fields, "Content-Type", reply.content_type);
+  body.append(reply.body);
+}
+
+Lane::Lane(Gateway& gateway, net::Thread& thread, std::size_t number)
+    : ThreadHome(thread),
+      gateway_(gateway),
+      number_(number),
+      // A path is no name, so no route can be called this.
+      without_route_(gateway.counts().of(number, "")),
+      graveyard_(thread) {}
+
+Lane::~Lane() {
+  graveyard_.close();
+  routing_.reset();
+  passages_.clear();
+  pools_.clear();
+  graveyard_.clear();
+}
+
+const std::shared_ptr<LocalRouting>& Lane::routing() {
+  const std::uint64_t now = gateway_.generation();
+  if (generation_ == now) [[likely]]
+    return routing_;
+  auto fresh = std::make_shared<LocalRouting>();
+  fresh->routing = gateway_.routing();
+  std::erase_if(pools_, [](const auto& entry) { return entry.second.expired(); });
+  for (const auto& route : fresh->routing->routes()) {
+    Choices& choices = fresh->choices[route.get()];
+    choices.counts = &gateway_.counts().of(number_, route->settings.name);
+    // Threads that all began with the first upstream would send it all requests of a quiet hour.
+    choices.next = number_;
+    for (const auto& server : route->servers) {
+      std::weak_ptr<Pool>& known = pools_[server];
+      std::shared_ptr<Pool> pool = known.lock();
+      if (!pool) known = pool = std::make_shared<Pool>(server, graveyard_);
+      choices.pools.push_back(std::move(pool));
+    }
+  }
+  routing_ = std::move(fresh);
+  generation_ = now;
+  return routing_;
+}
+
+Passage& Lane::take_passage() {
+  if (spare_.empty()) {
+    passages_.push_back(std::make_unique<Passage>(*this));
+    return *passages_.back();
+  }
+  Passage& passage = *spare_.back();
+  spare_.pop_back();
+  return passage;
+}
+
+void Lane::give_back(Passage& passage) { spare_.push_back(&passage); }
+
+std::string_view Lane::text_of(const net::Address& address) {
+  if (last_text_.empty() || address.bytes != last_address_.bytes || address.v6 != last_address_.v6) {
+    last_address_ = address;
+    last_text_ = plain(address).host();
+  }
+  return last_text_;
+}
+
+}  // namespace weir::gateway

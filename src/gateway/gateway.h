@@ -1,0 +1,88 @@
+// The gateway: requests in, limited, and on to the servers behind it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gateway/counts.h"
+#include "gateway/routing.h"
+#include "limiter/core.h"
+#include "net/handler.h"
+#include "service/outage.h"
+#include "store/lock.h"
+#include "telemetry/access_log.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace weir::gateway {
+
+class Lane;
+
+struct GatewayOptions {
+  std::string name_space = "default";
+  std::string store = "memory";  ///< what kind of store it is, for metrics
+  int bucket_ttl_refill_multiplier = 2;
+  std::shared_ptr<const Clock> clock = {};
+  std::shared_ptr<base::Entropy> entropy = {};
+  telemetry::Log* log = nullptr;               ///< outlives the gateway, as the next
+  telemetry::AccessLog* access_log = nullptr;  ///< told of each request
+};
+
+/// What decides, once there is a store.
+struct Decider {
+  Decider(const GatewayOptions& options, std::shared_ptr<store::Store> store, telemetry::Metrics& metrics);
+
+  limiter::Foundation foundation;
+  limiter::Core core;
+  service::Outage outage;
+};
+
+/// Safe to call from any thread. Must outlive the server that it is given to.
+class Gateway final : public net::Handler {
+ public:
+  explicit Gateway(GatewayOptions options);
+  ~Gateway() override;
+
+  /// From the next request on.
+  void set_routing(std::shared_ptr<const Routing> routing);
+  std::shared_ptr<const Routing> routing();
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  /// Once. Until then it is as if the store were away.
+  void set_store(std::shared_ptr<store::Store> store);
+  /// Null until there is a store.
+  Decider* decider() { return decider_.load(std::memory_order_acquire); }
+
+  /// What to do without a decision: as the route says, else the file, else the system's limits as last known,
+  /// else allow.
+  OnUnavailable policy(const Routing& routing, const Route& route);
+
+  const GatewayOptions& options() const { return options_; }
+  telemetry::Metrics& metrics() { return *metrics_; }
+  Counts& counts() { return *counts_; }
+  /// The same, for those who scrape.
+  const std::shared_ptr<telemetry::Metrics>& shared_metrics() { return metrics_; }
+
+  net::BodyPlan plan(const wire::http::RequestHead& request) override;
+  void handle(net::Exchange exchange) override;
+  void on_thread(net::Thread& thread) override;
+  void on_thread_end() override;
+  void on_busy() override;
+  void on_idle() override;
+  void describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) override;
+
+ private:
+  const GatewayOptions options_;
+  const std::shared_ptr<telemetry::Metrics> metrics_;
+  const std::unique_ptr<Counts> counts_;
+  std::unique_ptr<Decider> owned_;
+  std::atomic<Decider*> decider_{nullptr};
+  store::Buckets* rounds_ = nullptr;  ///< if there was a store before there were threads
+  std::atomic<std::uint64_t> generation_{0};
+  std::atomic<std::size_t> lanes_{0};
+  store::Mutex mutex_;
+  std::shared_ptr<const Routing> routing_ WEIR_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir::gateway

@@ -1,0 +1,413 @@
+#include "gateway/gateway_file.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/text.h"
+#include "config/limits_reader.h"
+#include "config/mapping.h"
+#include "config/problems.h"
+#include "config/yaml_tree.h"
+#include "limits/names.h"
+#include "wire/http_chars.h"
+
+namespace weir::gateway {
+namespace {
+
+using base::quoted;
+using config::MappingReader;
+using config::Subject;
+using config::YamlNode;
+
+constexpr const char* route_example =
+    "{path: /api, upstream: \"http://127.0.0.1:9000\", limits: {rpm: 100/min}}";
+
+/// "http://host:port", "https://[::1]" and the like.
+std::optional<UpstreamUrl> parse_upstream(std::string_view text) {
+  UpstreamUrl url;
+  if (text.starts_with("https://")) {
+    url.tls = true;
+    text.remove_prefix(8);
+  } else if (text.starts_with("http://")) {
+    text.remove_prefix(7);
+  } else {
+    return std::nullopt;
+  }
+  if (text.ends_with('/')) text.remove_suffix(1);
+  const std::size_t bracket = text.rfind(']');
+  const std::size_t colon = text.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  const std::string with_port =
+      colon == std::string_view::npos ? base::join(text, url.tls ? ":443" : ":80") : std::string(text);
+  const auto at = parse_host_port(with_port);
+  if (!at || at->port == 0) return std::nullopt;
+  url.at = *at;
+  return url;
+}
+
+bool is_host_name(std::string_view text) {
+  return !text.empty() && text.size() <= 253 && std::all_of(text.begin(), text.end(), [](char c) {
+    return wire::http::is(c, wire::http::token_char) || c == ':';
+  });
+}
+
+/// Turns a tree into settings.
+class Reader {
+ public:
+  Reader(const config::YamlTree& tree, config::Problems& problems) : tree_(tree), in_(tree, problems) {}
+
+  GatewaySettings read() {
+    constexpr std::uint32_t root = 0;
+    constexpr std::array<std::string_view, 11> names{
+        "listen",         "admin_listen",    "tls",
+        "store",          "namespace",       "threads",
+        "on_unavailable", "trusted_proxies", "bucket_ttl_refill_multiplier",
+        "access_log",     "routes"};
+    if (in_.is_empty(root)) {
+      in_.problem(in_.place(root), "the file is empty; write \"routes: [", route_example, "]\", for example");
+      return {};
+    }
+    const auto found = in_.fields(root, file_, names, "{listen: \"127.0.0.1:8080\", routes: [...]}");
+    const auto [listen, admin, tls, store, name_space, threads, policy, trusted, multiplier, log, routes] =
+        found;
+    if (listen != 0) read_listen(listen, "listen", out_.listen);
+    if (admin != 0) read_listen(admin, "admin_listen", out_.admin_listen.emplace());
+    if (tls != 0) read_tls(tls);
+    if (store != 0) out_.store = text_of(store, file_, "store", "a store's URL, such as memory");
+    if (name_space != 0) read_namespace(name_space);
+    if (threads != 0)
+      out_.threads = static_cast<unsigned>(number_of(threads, file_, "threads", 1, 256).value_or(1));
+    if (policy != 0) out_.on_unavailable = policy_of(policy, file_);
+    if (trusted != 0) read_trusted(trusted);
+    if (multiplier != 0) {
+      out_.bucket_ttl_refill_multiplier = static_cast<int>(
+          number_of(multiplier, file_, names[8], 1, std::numeric_limits<int>::max()).value_or(2));
+    }
+    if (log != 0) out_.access_log = text_of(log, file_, "access_log", "a file, or - for stdout").value_or("");
+    if (routes == 0) {
+      if (in_.node(root).kind == config::NodeKind::mapping)
+        in_.problem(in_.place(root), "the file has no routes; write \"routes: [", route_example,
+                    "]\", for example");
+    } else {
+      read_routes(routes);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::optional<std::string> text_of(std::uint32_t id, const Subject& subject, std::string_view what,
+                                     std::string_view must_be) {
+    const YamlNode* const node = in_.scalar(id, subject, what, must_be);
+    if (node == nullptr) return std::nullopt;
+    if (in_.text(*node).empty()) {
+      in_.problem(node->place, what, " of ", subject.text(), " is empty; write ", must_be);
+      return std::nullopt;
+    }
+    return std::string(in_.text(*node));
+  }
+
+  std::optional<std::int64_t> number_of(std::uint32_t id, const Subject& subject, std::string_view what,
+                                        std::int64_t least, std::int64_t most) {
+    const std::string range =
+        base::join("a whole number from ", std::to_string(least), " to ", std::to_string(most));
+    const YamlNode* const node = in_.scalar(id, subject, what, range);
+    if (node == nullptr) return std::nullopt;
+    const auto value = node->plain ? base::parse_digits(in_.text(*node)) : std::nullopt;
+    if (value && *value >= least && *value <= most) return *value;
+    in_.problem(node->place, what, " of ", subject.text(), " is ", quoted(in_.text(*node)), "; use ", range);
+    return std::nullopt;
+  }
+
+  std::optional<OnUnavailable> policy_of(std::uint32_t id, const Subject& subject) {
+    const YamlNode* const node = in_.scalar(id, subject, "on_unavailable", "allow or deny");
+    if (node == nullptr) return std::nullopt;
+    if (in_.text(*node) == "allow") return OnUnavailable::allow;
+    if (in_.text(*node) == "deny") return OnUnavailable::deny;
+    in_.problem(node->place, "on_unavailable of ", subject.text(), " is ", quoted(in_.text(*node)),
+                "; use allow or deny");
+    return std::nullopt;
+  }
+
+  void read_listen(std::uint32_t id, std::string_view what, HostPort& into) {
+    const YamlNode* const node = in_.scalar(id, file_, what, "HOST:PORT");
+    if (node == nullptr) return;
+    const auto at = parse_host_port(in_.text(*node));
+    const bool literal = at && (at->host == "localhost" || net::Address::parse(at->host, 0).ok());
+    if (literal) {
+      into = *at;
+      if (into.host == "localhost") into.host = "127.0.0.1";
+    } else {
+      in_.problem(node->place, what, " is ", quoted(in_.text(*node)),
+                  "; write ADDRESS:PORT, such as 127.0.0.1:8080 or \"[::]:8080\"");
+    }
+  }
+
+  void read_tls(std::uint32_t id) {
+    constexpr std::array<std::string_view, 3> names{"cert", "key", "ca"};
+    const Subject subject{"tls"};
+    const auto [cert, key, ca] = in_.fields(id, subject, names, "{cert: cert.pem, key: key.pem}");
+    if (cert != 0) out_.tls.cert = text_of(cert, subject, "cert", "a file").value_or("");
+    if (key != 0) out_.tls.key = text_of(key, subject, "key", "a file").value_or("");
+    if (ca != 0) out_.tls.ca = text_of(ca, subject, "ca", "a file").value_or("");
+    if ((cert == 0) != (key == 0))
+      in_.problem(in_.place(id), "cert and key of tls belong together; give both or none");
+  }
+
+  void read_namespace(std::uint32_t id) {
+    const YamlNode* const node = in_.scalar(id, file_, "namespace", "a name");
+    if (node == nullptr) return;
+    if (auto checked = limits::check_namespace(in_.text(*node)); !checked)
+      return in_.problem(node->place, checked.error().message);
+    out_.name_space = in_.text(*node);
+  }
+
+  /// The entries of a list, or the one value that stands in its place.
+  std::vector<std::uint32_t> entries_of(std::uint32_t id) const {
+    if (tree_[id].kind != config::NodeKind::list) return {id};
+    std::vector<std::uint32_t> entries;
+    for (std::uint32_t at = id + 1; at < tree_[id].end; at = tree_[at].end)
+      entries.push_back(tree_.target(at));
+    return entries;
+  }
+
+  void read_trusted(std::uint32_t id) {
+    if (in_.node(id).kind == config::NodeKind::nothing) return;
+    for (const std::uint32_t entry : entries_of(id)) {
+      const YamlNode* const node =
+          in_.scalar(entry, file_, "trusted_proxies", "networks, such as [10.0.0.0/8]");
+      if (node == nullptr) continue;
+      if (const auto network = Network::parse(in_.text(*node))) {
+        out_.trusted_proxies.add(*network);
+      } else {
+        in_.problem(node->place, "trusted_proxies has ", quoted(in_.text(*node)),
+                    "; write a network whose other bits are 0, such as 10.0.0.0/8, or an address");
+      }
+    }
+  }
+
+  void read_routes(std::uint32_t id) {
+    if (in_.node(id).kind != config::NodeKind::list || entries_of(id).empty()) {
+      return in_.problem(in_.place(id), "routes must be a list with at least one route, such as [",
+                         route_example, "]");
+    }
+    // More than anybody writes by hand; a list of aliases to one route could be longer than the file.
+    constexpr std::size_t most_routes = 10'000;
+    const auto entries = entries_of(id);
+    if (entries.size() > most_routes)
+      return in_.problem(in_.place(id), "there are more than ", std::to_string(most_routes), " routes");
+    for (const std::uint32_t entry : entries) {
+      if (in_.exhausted()) return;
+      read_route(entry);
+    }
+  }
+
+  void read_route(std::uint32_t id) {
+    constexpr std::array<std::string_view, 9> names{
+        "path", "upstream", "name", "host", "limit_by", "limits", "cost", "on_unavailable", "timeout_ms"};
+    // The name of the route, for messages, before its fields are looked at.
+    const std::string called = name_in(id);
+    const Subject subject{"route", called};
+    const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout] =
+        in_.fields(id, subject, names, route_example);
+    if (in_.node(id).kind != config::NodeKind::mapping) return;
+    RouteSettings route;
+    bool good = path != 0 ? read_path(path, subject, route) : missing(id, subject, "path", "path: /api");
+    if (host != 0) good = read_host(host, subject, route) && good;
+    good = (upstream != 0 ? read_upstreams(upstream, subject, route)
+                          : missing(id, subject, "upstream", "upstream: \"http://127.0.0.1:9000\"")) &&
+           good;
+    if (limit_by != 0) good = read_limit_by(limit_by, subject, route.limit_by) && good;
+    if (limits != 0 && !in_.is_empty(limits)) route.limits = config::read_limits(in_, limits, subject);
+    if (cost != 0) good = read_cost(cost, subject, route) && good;
+    if (policy != 0) route.on_unavailable = policy_of(policy, subject);
+    if (timeout != 0) {
+      constexpr std::int64_t a_day = 86'400'000;
+      route.timeout =
+          std::chrono::milliseconds(number_of(timeout, subject, "timeout_ms", 1, a_day).value_or(60'000));
+    }
+    if (good && read_name(name, path, subject, route) && check_others(id, route))
+      out_.routes.push_back(std::move(route));
+  }
+
+  std::string name_in(std::uint32_t id) const {
+    std::string path;
+    if (tree_[id].kind != config::NodeKind::mapping) return path;
+    for (std::uint32_t key = id + 1; key < tree_[id].end;) {
+      const std::uint32_t value = tree_[key].end;
+      const YamlNode& node = tree_[tree_.target(value)];
+      const bool is_text =
+          tree_[tree_.target(key)].kind == config::NodeKind::scalar && node.kind == config::NodeKind::scalar;
+      if (is_text && tree_.text(tree_[tree_.target(key)]) == "name") return std::string(tree_.text(node));
+      if (is_text && tree_.text(tree_[tree_.target(key)]) == "path") path = tree_.text(node);
+      key = tree_[value].end;
+    }
+    return path;
+  }
+
+  bool missing(std::uint32_t id, const Subject& subject, std::string_view what, std::string_view example) {
+    in_.problem(in_.place(id), subject.text(), " has no ", what, "; add one, such as ", example);
+    return false;
+  }
+
+  bool read_path(std::uint32_t id, const Subject& subject, RouteSettings& route) {
+    const YamlNode* const node = in_.scalar(id, subject, "path", "a path, such as /api");
+    if (node == nullptr) return false;
+    route.path = in_.text(*node);
+    const bool good = route.path.starts_with('/') && wire::http::all(route.path, wire::http::target_char) &&
+                      route.path.find_first_of("?%") == std::string::npos && route.path.size() <= 1024 &&
+                      route.path.find("//") == std::string::npos &&
+                      route.path.find("/./") == std::string::npos &&
+                      route.path.find("/../") == std::string::npos;
+    if (!good) {
+      in_.problem(node->place, "path of ", subject.text(), " is ", quoted(route.path),
+                  "; write a plain path that starts with /, without a query or escapes, such as /api");
+    }
+    return good;
+  }
+
+  bool read_name(std::uint32_t id, std::uint32_t path, const Subject& subject, RouteSettings& route) {
+    route.name = route.path;
+    if (id != 0) {
+      auto name = text_of(id, subject, "name", "a name");
+      if (!name) return false;
+      route.name = *std::move(name);
+    }
+    if (auto checked = limits::check_resource(route.name); !checked) {
+      in_.problem(in_.place(id != 0 ? id : path), checked.error().message,
+                  id != 0 ? "" : "; the path is the route's name, so give it another with \"name\"");
+      return false;
+    }
+    return true;
+  }
+
+  bool read_host(std::uint32_t id, const Subject& subject, RouteSettings& route) {
+    auto host = text_of(id, subject, "host", "a host name");
+    if (!host) return false;
+    std::transform(host->begin(), host->end(), host->begin(), wire::http::lower);
+    if (!is_host_name(*host) || host->find(':') != std::string::npos) {
+      in_.problem(in_.place(id), "host of ", subject.text(), " is ", quoted(*host),
+                  "; write a host name without a port, such as api.example.com");
+      return false;
+    }
+    route.host = *std::move(host);
+    return true;
+  }
+
+  bool read_upstreams(std::uint32_t id, const Subject& subject, RouteSettings& route) {
+    constexpr std::string_view must_be = "a URL such as http://127.0.0.1:9000, or a list of them";
+    const auto entries = entries_of(id);
+    if (entries.empty() || entries.size() > 1024) {
+      in_.problem(in_.place(id), "upstream of ", subject.text(), " must be ", must_be);
+      return false;
+    }
+    bool good = true;
+    for (const std::uint32_t entry : entries) {
+      const YamlNode* const node = in_.scalar(entry, subject, "upstream", must_be);
+      const auto url = node == nullptr ? std::nullopt : parse_upstream(in_.text(*node));
+      if (url) {
+        route.upstreams.push_back(*url);
+        continue;
+      }
+      good = false;
+      if (node == nullptr) continue;
+      in_.problem(node->place, "upstream of ", subject.text(), " is ", quoted(in_.text(*node)),
+                  "; write http://HOST:PORT or https://HOST:PORT, without a path");
+    }
+    return good;
+  }
+
+  bool read_limit_by(std::uint32_t id, const Subject& subject, LimitBy& into) {
+    constexpr std::string_view must_be = "client_ip, client_ip/64, header:NAME, path:N or bearer";
+    const YamlNode* const node = in_.scalar(id, subject, "limit_by", must_be);
+    if (node == nullptr) return false;
+    const std::string_view text = in_.text(*node);
+    using Kind = LimitBy::Kind;
+    if (text == "client_ip") return into = {Kind::client_ip}, true;
+    if (text == "client_ip/64") return into = {Kind::client_net}, true;
+    if (text == "bearer") return into = {Kind::bearer}, true;
+    if (text.starts_with("header:") && wire::http::is_token(text.substr(7)))
+      return into = {Kind::header, std::string(text.substr(7))}, true;
+    const auto segment = text.starts_with("path:") ? base::parse_digits(text.substr(5)) : std::nullopt;
+    if (segment && *segment >= 1 && *segment <= 64)
+      return into = {Kind::path, {}, static_cast<unsigned>(*segment)}, true;
+    constexpr std::array<std::string_view, 5> words{"client_ip", "client_ip/64", "header:NAME", "path:N",
+                                                    "bearer"};
+    in_.problem(node->place, "limit_by of ", subject.text(), " is ", quoted(text), "; use ", must_be,
+                base::did_you_mean(text, words));
+    return false;
+  }
+
+  bool read_cost(std::uint32_t id, const Subject& subject, RouteSettings& route) {
+    const YamlNode* const node = in_.scalar(id, subject, "cost", "an amount, or header:NAME");
+    if (node == nullptr) return false;
+    const std::string_view text = in_.text(*node);
+    if (text.starts_with("header:") && wire::http::is_token(text.substr(7))) {
+      route.cost_header = text.substr(7);
+      return true;
+    }
+    const auto amount = Amount::parse(text);
+    if (amount && *amount >= Amount() && amount->in_range()) {
+      route.cost = *amount;
+      return true;
+    }
+    in_.problem(node->place, "cost of ", subject.text(), " is ", quoted(text),
+                "; use an amount of 0 or more, or header:NAME");
+    return false;
+  }
+
+  /// Two routes for the same requests, or one resource with different limits, are mistakes.
+  bool check_others(std::uint32_t id, const RouteSettings& route) {
+    for (const RouteSettings& other : out_.routes) {
+      if (other.path == route.path && other.host == route.host) {
+        in_.problem(in_.place(id), "route ", quoted(route.name), " has the path and the host of route ",
+                    quoted(other.name), "; keep one of them");
+        return false;
+      }
+      if (other.name == route.name && other.limits != route.limits) {
+        in_.problem(in_.place(id), "two routes are named ", quoted(route.name),
+                    " and have different limits; rename one, or give both the same");
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const Subject file_{"the file"};
+  const config::YamlTree& tree_;
+  MappingReader in_;
+  GatewaySettings out_;
+};
+
+}  // namespace
+
+std::string UpstreamUrl::text() const {
+  const bool v6 = at.host.find(':') != std::string::npos;
+  return base::join(tls ? "https://" : "http://", v6 ? "[" : "", at.host, v6 ? "]:" : ":",
+                    std::to_string(at.port));
+}
+
+std::optional<HostPort> parse_host_port(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+  const auto port = base::parse_digits(text.substr(colon + 1));
+  if (!port || *port > 65535) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+    if (!net::Address::parse(host, 0)) return std::nullopt;
+  } else if (!is_host_name(host) || host.find(':') != std::string_view::npos) {
+    return std::nullopt;
+  }
+  return HostPort{std::string(host), static_cast<std::uint16_t>(*port)};
+}
+
+Result<GatewaySettings> read_gateway_file(std::string_view text, std::string_view file) {
+  config::Problems problems{std::string(file)};
+  const auto tree = config::YamlTree::read(text, problems, {});
+  if (!tree) return problems.error();
+  GatewaySettings settings = Reader(*tree, problems).read();
+  if (!problems.empty()) return problems.error();
+  return settings;
+}
+
+}  // namespace weir::gateway

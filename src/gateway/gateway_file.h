@@ -1,0 +1,95 @@
+// The gateway's file: text in, what the gateway is to do out. No I/O; the caller reads the file.
+//
+//   listen: 0.0.0.0:8080
+//   store: redis://127.0.0.1:6379
+//   trusted_proxies: [10.0.0.0/8]
+//   routes:
+//     - path: /api
+//       upstream: http://127.0.0.1:9000
+//       limit_by: header:X-Api-Key
+//       limits: {rpm: 100/min}
+//
+// docs/gateway.md describes it for people.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/networks.h"
+#include "weir/amount.h"
+#include "weir/catalog.h"
+#include "weir/limit.h"
+#include "weir/result.h"
+
+namespace weir::gateway {
+
+struct HostPort {
+  std::string host;  ///< without brackets
+  std::uint16_t port = 0;
+  friend bool operator==(const HostPort&, const HostPort&) = default;
+};
+
+/// Who a request is charged to.
+struct LimitBy {
+  enum class Kind : std::uint8_t { client_ip, client_net, header, path, bearer };
+  Kind kind = Kind::client_ip;
+  std::string header = {};  ///< its name
+  unsigned segment = 0;     ///< of the path, from 1
+  friend bool operator==(const LimitBy&, const LimitBy&) = default;
+};
+
+/// Where requests go: a server, as in http://HOST:PORT.
+struct UpstreamUrl {
+  bool tls = false;
+  HostPort at;
+  /// "http://127.0.0.1:9000": always with the port.
+  std::string text() const;
+  friend bool operator==(const UpstreamUrl&, const UpstreamUrl&) = default;
+};
+
+struct RouteSettings {
+  std::string name;       ///< the resource that is charged
+  std::string path;       ///< and everything below it
+  std::string host = {};  ///< in lower case, without a port; empty: any
+  std::vector<UpstreamUrl> upstreams = {};
+  LimitBy limit_by = {};
+  std::vector<NamedLimit> limits = {};  ///< the lowest level; may be empty
+  Amount cost = 1;                      ///< of a request, for each limit
+  std::string cost_header = {};         ///< believed from trusted proxies; empty: none
+  std::optional<OnUnavailable> on_unavailable = {};
+  std::chrono::milliseconds timeout{60'000};
+};
+
+struct TlsSettings {
+  std::string cert = {};  ///< files, as PEM; both or none
+  std::string key = {};
+  std::string ca = {};  ///< whom https upstreams are believed by; empty: whom the machine believes
+  friend bool operator==(const TlsSettings&, const TlsSettings&) = default;
+};
+
+struct GatewaySettings {
+  HostPort listen{"127.0.0.1", 8080};
+  std::optional<HostPort> admin_listen = {};
+  TlsSettings tls = {};
+  std::optional<std::string> store = {};
+  std::optional<std::string> name_space = {};
+  std::optional<unsigned> threads = {};
+  std::optional<OnUnavailable> on_unavailable = {};
+  Networks trusted_proxies = {};
+  int bucket_ttl_refill_multiplier = 2;
+  std::string access_log = {};  ///< a file, or - for stdout; empty: none
+  std::vector<RouteSettings> routes = {};
+};
+
+/// Reads a gateway's file: YAML, and so JSON. The error has a line for each mistake:
+/// `gateway.yaml:12:7: unknown field "limts" of route "/api"; did you mean "limits"?`.
+Result<GatewaySettings> read_gateway_file(std::string_view text, std::string_view file = "gateway.yaml");
+
+/// "127.0.0.1:8080", "[::1]:8080" or "localhost:8080"; nothing if the text is anything else.
+std::optional<HostPort> parse_host_port(std::string_view text);
+
+}  // namespace weir::gateway

@@ -1,0 +1,251 @@
+#include "gateway/heads.h"
+
+#include "wire/http_chars.h"
+#include "wire/http_text.h"
+#include "wire/http_write.h"
+
+namespace weir::gateway {
+namespace {
+
+using wire::Buffer;
+using wire::http::Field;
+using wire::http::Fields;
+using wire::http::Framing;
+using wire::http::same_name;
+
+/// Parsed fields can be written as they are.
+void put_field(Buffer& out, std::string_view name, std::string_view value) {
+  out.reserve(name.size() + value.size() + 4);
+  out.put(name);
+  out.put(": ");
+  out.put(value);
+  out.put("\r\n");
+}
+
+/// Fields for one connection, whether Connection names them or not.
+bool is_hop_by_hop(std::string_view name) {
+  switch (name.size()) {
+    case 2:
+      return same_name(name, "te");
+    case 7:
+      return same_name(name, "upgrade");
+    case 10:
+      return same_name(name, "connection") || same_name(name, "keep-alive");
+    case 14:
+      return same_name(name, "content-length");
+    case 16:
+      return same_name(name, "proxy-connection");
+    case 17:
+      return same_name(name, "transfer-encoding");
+    default:
+      return false;
+  }
+}
+
+/// What a request says of who sent it, and what is written anew.
+bool is_about_sender(std::string_view name) {
+  switch (name.size()) {
+    case 9:
+      return same_name(name, "forwarded") || same_name(name, "x-real-ip");
+    case 15:
+      return same_name(name, "x-forwarded-for");
+    case 16:
+      return same_name(name, "x-forwarded-host");
+    case 17:
+      return same_name(name, "x-forwarded-proto");
+    default:
+      return false;
+  }
+}
+
+bool is_rewritten(std::string_view name) {
+  switch (name.size()) {
+    case 4:
+      return same_name(name, "host");
+    case 5:
+      // Some servers give it to programs as HTTP_PROXY.
+      return same_name(name, "proxy");
+    case 6:
+      return same_name(name, "expect");
+    default:
+      return false;
+  }
+}
+
+/// What comes too late at the end of a body: where it ends, how to read it, who may, whom it is for.
+bool is_forbidden_in_trailer(std::string_view name) {
+  if (is_hop_by_hop(name) || is_rewritten(name) || is_about_sender(name)) return true;
+  if (name.size() > 8 && same_name(name.substr(0, 8), "content-")) return true;
+  for (const std::string_view other :
+       {"authorization", "cookie", "set-cookie", "cache-control", "max-forwards", "proxy-authenticate",
+        "proxy-authorization", "range", "trailer", "www-authenticate"}) {
+    if (same_name(name, other)) return true;
+  }
+  return false;
+}
+
+/// The names that Connection lists, beyond the usual ones.
+class Named {
+ public:
+  explicit Named(const Fields& fields) {
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (!same_name(fields[i].name, "connection")) continue;
+      const std::string_view value = fields[i].value;
+      if (same_name(value, "keep-alive") || same_name(value, "close") || same_name(value, "upgrade"))
+        continue;
+      any_ = true;
+    }
+  }
+  bool has(const Fields& fields, std::string_view name) const {
+    if (!any_) return false;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (same_name(fields[i].name, "connection") && wire::http::list_has(fields[i].value, name)) return true;
+    }
+    return false;
+  }
+
+ private:
+  bool any_ = false;
+};
+
+/// All values of a name as one list, then `last`.
+void put_list(Buffer& out, std::string_view label, const Fields& fields, std::string_view name,
+              std::string_view last) {
+  out.append(label);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (!same_name(fields[i].name, name) || fields[i].value.empty()) continue;
+    out.append(fields[i].value);
+    out.append(", ");
+  }
+  out.append(last);
+}
+
+bool has(const Fields& fields, std::string_view name) { return fields.find(name).has_value(); }
+
+/// Text in quotes, as Forwarded wants what is no token. A host has nothing to escape.
+void put_forwarded_element(Buffer& out, const Sender& sender, std::string_view host) {
+  out.append(sender.v6 ? "for=\"[" : "for=");
+  out.append(sender.peer);
+  out.append(sender.v6 ? "]\"" : "");
+  if (!host.empty()) {
+    out.append(";host=\"");
+    out.append(host);
+    out.append("\"");
+  }
+  out.append(sender.tls ? ";proto=https\r\n" : ";proto=http\r\n");
+}
+
+void put_sender(Buffer& out, const wire::http::RequestHead& request, const Sender& sender) {
+  const Fields& fields = request.fields();
+  if (!sender.trusted) {
+    put_field(out, "X-Forwarded-For", sender.peer);
+    put_field(out, "X-Forwarded-Proto", sender.tls ? "https" : "http");
+    if (!request.host().empty()) put_field(out, "X-Forwarded-Host", request.host());
+    out.append("Forwarded: ");
+    return put_forwarded_element(out, sender, request.host());
+  }
+  put_list(out, "X-Forwarded-For: ", fields, "x-forwarded-for", sender.peer);
+  out.append("\r\n");
+  put_field(out, "X-Forwarded-Proto",
+            fields.find("x-forwarded-proto").value_or(sender.tls ? "https" : "http"));
+  const std::string_view host = fields.find("x-forwarded-host").value_or(request.host());
+  if (!host.empty()) put_field(out, "X-Forwarded-Host", host);
+  if (const auto real = fields.find("x-real-ip")) put_field(out, "X-Real-IP", *real);
+  put_list(out, "Forwarded: ", fields, "forwarded", "");
+  put_forwarded_element(out, sender, request.host());
+}
+
+constexpr std::string_view via_weir = "Via: 1.1 weir\r\n";
+
+void put_via(Buffer& out, const Fields& fields) {
+  if (!has(fields, "via")) return out.append(via_weir);
+  put_list(out, "Via: ", fields, "via", "1.1 weir");
+  out.append("\r\n");
+}
+
+}  // namespace
+
+void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, const Sender& sender) {
+  const Fields& fields = request.fields();
+  // What the client sent, and a little for what is added: mostly one reservation.
+  constexpr std::size_t added = 512;
+  out.reserve(request.target().size() + 64 * fields.size() + added);
+  out.append(request.method_text());
+  out.append(" ");
+  out.append(request.path());
+  if (const std::string_view target = request.target(); !request.query().empty() || target.ends_with('?')) {
+    out.append("?");
+    out.append(request.query());
+  }
+  out.append(" HTTP/1.1\r\nHost: ");
+  out.append(request.host());
+  out.append("\r\n");
+  const Named named(fields);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Field field = fields[i];
+    const std::string_view name = field.name;
+    if (is_hop_by_hop(name) || is_rewritten(name) || is_about_sender(name)) continue;
+    if (name.size() == 3 && same_name(name, "via")) continue;
+    if (named.has(fields, name)) continue;
+    put_field(out, name, field.value);
+  }
+  put_sender(out, request, sender);
+  put_via(out, fields);
+  if (request.body().kind == Framing::Kind::length) {
+    wire::http::write_field(out, "Content-Length", request.body().length);
+  } else if (request.body().kind == Framing::Kind::chunked) {
+    out.append("Transfer-Encoding: chunked\r\n");
+  } else if (has(fields, "content-length")) {
+    out.append("Content-Length: 0\r\n");
+  }
+  if (request.expects_continue()) out.append("Expect: 100-continue\r\n");
+  const bool trailers = takes_trailers(request);
+  if (trailers) out.append("TE: trailers\r\n");
+  if (request.upgrade()) {
+    put_field(out, "Upgrade", *fields.find("upgrade"));
+    out.append(trailers ? "Connection: upgrade, TE\r\n" : "Connection: upgrade\r\n");
+  } else if (trailers) {
+    out.append("Connection: TE\r\n");
+  }
+  out.append("\r\n");
+}
+
+AnswerFields write_answer_fields(Buffer& out, const wire::http::ResponseHead& answer, bool for_upgrade) {
+  const Fields& fields = answer.fields();
+  AnswerFields found;
+  const Named named(fields);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Field field = fields[i];
+    const std::string_view name = field.name;
+    if (name.size() == 4 && same_name(name, "date")) {
+      // A second Date would be a second answer to when.
+      if (found.dated) continue;
+      found.dated = true;
+    }
+    if (is_hop_by_hop(name)) continue;
+    if (name.size() == 3 && same_name(name, "via")) continue;
+    if (named.has(fields, name)) continue;
+    put_field(out, name, field.value);
+  }
+  put_via(out, fields);
+  if (for_upgrade) {
+    out.append("Connection: upgrade\r\n");
+    if (const auto upgrade = fields.find("upgrade")) put_field(out, "Upgrade", *upgrade);
+  }
+  return found;
+}
+
+void write_trailers(Buffer& out, const Fields& trailers) {
+  for (std::size_t i = 0; i < trailers.size(); ++i) {
+    const Field field = trailers[i];
+    if (is_forbidden_in_trailer(field.name)) continue;
+    put_field(out, field.name, field.value);
+  }
+}
+
+bool takes_trailers(const wire::http::RequestHead& request) {
+  const auto te = request.fields().find("te");
+  return te && wire::http::list_has(*te, "trailers");
+}
+
+}  // namespace weir::gateway

@@ -1,0 +1,89 @@
+// What a thread of the gateway has for itself: its connections to upstreams, the routes as it last saw them,
+// and what requests use while they pass.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "gateway/counts.h"
+#include "gateway/routing.h"
+#include "gateway/upstream.h"
+#include "service/thread_home.h"
+#include "wire/buffer.h"
+
+namespace weir::gateway {
+
+class Gateway;
+class Passage;
+
+/// The upstreams of one route, on this thread.
+struct Choices {
+  std::vector<std::shared_ptr<Pool>> pools;
+  std::size_t next = 0;
+  RouteCounts* counts = nullptr;
+
+  /// The next one in turn that is healthy; if none is, the next one.
+  Pool& choose() {
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+      Pool& pool = *pools[next++ % pools.size()];
+      if (pools.size() == 1 || pool.healthy()) return pool;
+    }
+    return *pools[next++ % pools.size()];
+  }
+};
+
+/// The routes with what this thread has for each. Kept by the requests that take them.
+struct LocalRouting {
+  std::shared_ptr<const Routing> routing;
+  std::unordered_map<const Route*, Choices> choices;
+};
+
+/// All members are for its own thread.
+class Lane final : public service::ThreadHome {
+ public:
+  Lane(Gateway& gateway, net::Thread& thread, std::size_t number);
+  ~Lane() override;
+
+  /// The lane of this thread; null elsewhere.
+  static Lane*& here() {
+    thread_local Lane* lane = nullptr;
+    return lane;
+  }
+  Gateway& gateway() { return gateway_; }
+  /// The routes as they are now.
+  const std::shared_ptr<LocalRouting>& routing();
+  RouteCounts& without_route() { return without_route_; }
+
+  Passage& take_passage();
+  void give_back(Passage& passage);
+
+  /// The address without its port; the last one is remembered.
+  std::string_view text_of(const net::Address& address);
+  /// For fields and trailers, while they are made.
+  wire::Buffer& scratch() {
+    scratch_.clear();
+    return scratch_;
+  }
+
+ private:
+  Gateway& gateway_;
+  const std::size_t number_;
+  RouteCounts& without_route_;
+  Graveyard graveyard_;
+  std::uint64_t generation_ = 0;
+  std::shared_ptr<LocalRouting> routing_;
+  std::map<std::shared_ptr<const Server>, std::weak_ptr<Pool>> pools_;
+  std::vector<std::unique_ptr<Passage>> passages_;  ///< all of them
+  std::vector<Passage*> spare_;
+  net::Address last_address_;
+  std::string last_text_;
+  wire::Buffer scratch_;
+};
+
+}  // namespace weir::gateway

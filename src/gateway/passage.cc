@@ -1,0 +1,208 @@
+// A request until it is decided, and how it ends if it goes no further.
+#include "gateway/passage.h"
+
+#include "base/text.h"
+#include "gateway/gateway.h"
+#include "gateway/refusal.h"
+#include "service/observing.h"
+#include "service/rate_limit_fields.h"
+
+namespace weir::gateway {
+namespace {
+
+using telemetry::Outcome;
+using wire::http::Framing;
+
+constexpr std::string_view degraded = "Weir-Degraded: true\r\n";
+
+/// What is read of a body that nobody wants, so that the connection can go on.
+constexpr std::uint64_t largest_discarded = std::uint64_t{64} * 1024;
+
+}  // namespace
+
+Passage::Passage(Lane& lane) : lane_(lane), parser_(wire::http::Limits{}), decoder_(wire::http::Limits{}) {}
+
+void Passage::start(net::Exchange exchange) {
+  exchange_ = std::move(exchange);
+  exchange_.observe(this);
+  started_ = Steady::now();
+  routing_ = lane_.routing();
+  route_ = routing_->routing->find(request().host(), request().path());
+  if (route_ == nullptr) {
+    return fail(404, "no-route", base::join("there is no route to ", base::quoted(request().path())));
+  }
+  choices_ = &routing_->choices.find(route_)->second;
+  origin_ = origin_of(exchange_.peer(), request().fields(), routing_->routing->trusted());
+  const RouteSettings& settings = route_->settings;
+  if (settings.limit_by.kind == LimitBy::Kind::client_ip && !origin_.trusted) {
+    entity_ = lane_.text_of(exchange_.peer());
+  } else {
+    name_client(entity_, settings.limit_by, origin_, request());
+  }
+  decide();
+}
+
+void Passage::decide() {
+  stage_ = Stage::deciding;
+  Decider* const decider = lane_.gateway().decider();
+  if (decider == nullptr)
+    return decided(base::error(ErrorCode::unavailable, "the store could not be opened yet"));
+  cost_ = route_->settings.cost;
+  std::span<const Charge> believed = route_->charges;
+  if (!route_->settings.cost_header.empty() && origin_.trusted) {
+    // Only those whom we trust may say what they cost.
+    const auto said = request().fields().find(route_->settings.cost_header);
+    const auto amount = said ? Amount::parse(*said) : Result<Amount>(cost_);
+    if (amount && *amount >= Amount() && amount->in_range()) cost_ = *amount;
+    charges_.assign(believed.begin(), believed.end());
+    for (Charge& charge : charges_) charge.amount = cost_;
+    believed = charges_;
+  }
+  pending_.emplace(decider->core);
+  pending_->start_every(entity_, route_->settings.name, cost_, believed,
+                        route_->limits ? &*route_->limits : nullptr,
+                        {[](void* self, Result<void>&& result) {
+                           auto* const passage = static_cast<Passage*>(self);
+                           if (Lane::here() == &passage->lane_) return passage->decided(std::move(result));
+                           passage->decided_elsewhere(std::move(result));
+                         },
+                         this});
+}
+
+/// On a thread of the store: the rest happens at home.
+void Passage::decided_elsewhere(Result<void>&& result) {
+  elsewhere_ = std::move(result);
+  lane_.thread().post({[](void* self) {
+                         auto* const passage = static_cast<Passage*>(self);
+                         Result<void> decided = *std::move(passage->elsewhere_);
+                         passage->elsewhere_.reset();
+                         passage->decided(std::move(decided));
+                       },
+                       this});
+}
+
+void Passage::decided(Result<void> result) {
+  rate_fields_.clear();
+  const bool pass = observe(result);
+  if (client_gone_) return finish();
+  if (!result) {
+    if (!pass) return answer_without_store(result.error());
+    if (result.error().code != ErrorCode::no_limits) rate_fields_ = degraded;
+    return forward();
+  }
+  const Decision& decision = pending_->decision();
+  service::append_rate_limit_fields(rate_fields_, decision.limits());
+  if (decision.refused()) return refuse();
+  forward();
+}
+
+/// Counts how it was decided. Whether a request without a decision may pass.
+bool Passage::observe(const Result<void>& result) {
+  Gateway& gateway = lane_.gateway();
+  const std::string& name_space = gateway.options().name_space;
+  forwarded_ = Steady::now();
+  const auto count = [&](Outcome outcome) {
+    gateway.metrics().decided(name_space, route_->settings.name, outcome, forwarded_ - started_);
+  };
+  Decider* const decider = gateway.decider();
+  if (result) {
+    decider->outage.succeeded();
+    count(service::outcome_of(pending_->decision()));
+    return true;
+  }
+  const Error& error = result.error();
+  // Nobody has set limits for this client on this route: then there are none.
+  if (error.code == ErrorCode::no_limits) return true;
+  if (decider != nullptr && service::Outage::is_outage(error)) decider->outage.failed(error);
+  const bool allow = gateway.policy(*routing_->routing, *route_) == OnUnavailable::allow;
+  count(allow                                 ? Outcome::degraded
+        : error.code == ErrorCode::contention ? Outcome::contended
+                                              : Outcome::error);
+  return allow;
+}
+
+void Passage::refuse() {
+  reply_.fields.swap(rate_fields_);
+  write_refusal(reply_, pending_->decision(), accept());
+  send_now();
+}
+
+void Passage::answer_without_store(const Error& error) {
+  service::Reply reply =
+      own_answer(503, name_of(error.code), "limits cannot be checked now; try again", accept());
+  reply.fields = "Retry-After: 1\r\n";
+  send(std::move(reply));
+}
+
+void Passage::fail(int status, std::string_view type, std::string_view detail) {
+  send(own_answer(status, type, detail, accept()));
+}
+
+void Passage::send(service::Reply reply) {
+  reply_ = std::move(reply);
+  if (!rate_fields_.empty()) reply_.fields += rate_fields_;
+  send_now();
+}
+
+/// Answers with reply_, after reading what is left of a small body: with bytes of it unread, the next request
+/// could not be found.
+void Passage::send_now() {
+  const Framing body = request().body();
+  const bool unread = body.kind != Framing::Kind::none && !body_ended_;
+  const bool small = body.kind == Framing::Kind::length && body.length <= largest_discarded;
+  if (unread && small && !request().expects_continue() && stage_ != Stage::discarding) {
+    stage_ = Stage::discarding;
+    return exchange_.read();
+  }
+  std::string& fields = reply_.fields;
+  fields += "Content-Type: ";
+  fields += reply_.content_type;
+  fields += "\r\n";
+  settle_accounts(reply_.status, request().method() == wire::http::Method::head ? 0 : reply_.body.size());
+  exchange_.answer({.status = reply_.status, .fields = fields, .body = reply_.body});
+  finish();
+}
+
+/// The answer's status is known, and so what there is to say about the request.
+void Passage::settle_accounts(int status, std::uint64_t bytes) {
+  (choices_ != nullptr ? *choices_->counts : lane_.without_route()).answered(status);
+  Gateway& gateway = lane_.gateway();
+  telemetry::AccessLog* const log = gateway.options().access_log;
+  if (log == nullptr) return;
+  const std::string remote = exchange_.peer().to_string();
+  const std::string client = origin_.trusted ? origin_.client.host() : std::string();
+  const std::string path = service::loggable_path(request().path());
+  const std::string upstream = upstream_ != nullptr ? upstream_->pool().server().url().text() : std::string();
+  log->add({.at = gateway.options().clock->now(),
+            .remote = remote,
+            .method = request().method_text(),
+            .path = path,
+            .status = status,
+            .bytes = bytes,
+            .took = Steady::now() - started_,
+            .request_id = request().fields().find("x-request-id").value_or(""),
+            .client = client,
+            .route = route_ != nullptr ? std::string_view(route_->settings.name) : std::string_view(),
+            .upstream = upstream});
+}
+
+/// Ready for the next request. The last thing that is done with this one.
+void Passage::finish() {
+  if (upstream_ != nullptr) let_go(false);
+  exchange_ = {};
+  pending_.reset();
+  routing_.reset();
+  route_ = nullptr;
+  choices_ = nullptr;
+  rate_fields_.clear();
+  reply_.fields.clear();
+  origin_ = {};
+  attempts_ = 0;
+  last_trouble_ = Broken::refused;
+  awaits_ = Awaits::answer;
+  client_gone_ = body_begun_ = body_ended_ = held_back_ = paused_ = false;
+  parser_.clear();
+  lane_.give_back(*this);
+}
+
+}  // namespace weir::gateway

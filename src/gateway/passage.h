@@ -1,0 +1,136 @@
+// One request on its way through the gateway: whose it is, whether it may pass, where to, and back.
+//
+//   start -> decide -> forward -> [connect, send, maybe again elsewhere] -> respond -> done
+//               \-> refuse            \-> fail (502, 503, 504)
+//
+// Both bodies pass in parts: no more is read from one side than the other takes. Everything happens on the
+// thread of the client's connection.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/client.h"
+#include "gateway/heads.h"
+#include "gateway/lane.h"
+#include "gateway/upstream.h"
+#include "limiter/pending.h"
+#include "net/handler.h"
+#include "service/problem.h"
+#include "telemetry/metrics.h"
+#include "wire/http_body.h"
+#include "wire/http_response.h"
+
+namespace weir::gateway {
+
+struct Decider;
+
+/// Used again for request after request; keeps what it has allocated.
+class Passage final : private net::ExchangeObserver, private UpstreamUser {
+ public:
+  explicit Passage(Lane& lane);
+
+  void start(net::Exchange exchange);
+
+ private:
+  using Steady = std::chrono::steady_clock;
+  enum class Stage : std::uint8_t {
+    deciding,    ///< the store has to say
+    discarding,  ///< refused; the rest of a small body is read, so that the connection can go on
+    asking,      ///< until the head of the upstream's answer is there
+    answering,   ///< in the body of the answer
+    tunnel,      ///< after 101
+  };
+  /// What the upstream's silence is taken for while the request is sent.
+  enum class Awaits : std::uint8_t {
+    answer,      ///< nothing else: it is too slow
+    connection,  ///< which the client's body waits for, so that it can still be sent elsewhere
+    first_part,  ///< of the client's body, which the head waits for, to leave together
+    go_ahead,    ///< a 100; after a while the body is sent without
+  };
+
+  // Deciding (passage.cc).
+  void decide();
+  void decided_elsewhere(Result<void>&& result);
+  void decided(Result<void> result);
+  bool observe(const Result<void>& result);
+  void refuse();
+  void answer_without_store(const Error& error);
+  void fail(int status, std::string_view type, std::string_view detail);
+  void send(service::Reply reply);
+  void send_now();
+  void settle_accounts(int status, std::uint64_t bytes);
+  void finish();
+
+  // The request, to the upstream (forwarding.cc).
+  void forward();
+  void try_upstreams();
+  std::size_t most_attempts() const;
+  bool reach(Pool& pool);
+  void send_head();
+  void ask_for_body();
+  void go_on_reading();
+  bool may_try_again(Broken why) const;
+  void give_up_on(Broken why);
+  void let_go(bool reusable);
+  void on_body(std::string_view data, bool end) override;
+  void on_gone(const wire::http::Refusal& why) override;
+  void on_open() override;
+  void on_drained() override;
+  void on_broken(Broken why) override;
+
+  // The answer, to the client (answering.cc).
+  void on_input() override;
+  void on_writable() override;
+  bool read_head();
+  bool pass_interim();
+  void start_answer();
+  void start_tunnel();
+  void pump();
+  void pump_tunnel();
+  void finish_answer();
+  void break_off();
+  void malformed(std::string_view why);
+
+  const wire::http::RequestHead& request() const { return exchange_.request(); }
+  std::string_view accept() const { return request().fields().find("accept").value_or(""); }
+
+  Lane& lane_;
+  net::Exchange exchange_;
+  std::shared_ptr<LocalRouting> routing_;
+  const Route* route_ = nullptr;
+  Choices* choices_ = nullptr;
+  Origin origin_;
+  Stage stage_ = Stage::deciding;
+
+  // The decision.
+  std::string entity_;
+  Amount cost_;
+  std::vector<Charge> charges_;  ///< where the cost is not the route's
+  std::optional<limiter::PendingAcquire> pending_;
+  std::optional<Result<void>> elsewhere_;  ///< what was decided on another thread
+  std::string rate_fields_;                ///< what the answer says of the limits
+  service::Reply reply_;
+  Steady::time_point started_;
+  Steady::time_point forwarded_;
+
+  // The upstream.
+  UpstreamConnection* upstream_ = nullptr;
+  unsigned attempts_ = 0;
+  Broken last_trouble_ = Broken::refused;
+  Awaits awaits_ = Awaits::answer;
+  bool client_gone_ = false;  ///< while the store thought
+  bool body_begun_ = false;   ///< a part of the body was taken from the client: it cannot be sent twice
+  bool body_ended_ = false;
+  bool held_back_ = false;  ///< the client's body waits for the upstream
+  bool paused_ = false;     ///< the answer waits for the client
+  wire::http::ResponseParser parser_;
+  wire::http::ResponseHead answer_;
+  wire::http::BodyDecoder decoder_;
+};
+
+}  // namespace weir::gateway

@@ -1,0 +1,25 @@
+// Gateway files. Whatever the bytes are, reading them ends; what is read finds its routes again, and a
+// message names the file and a place on each line.
+#include <cstdlib>
+#include <string_view>
+
+#include "gateway/gateway_file.h"
+#include "gateway/route_table.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  using namespace weir::gateway;
+  const auto settings = read_gateway_file({reinterpret_cast<const char*>(data), size}, "f");
+  if (!settings) {
+    if (!settings.error().message.starts_with("f:")) std::abort();
+    return 0;
+  }
+  if (settings->routes.empty()) std::abort();
+  const RouteTable table(settings->routes);
+  for (std::size_t i = 0; i < settings->routes.size(); ++i) {
+    const RouteSettings& route = settings->routes[i];
+    if (route.upstreams.empty() || route.name.empty()) std::abort();
+    // A path with dots in it may be below another route, once they are resolved.
+    if (normalized_path(route.path) == route.path && table.find(route.host, route.path) != i) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,79 @@
+// Heads on their way through the gateway. Whatever a client or an upstream sends, if the gateway reads it,
+// what it writes is read the same by whoever is next: one Host, one way to find the end of the body, and
+// nothing that was for one connection only.
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "gateway/heads.h"
+#include "wire/http_chars.h"
+
+namespace {
+
+using namespace weir;
+using wire::http::Progress;
+
+void check(bool condition) {
+  if (!condition) std::abort();
+}
+
+void pass_request(std::string_view bytes, bool trusted) {
+  wire::http::RequestParser parser(wire::http::Limits{});
+  wire::http::RequestHead head;
+  if (parser.parse(bytes, head) != Progress::complete) return;
+  wire::Buffer out;
+  gateway::write_upstream_head(out, head,
+                               {.peer = "192.0.2.1", .v6 = false, .trusted = trusted, .tls = false});
+  // What is added may be more than what a client may send.
+  wire::http::Limits wide;
+  wide.head *= 4;
+  wide.start_line *= 2;
+  wide.fields *= 2;
+  wire::http::RequestParser again(wide);
+  wire::http::RequestHead passed;
+  check(again.parse(out.view(), passed) == Progress::complete);
+  check(again.size() == out.size());
+  check(passed.method_text() == head.method_text());
+  check(passed.path() == head.path() && passed.query() == head.query());
+  check(passed.host() == head.host());
+  check(passed.body() == head.body());
+  check(passed.keep_alive());
+  check(passed.upgrade() == head.upgrade());
+  check(passed.expects_continue() == head.expects_continue());
+  const auto& fields = passed.fields();
+  check(fields.count("host") == 1 && fields.count("via") == 1 && fields.count("x-forwarded-for") == 1);
+  check(fields.count("connection") <= 1 && !fields.find("keep-alive") && !fields.find("proxy-connection"));
+  if (!trusted) check(fields.find("x-forwarded-for") == "192.0.2.1" && fields.count("forwarded") == 1);
+}
+
+void pass_answer(std::string_view bytes) {
+  for (const auto method : {wire::http::Method::get, wire::http::Method::head}) {
+    wire::http::ResponseParser parser(wire::http::Limits{});
+    wire::http::ResponseHead head;
+    if (parser.parse(bytes, method, head) != Progress::complete) continue;
+    wire::Buffer out;
+    out.append("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n");
+    gateway::write_answer_fields(out, head, head.status() == 101);
+    out.append("\r\n");
+    wire::http::Limits wide;
+    wide.head *= 4;
+    wide.fields *= 2;
+    wire::http::ResponseParser again(wide);
+    wire::http::ResponseHead passed;
+    check(again.parse(out.view(), wire::http::Method::get, passed) == Progress::complete);
+    check(again.size() == out.size());
+    check(passed.body() == wire::http::Framing{wire::http::Framing::Kind::length, 7});
+    check(passed.fields().count("via") == 1 && passed.fields().count("date") <= 1);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  if (size == 0) return 0;
+  // A copy of its own size, so that reading past its end is seen.
+  const std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
+  pass_request(bytes, (data[0] & 1U) != 0);
+  pass_answer(bytes);
+  return 0;
+}

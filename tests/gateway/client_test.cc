@@ -1,0 +1,119 @@
+// Who is charged: addresses beyond proxies, headers, paths, tokens.
+#include "gateway/client.h"
+
+#include <gtest/gtest.h>
+
+namespace weir::gateway {
+namespace {
+
+/// A request as it was parsed; keeps its bytes.
+struct Parsed {
+  explicit Parsed(std::string fields, std::string_view target = "/a/b") {
+    bytes = "GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n" + std::move(fields) + "\r\n";
+    wire::http::RequestParser parser(wire::http::Limits{});
+    EXPECT_EQ(parser.parse(bytes, head), wire::http::Progress::complete);
+  }
+  std::string bytes;
+  wire::http::RequestHead head;
+};
+
+net::Address at(std::string_view text) { return *net::Address::parse(text, 1234); }
+
+Networks trusted() {
+  Networks networks;
+  for (const char* text : {"10.0.0.0/8", "2001:db8::/32"}) networks.add(*Network::parse(text));
+  return networks;
+}
+
+std::string client(std::string_view peer, const std::string& forwarded) {
+  const Parsed parsed(forwarded);
+  return origin_of(at(peer), parsed.head.fields(), trusted()).client.host();
+}
+
+std::string entity(const LimitBy& by, const std::string& fields, std::string_view target = "/a/b",
+                   std::string_view peer = "192.0.2.7") {
+  const Parsed parsed(fields, target);
+  std::string name = "before";
+  name_client(name, by, origin_of(at(peer), parsed.head.fields(), trusted()), parsed.head);
+  return name;
+}
+
+TEST(Client, IsThePeerUnlessTheProxyIsTrusted) {
+  EXPECT_EQ(client("192.0.2.7", ""), "192.0.2.7");
+  EXPECT_EQ(client("192.0.2.7", "X-Forwarded-For: 198.51.100.1\r\n"), "192.0.2.7");
+  EXPECT_EQ(client("10.0.0.1", "X-Forwarded-For: 198.51.100.1\r\n"), "198.51.100.1");
+  EXPECT_EQ(client("10.0.0.1", ""), "10.0.0.1");
+}
+
+TEST(Client, IsTheFirstFromTheRightThatIsNotTrusted) {
+  EXPECT_EQ(client("10.0.0.1", "X-Forwarded-For: 6.6.6.6, 198.51.100.1, 10.0.0.2\r\n"), "198.51.100.1");
+  EXPECT_EQ(client("10.0.0.1", "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 198.51.100.1, 10.0.0.2\r\n"),
+            "198.51.100.1");
+  EXPECT_EQ(client("10.0.0.1", "X-Forwarded-For: 10.0.0.3, 10.0.0.2\r\n"), "10.0.0.3") << "all are trusted";
+  EXPECT_EQ(client("10.0.0.1", "X-Forwarded-For: , 198.51.100.1 , ,\r\n"), "198.51.100.1");
+}
+
+TEST(Client, StopsAtWhatIsNoAddress) {
+  EXPECT_EQ(client("10.0.0.1", "X-Forwarded-For: 6.6.6.6, unknown, 10.0.0.2\r\n"), "10.0.0.2");
+  EXPECT_EQ(client("10.0.0.1", "X-Forwarded-For: _hidden\r\n"), "10.0.0.1");
+  EXPECT_EQ(client("10.0.0.1", "X-Forwarded-For: 1.2.3.4:99999\r\n"), "10.0.0.1");
+}
+
+TEST(Client, IsReadWithAPortAndInBrackets) {
+  EXPECT_EQ(client("10.0.0.1", "X-Forwarded-For: 198.51.100.1:4711\r\n"), "198.51.100.1");
+  EXPECT_EQ(client("2001:db8::1", "X-Forwarded-For: [2001:500::1]:4711\r\n"), "2001:500::1");
+  EXPECT_EQ(client("::ffff:10.0.0.1", "X-Forwarded-For: ::ffff:198.51.100.1\r\n"), "198.51.100.1");
+}
+
+TEST(Client, IsNamedByItsAddressOrItsNetwork) {
+  EXPECT_EQ(entity({}, ""), "192.0.2.7");
+  EXPECT_EQ(entity({LimitBy::Kind::client_net}, ""), "192.0.2.7");
+  EXPECT_EQ(entity({LimitBy::Kind::client_ip}, "", "/", "2001:500:1:2:3:4:5:6"), "2001:500:1:2:3:4:5:6");
+  EXPECT_EQ(entity({LimitBy::Kind::client_net}, "", "/", "2001:500:1:2:3:4:5:6"), "2001:500:1:2::/64");
+}
+
+TEST(Client, IsNamedByAHeader) {
+  const LimitBy by{LimitBy::Kind::header, "X-Api-Key"};
+  EXPECT_EQ(entity(by, "x-api-key: key-1\r\n"), "key-1");
+  // printf 'two words' | sha256sum
+  EXPECT_EQ(entity(by, "X-Api-Key: two words\r\n"),
+            "h:a03f1d611645eb53ad16c1af546ca0792dc884505bab57ede80f4dad6b911d3a");
+  EXPECT_NE(entity(by, "X-Api-Key: two words\r\n"), entity(by, "X-Api-Key: two  words\r\n"));
+  EXPECT_EQ(entity(by, "X-Api-Key: " + std::string(257, 'a') + "\r\n").size(), 66U);
+  EXPECT_EQ(entity(by, ""), "192.0.2.7") << "a missing header";
+  EXPECT_EQ(entity(by, "X-Api-Key:\r\n"), "192.0.2.7") << "an empty one";
+}
+
+TEST(Client, IsNamedByTheHashOfItsToken) {
+  const LimitBy by{LimitBy::Kind::bearer};
+  // printf secret | sha256sum
+  EXPECT_EQ(entity(by, "Authorization: Bearer secret\r\n"),
+            "h:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b");
+  EXPECT_EQ(entity(by, "authorization: bEARER secret\r\n"),
+            "h:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b");
+  EXPECT_EQ(entity(by, "Authorization: Basic secret\r\n"), "192.0.2.7");
+  EXPECT_EQ(entity(by, ""), "192.0.2.7");
+}
+
+TEST(Client, IsNamedByAPartOfThePath) {
+  EXPECT_EQ(entity({LimitBy::Kind::path, {}, 2}, "", "/tenants/acme/orders"), "acme");
+  EXPECT_EQ(entity({LimitBy::Kind::path, {}, 1}, "", "/tenants"), "tenants");
+  EXPECT_EQ(entity({LimitBy::Kind::path, {}, 2}, "", "/tenants"), "192.0.2.7");
+  EXPECT_EQ(entity({LimitBy::Kind::path, {}, 2}, "", "/tenants//x"), "192.0.2.7");
+  EXPECT_EQ(entity({LimitBy::Kind::path, {}, 1}, "", "/a%20b").size(), 66U);
+}
+
+TEST(Networks, HaveTheAddressesWithTheirFirstBits) {
+  EXPECT_TRUE(Network::parse("10.0.0.0/15")->has(at("10.1.255.255")));
+  EXPECT_FALSE(Network::parse("10.0.0.0/15")->has(at("10.2.0.0")));
+  EXPECT_TRUE(Network::parse("0.0.0.0/0")->has(at("203.0.113.1")));
+  EXPECT_FALSE(Network::parse("0.0.0.0/0")->has(at("::1")));
+  EXPECT_TRUE(Network::parse("2001:db8::/127")->has(at("2001:db8::1")));
+  EXPECT_FALSE(Network::parse("2001:db8::/127")->has(at("2001:db8::2")));
+  EXPECT_FALSE(Network::parse("10.0.0.1/8"));
+  EXPECT_FALSE(Network::parse("10.0.0.0/"));
+  EXPECT_FALSE(Network::parse("ten"));
+}
+
+}  // namespace
+}  // namespace weir::gateway
