@@ -95,6 +95,8 @@ class Gateway:
             [weir, "gateway", "--config", str(self.config), *options], cwd=folder, text=True, stdout=subprocess.PIPE,
             stderr=open(self.log, "w"), env={**os.environ, **(environment or {})})
         self.greeting = self.process.stdout.readline()
+        if not self.greeting:
+            print(f"the gateway does not start: {self.logged()}", flush=True)
         found = re.findall(r"https?://127\.0\.0\.1:(\d+)", self.greeting)
         self.port = int(found[0]) if found else 0
         self.admin_port = int(found[1]) if len(found) > 1 else 0
