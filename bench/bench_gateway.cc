@@ -2,6 +2,7 @@
 // same upstream (nginx, on the other core, where wrk runs too), 64 connections, limits on. In alternating
 // rounds; first with limits that admit everything, then with limits that refuse everything. Printed is the
 // processor time of the proxy per request, its ratio to the rival's, and the 99th percentile that wrk saw.
+// Then the gateway on Redis beside itself on a store of its own.
 #include "rounds.h"
 #include "wrk.h"
 
@@ -55,8 +56,9 @@ std::string haproxy_proxy(int port, int upstream, const std::string& most) {
          local(upstream) + "\n";
 }
 
-std::string weir_proxy(int port, int upstream, const std::string& limit) {
-  return "listen: " + local(port) + "\nstore: memory\nroutes:\n  - {path: /, upstream: \"http://" +
+std::string weir_proxy(int port, int upstream, const std::string& limit,
+                       const std::string& store = "memory") {
+  return "listen: " + local(port) + "\nstore: " + store + "\nroutes:\n  - {path: /, upstream: \"http://" +
          local(upstream) + "\", limits: {requests: " + limit + "}}\n";
 }
 
@@ -112,13 +114,14 @@ struct Proxy {
   }
 };
 
-void compare(const char* title, Proxy ours, Proxy rival) {
+void compare(const char* title, Proxy ours, Proxy rival, double bar = 1.0) {
   const auto result = duel(rounds, [&] { return ours.round(); }, [&] { return rival.round(); });
   std::printf(
-      "%-32s CPU per request: weir %5.2f us, rival %5.2f us, ratio %.2f (bar 1.0)   best req/s %.0fk, %.0fk  "
+      "%-32s CPU per request: weir %5.2f us, rival %5.2f us, ratio %.2f (bar %.2f)   best req/s %.0fk, %.0fk "
+      " "
       " p99 %.2f ms, "
       "%.2f ms\n",
-      title, result.ours / 1e3, result.rivals / 1e3, result.ratio, ours.best / 1e3, rival.best / 1e3,
+      title, result.ours / 1e3, result.rivals / 1e3, result.ratio, bar, ours.best / 1e3, rival.best / 1e3,
       median(ours.p99) / 1e3, median(rival.p99) / 1e3);
   std::fflush(stdout);
 }
@@ -147,10 +150,40 @@ void compete(const std::string& program, const std::string& folder, int upstream
           {haproxy, haproxy_port, refused});
 }
 
+/// The same gateway on Redis, beside itself on its embedded stores. Redis runs where the upstream does.
+void compete_on_redis(const std::string& program, const std::string& folder, int upstream, bool refused) {
+  const int redis_port = free_port();
+  Process redis({"redis-server", "--port", std::to_string(redis_port), "--bind", "127.0.0.1", "--save", "",
+                 "--dir", folder},
+                client_core);
+  if (!wait_for(redis_port)) std::exit(1);
+  const std::string limit = refused ? "1/day" : "100000000/s";
+  const auto gateway = [&](const char* name, int port, const std::string& store) {
+    const std::string file = folder + "/" + name + ".yaml";
+    write_file(file, weir_proxy(port, upstream, limit, store));
+    return std::vector<std::string>{program, "gateway", "--config", file};
+  };
+  const int shared_port = free_port();
+  const int memory_port = free_port();
+  const int file_port = free_port();
+  Process shared(gateway("shared", shared_port, "redis://" + local(redis_port)), server_core);
+  Process memory(gateway("memory", memory_port, "memory"), server_core);
+  const std::string file = "sqlite:" + folder + (refused ? "/refused.db" : "/admitted.db");
+  Process in_file(gateway("file", file_port, file), server_core);
+  for (const int port : {shared_port, memory_port, file_port}) {
+    if (!wait_for(port)) std::exit(1);
+  }
+  const Proxy ours{shared, shared_port, refused};
+  compare(refused ? "refused, redis beside memory" : "admitted, redis beside memory", ours,
+          {memory, memory_port, refused}, 1.35);
+  compare(refused ? "refused, redis beside sqlite" : "admitted, redis beside sqlite", ours,
+          {in_file, file_port, refused}, 1.35);
+}
+
 int run(const std::string& program) {
-  for (const char* const needed : {"nginx", "haproxy", "wrk"}) {
+  for (const char* const needed : {"nginx", "haproxy", "wrk", "redis-server"}) {
     if (installed(needed)) continue;
-    std::printf("bench_gateway needs %s: apt-get install nginx haproxy wrk\n", needed);
+    std::printf("bench_gateway needs %s: apt-get install nginx haproxy wrk redis-server\n", needed);
     return 0;
   }
   std::string folder = (std::filesystem::temp_directory_path() / "bench_gateway.XXXXXX").string();
@@ -163,6 +196,8 @@ int run(const std::string& program) {
     if (!wait_for(upstream_port)) return 1;
     compete(program, folder, upstream_port, false);
     compete(program, folder, upstream_port, true);
+    compete_on_redis(program, folder, upstream_port, false);
+    compete_on_redis(program, folder, upstream_port, true);
   }
   std::filesystem::remove_all(folder);
   return 0;
