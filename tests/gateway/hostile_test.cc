@@ -9,6 +9,7 @@ namespace weir::gateway {
 namespace {
 
 using net::get;
+using namespace std::string_literals;
 
 /// An upstream that believes in every byte: each head that it sees is a request, and it remembers all of
 /// them.
@@ -73,7 +74,7 @@ TEST_F(Hostile, NoRequestIsSmuggledInABody) {
       post + "X: y\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden,
       post + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" + hidden,
       post + "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n" + hidden,
-      post + std::string("Transfer-Encoding: chun\0ked\r\n\r\n0\r\n\r\n", 39) + hidden,
+      post + "Transfer-Encoding: chun\0ked\r\n\r\n0\r\n\r\n"s + hidden,
       "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden,
       // Line ends that one of two parsers does not see.
       "POST / HTTP/1.1\nHost: a\nContent-Length: 0\n\n" + hidden,
@@ -156,15 +157,14 @@ TEST_F(Hostile, HostsAndTargetsAreWhatTheyShouldBe) {
   EXPECT_EQ(status_of("GET / HTTP/2.0\r\nHost: a\r\n\r\n"), 505);
   EXPECT_EQ(status_of("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505);
   EXPECT_EQ(status_of("nonsense\r\n\r\n"), 400);
-  EXPECT_EQ(status_of(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n", 13)), 400)
-      << "TLS to a port without";
+  EXPECT_EQ(status_of("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n"s), 400) << "TLS to a port without";
 }
 
 TEST_F(Hostile, BytesThatAreNoTextPassOnlyWhereTheyMay) {
   EXPECT_EQ(rig.get("/", "X-Name: \xc3\x28\xff\r\n").status, 200) << "values are bytes (RFC 9110, 5.5)";
   EXPECT_TRUE(has(seen().back(), "X-Name: \xc3\x28\xff\r\n"));
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\nX\xff: y\r\n\r\n"), 400);
-  EXPECT_EQ(status_of(std::string("GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n", 38)), 400);
+  EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n"s), 400);
 }
 
 TEST_F(Hostile, AFieldNamedByConnectionCannotTakeOutWhatTheGatewaySays) {
