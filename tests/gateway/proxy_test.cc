@@ -1,4 +1,6 @@
 // Requests on their way through, and answers on their way back.
+#include <poll.h>
+
 #include "gateway/rig.h"
 
 namespace weir::gateway {
@@ -500,6 +502,48 @@ TEST(Proxy, AnUpstreamThatSaysNothingIsTooSlow) {
   EXPECT_EQ(answer.status, 504);
   EXPECT_TRUE(has(answer.body, R"("type":"upstream-timeout")"));
   EXPECT_EQ(upstream.accepted(), 1U) << "it was not tried twice";
+}
+
+/// A port whose queue of new connections is full, so that the next one is neither accepted nor refused.
+class Full {
+ public:
+  Full() {
+    net::SocketAddress name = net::to_socket(*net::Address::parse("127.0.0.1", 0));
+    const int listener = open();
+    EXPECT_EQ(::bind(listener, name.pointer(), name.size), 0);
+    EXPECT_EQ(::listen(listener, 0), 0);
+    name.size = sizeof name.storage;
+    ::getsockname(listener, name.pointer(), &name.size);
+    port_ = net::from_socket(name).port;
+    // On this machine a connection that is not there within 100 ms waits for room.
+    while (sockets_.size() < 100) {
+      pollfd waiting{open(), POLLOUT, 0};
+      ::connect(waiting.fd, name.pointer(), name.size);
+      if (::poll(&waiting, 1, 100) == 0) return;
+    }
+    ADD_FAILURE() << "the queue does not fill";
+  }
+  Full(const Full&) = delete;
+  Full& operator=(const Full&) = delete;
+  ~Full() {
+    for (const int socket : sockets_) ::close(socket);
+  }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  int open() {
+    return sockets_.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  }
+  std::vector<int> sockets_;
+  std::uint16_t port_ = 0;
+};
+
+TEST(Proxy, AnUpstreamThatDoesNotAcceptIsTooSlow) {
+  const Full full;
+  const Rig rig(Rig::route(full.url(), "timeout_ms: 50"));
+  const auto answer = rig.get("/");
+  EXPECT_EQ(answer.status, 504);
+  EXPECT_TRUE(has(answer.body, R"("type":"upstream-timeout")"));
 }
 
 TEST(Proxy, AnAnswerThatStopsInTheMiddleIsCutOff) {
