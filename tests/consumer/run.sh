@@ -11,7 +11,7 @@ kind=$1 source=$2 build=$3
 cmake=${CMAKE:-cmake} cxx=${CXX:-g++}
 quickstart=$source/examples/quickstart.cc
 # Whether it can be built and used does not depend on how well it is compiled.
-quickly=(-DCMAKE_CXX_FLAGS_RELEASE=-O0)
+quickly=(-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DWEIR_UNITY=ALL)
 work=$build/consumer/$kind
 prefix=$work/moved
 rm -rf "$work"
