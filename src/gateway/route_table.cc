@@ -78,9 +78,9 @@ std::string normalized_path(std::string_view path) {
 
 RouteTable::RouteTable(const std::vector<RouteSettings>& routes) {
   for (std::size_t i = 0; i < routes.size(); ++i) entries_.push_back({routes[i].host, routes[i].path, i});
-  std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     if (a.host.empty() != b.host.empty()) return b.host.empty();
-    return a.path.size() > b.path.size();
+    return a.path.size() != b.path.size() ? a.path.size() > b.path.size() : a.index < b.index;
   });
 }
 

@@ -20,7 +20,7 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-constexpr const char* version =
+constexpr const char* program_version =
     WEIR_TEXT(WEIR_VERSION_MAJOR) "." WEIR_TEXT(WEIR_VERSION_MINOR) "." WEIR_TEXT(WEIR_VERSION_PATCH);
 
 ClientMetric counter(double value, std::vector<ClientMetric::Label> labels = {}) {
@@ -172,7 +172,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
       {"weir_build_info",
        "1, with the version of the program.",
        MetricType::Gauge,
-       {gauge(1, {{"version", version}, {"compiler", __VERSION__}, {"store", options_.store}})}});
+       {gauge(1, {{"version", program_version}, {"compiler", __VERSION__}, {"store", options_.store}})}});
   for (MetricFamily& family : process_metrics()) families.push_back(std::move(family));
   return families;
 }
