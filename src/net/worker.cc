@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <boost/asio/post.hpp>
+#include <thread>
 #include <utility>
 
 #include "net/connection.h"
@@ -21,6 +22,20 @@ constexpr std::size_t most_spare = 256;
 /// The worker whose thread this is.
 thread_local const Worker* here = nullptr;
 
+/// While it lives, the worker does not go.
+class Visit {
+ public:
+  explicit Visit(std::atomic<unsigned>& count) : count_(count) {
+    count_.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~Visit() { count_.fetch_sub(1, std::memory_order_release); }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+ private:
+  std::atomic<unsigned>& count_;
+};
+
 }  // namespace
 
 Worker::Worker(unsigned index, const ServerOptions& options, Handler& handler, Counters& counters)
@@ -35,7 +50,10 @@ Worker::Worker(unsigned index, const ServerOptions& options, Handler& handler, C
       ticker_(context_),
       started_(Clock::now()) {}
 
-Worker::~Worker() { TimerWheel::cancel(*this); }
+Worker::~Worker() {
+  while (visitors_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  TimerWheel::cancel(*this);
+}
 
 void Worker::run() {
   here = this;
@@ -167,6 +185,7 @@ void Worker::turn() {
 }
 
 void Worker::post(Task task) {
+  const Visit visit(visitors_);
   set_busy(true);
   {
     const std::scoped_lock lock(mutex_);
@@ -197,6 +216,7 @@ void Worker::set_busy(bool busy) {
 }
 
 void Worker::hand_over(ExchangeState& state) {
+  const Visit visit(visitors_);
   ExchangeState* first = handed_over_.load(std::memory_order_relaxed);
   do {
     state.next_finished = first;

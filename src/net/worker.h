@@ -107,6 +107,9 @@ class Worker final : public Host, public Thread, private Timer {
   std::mutex mutex_;
   std::vector<Task> posted_;  ///< the mutex's
   std::atomic<bool> busy_{false};
+  /// Other threads inside post() and hand_over(). What they brought may be all that the worker waits for, and
+  /// be done before they are out again.
+  std::atomic<unsigned> visitors_{0};
   Clock::time_point started_;
   unsigned timers_ = 0;  ///< of listeners that wait
   bool ticking_ = false;

@@ -62,7 +62,7 @@ class InRedis : public StoreUnderTest {
 
  protected:
   tests::RedisServer server_;
-  InProcess store_{server_.url()};
+  InProcess store_{server_.patient_url()};
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ class InCluster final : public StoreUnderTest {
   Result<Limiter> open(const Options& options) override {
     Options with_clock = options;
     with_clock.clock = &clock_;
-    return Limiter::open(cluster().url() + "&prefix=" + prefix_, with_clock);
+    return Limiter::open(cluster().patient_url() + "&prefix=" + prefix_, with_clock);
   }
   void advance(std::chrono::milliseconds by) override { clock_.advance(by); }
   Time now() override { return clock_.now(); }

@@ -139,19 +139,19 @@ int charged(const RedisServer& server) {
 
 TEST(RedisExactness, ProcessesAreAdmittedExactlyToTheAllowance) {
   RedisServer server;
-  set_up(server.url());
-  const Counts counts = run(server.url(), [] {});
+  set_up(server.patient_url());
+  const Counts counts = run(server.patient_url(), [] {});
   EXPECT_EQ(counts.admitted, allowance);
   EXPECT_EQ(counts.unknown, 0);
   EXPECT_EQ(counts.wrong, 0);
-  expect_all_charged(server.url());
+  expect_all_charged(server.patient_url());
 }
 
 TEST(RedisExactness, AlsoWhileScriptsAreForgottenAndConnectionsKilled) {
   RedisServer server;
-  set_up(server.url());
+  set_up(server.patient_url());
   int disturbances = 0;
-  const Counts counts = run(server.url(), [&] {
+  const Counts counts = run(server.patient_url(), [&] {
     server.ask({"SCRIPT", "FLUSH"});
     if (++disturbances % 10 == 0) server.ask({"CLIENT", "KILL", "TYPE", "normal"});
   });
@@ -159,29 +159,29 @@ TEST(RedisExactness, AlsoWhileScriptsAreForgottenAndConnectionsKilled) {
   EXPECT_GE(counts.admitted + counts.unknown, allowance) << "what is not admitted was in doubt";
   EXPECT_EQ(counts.wrong, 0);
   EXPECT_GT(disturbances, 10);
-  expect_all_charged(server.url());
+  expect_all_charged(server.patient_url());
 }
 
 TEST(RedisExactness, WithKeysWhatWasInDoubtIsSentAgainAndChargedOnce) {
   RedisServer server;
-  set_up(server.url());
+  set_up(server.patient_url());
   int disturbances = 0;
   const auto disturb = [&] {
     server.ask({"SCRIPT", "FLUSH"});
     if (++disturbances % 5 == 0) server.ask({"CLIENT", "KILL", "TYPE", "normal"});
   };
-  const Counts counts = run(server.url(), disturb, Manner::keyed);
+  const Counts counts = run(server.patient_url(), disturb, Manner::keyed);
   EXPECT_EQ(counts.admitted, allowance);
   EXPECT_EQ(counts.wrong, 0);
   EXPECT_GT(disturbances, 10);
-  expect_all_charged(server.url());
+  expect_all_charged(server.patient_url());
 }
 
 TEST(RedisExactness, AlsoOverRestartsThatSyncEveryWrite) {
   RedisServer server({"--appendonly", "yes", "--appendfsync", "always"});
-  set_up(server.url());
+  set_up(server.patient_url());
   int restarts = 0;
-  const Counts counts = run(server.url(), [&] {
+  const Counts counts = run(server.patient_url(), [&] {
     if (restarts == 4 || charged(server) < (restarts + 1) * allowance / 6) return;
     server.kill();
     server.start();
@@ -191,7 +191,7 @@ TEST(RedisExactness, AlsoOverRestartsThatSyncEveryWrite) {
   EXPECT_LE(counts.admitted, allowance);
   EXPECT_GE(counts.admitted + counts.unknown, allowance);
   EXPECT_EQ(counts.wrong, 0);
-  expect_all_charged(server.url());
+  expect_all_charged(server.patient_url());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ TEST(RedisTwins, MeansTheSameAsMemoryHoweverOftenItIsOpenedAgain) {
   tests::RedisServer server;
   int stores = 0;
   tests::compare_with_memory(12, 600, [&] {
-    const std::string url = server.url() + "?prefix=store" + std::to_string(++stores);
+    const std::string url = server.patient_url() + "&prefix=store" + std::to_string(++stores);
     return [url](const Options& options) { return Limiter::open(url, options); };
   });
 }

@@ -42,7 +42,7 @@ class Monitored {
 
 TEST(RedisSharing, AnAcquireIsOneCommandWhateverItsLimitsAndLevels) {
   RedisServer server;
-  auto limiter = Limiter::open(server.url());
+  auto limiter = Limiter::open(server.patient_url());
   ASSERT_TRUE(limiter) << limiter.error().message;
   ASSERT_TRUE(
       limiter->set_limits(Level::system(), {{"rpm", "1000/min"}, {"tpm", "5/min"}, {"rpd", "9000/day"}}));
@@ -66,7 +66,7 @@ TEST(RedisSharing, AnAcquireIsOneCommandWhateverItsLimitsAndLevels) {
 
 TEST(RedisSharing, ASettleIsOneCommand) {
   RedisServer server;
-  auto limiter = Limiter::open(server.url());
+  auto limiter = Limiter::open(server.patient_url());
   ASSERT_TRUE(limiter->set_limits(Level::system(), {{"tpm", "1000/min"}}));
   ASSERT_TRUE(limiter->put_entity({.id = "key", .parent = "project", .cascade = true}));
   ASSERT_TRUE(limiter->acquire("key", "r", {{"tpm", 1}})->lease().settle({{"tpm", 2}}));
@@ -79,7 +79,7 @@ TEST(RedisSharing, ASettleIsOneCommand) {
 
 TEST(RedisSharing, AChangeByAnotherProcessIsSoonKnown) {
   RedisServer server;
-  const std::string url = server.url() + "?cache_ms=3600000";
+  const std::string url = server.patient_url() + "&cache_ms=3600000";
   auto one = Limiter::open(url);
   auto other = Limiter::open(url);
   ASSERT_TRUE(one && other);
@@ -99,7 +99,7 @@ TEST(RedisSharing, AChangeByAnotherProcessIsSoonKnown) {
 
 TEST(RedisSharing, AChangeOfAnEntitysLimitsHoldsAtOnceEvenForWhoWasNotTold) {
   RedisServer server;
-  const std::string url = server.url() + "?cache_ms=3600000";
+  const std::string url = server.patient_url() + "&cache_ms=3600000";
   auto one = Limiter::open(url);
   ASSERT_TRUE(one->set_limits(Level::system(), {{"rpm", "100/min"}}));
   ASSERT_TRUE(one->acquire("key", "r", {{"rpm", 1}}));
@@ -129,7 +129,7 @@ TEST(RedisSharing, NobodyIsAheadOfTheServersClock) {
   constexpr Time per_millisecond = 2;
   constexpr int capacity = 10;
   std::vector<Limiter> limiters;
-  for (int i = 0; i < 3; ++i) limiters.push_back(*Limiter::open(server.url()));
+  for (int i = 0; i < 3; ++i) limiters.push_back(*Limiter::open(server.patient_url()));
   const std::string fast = R"({"capacity":10,"burst":1000,"refill_amount":2,"refill_period_ms":1})";
   ASSERT_TRUE(limiters[0].set_limits(Level::system(), {{"rps", fast}, {"tpm", "1000000000/min"}}));
   const Time from = time_of(server);
@@ -168,7 +168,7 @@ TEST(RedisSharing, UsersDatabasesAndPrefixesAreKeptApart) {
 
 TEST(RedisSharing, ScriptsThatTheServerForgetsAreSentAgain) {
   RedisServer server;
-  auto limiter = Limiter::open(server.url());
+  auto limiter = Limiter::open(server.patient_url());
   ASSERT_TRUE(limiter->set_limits(Level::system(), {{"rpm", "100/min"}}));
   for (int i = 0; i < 10; ++i) {
     server.ask({"SCRIPT", "FLUSH"});
@@ -201,7 +201,7 @@ TEST(RedisSharing, TlsProvesWhoTheServerIs) {
 
 TEST(RedisSharing, WhatExpiresLeavesTheServer) {
   RedisServer server;
-  auto limiter = Limiter::open(server.url());
+  auto limiter = Limiter::open(server.patient_url());
   ASSERT_TRUE(limiter->set_limits(Level::system(), {{"rps", "10/s"}}, {.bucket_ttl_refill_multiplier = 1}));
   ASSERT_TRUE(limiter->acquire("key", "r", {{"rps", 1}}));
   EXPECT_EQ(server.ask({"EXISTS", "weir:default:{key}:b:key:r", "weir:default:{key}:i:key"}), "2");

@@ -141,7 +141,7 @@ TEST(RedisVectors, EveryHistoryOfABucketComesOutTheSame) {
     SCOPED_TRACE(json::value_to<std::string>(history.at("what")));
     const json::array& steps = history.at("steps").as_array();
     const Time first = steps.at(0).as_object().at("at").as_int64();
-    RedisBucket bucket(server.url() + "?prefix=v" + std::to_string(histories),
+    RedisBucket bucket(server.patient_url() + "&prefix=v" + std::to_string(histories),
                        history.at("limits").as_object(), first);
     bool went_on = bucket.usable();
     for (const auto& step : steps) {

@@ -47,6 +47,7 @@ class RedisCluster {
   std::size_t size() const { return nodes_.size(); }
   RedisServer& node(std::size_t index) { return *nodes_[index]; }
   std::string url() const { return nodes_[0]->url() + "?cluster=true"; }
+  std::string patient_url() const { return nodes_[0]->patient_url() + "&cluster=true"; }
   void wait_until_ok() {
     wait_for([](RedisServer& node) {
       return node.ask({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos;

@@ -121,6 +121,8 @@ class RedisServer {
   std::uint16_t port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string url() const { return "redis://" + address(); }
+  /// For tests of what is answered, not of when: a sanitizer on a busy machine may take its time.
+  std::string patient_url() const { return url() + "?deadline_ms=20000"; }
   std::string file(const std::string& name) const { return folder_.file(name); }
 
   void start() {
