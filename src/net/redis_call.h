@@ -28,6 +28,8 @@ class RedisCall {
   int slot = -1;        ///< of its keys; -1: any node will do
   /// Doing it twice is the same as doing it once, so it may be sent again after a lost connection.
   bool repeatable = false;
+  /// Whether it may wait for the end of a round (RedisClient::begin_round), to leave with what follows it.
+  bool gathers = false;
   /// How long it may take; 0: as the options say.
   std::chrono::milliseconds within{0};
 

@@ -58,17 +58,24 @@ void RedisClient::send(RedisCall& call) {
   call.maybe_done_ = false;
   call.expires_ =
       std::chrono::steady_clock::now() + (call.within.count() > 0 ? call.within : options_.deadline);
-  if (hand_over(call)) router_->wake();
+  const bool gathers = call.gathers;
+  hand_over(call);
+  // In a round more will follow, and its end is soon.
+  if (gathers && rounds_.load() > 0) return;
+  router_->wake();
 }
 
-/// True: the list was empty, so whoever takes it has to be told.
-bool RedisClient::hand_over(RedisCall& call) {
+void RedisClient::end_round() {
+  rounds_.fetch_sub(1);
+  // Whoever has seen the round has put its call there before.
+  if (handed_over_.load() != nullptr) router_->wake();
+}
+
+void RedisClient::hand_over(RedisCall& call) {
   RedisCall* first = handed_over_.load(std::memory_order_relaxed);
   do {
     call.next_ = first;
-  } while (!handed_over_.compare_exchange_weak(first, &call, std::memory_order_release,
-                                               std::memory_order_relaxed));
-  return first == nullptr;
+  } while (!handed_over_.compare_exchange_weak(first, &call));
 }
 
 }  // namespace weir::net

@@ -35,6 +35,9 @@ class RedisListener {
   virtual void on_message(std::string_view message) = 0;
   /// From here on everything is missed.
   virtual void on_unsubscribed() = 0;
+  /// Between the two, calls are answered, maybe many.
+  virtual void before_answers() {}
+  virtual void after_answers() {}
 
  protected:
   ~RedisListener() = default;
@@ -59,6 +62,10 @@ class RedisClient {
   Result<void> wait_until_ready();
 
   void send(RedisCall& call);
+  /// Between the two, those who send many calls send them: the thread is woken for all of them at once.
+  /// Rounds may overlap.
+  void begin_round() { rounds_.fetch_add(1); }
+  void end_round();
   /// Whether this is the thread on which calls end: waiting there for a call would never end.
   bool is_here() const;
 
@@ -74,7 +81,7 @@ class RedisClient {
   friend class RedisRouter;
   /// True: it was not up before.
   bool set_up(bool up, const std::string& trouble);
-  bool hand_over(RedisCall& call);
+  void hand_over(RedisCall& call);
 
   const RedisOptions options_;
   std::atomic<bool> up_{false};
@@ -82,6 +89,7 @@ class RedisClient {
   std::atomic<std::size_t> outstanding_{0};
   /// Calls that the thread has not taken yet, last first.
   std::atomic<RedisCall*> handed_over_{nullptr};
+  std::atomic<int> rounds_{0};  ///< that are under way; for a moment less than none
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string trouble_;

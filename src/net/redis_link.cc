@@ -59,7 +59,9 @@ void RedisLink::drive() {
   if (stage_ == Stage::securing) return secure();
   if (stage_ != Stage::greeting && stage_ != Stage::ready) return;
   const std::uint64_t serial = socket_serial_;
+  owner_.before_answers();
   const bool intact = read();
+  owner_.after_answers();
   if (serial != socket_serial_) return;
   if (!intact || !write()) return fail("broke off");
   if (stage_ == Stage::greeting || stage_ == Stage::ready) wait_for_read();

@@ -36,6 +36,9 @@ class RedisLink {
     /// An answer. Whoever is told finishes the call.
     virtual void on_answer(RedisLink& link, RedisCall& call, const wire::resp::Reply& reply) = 0;
     virtual void on_failed(RedisCall& call, const RedisFailure& failure) = 0;
+    /// Before and after what one look at the socket brings.
+    virtual void before_answers() = 0;
+    virtual void after_answers() = 0;
 
    protected:
     ~Owner() = default;

@@ -1,5 +1,8 @@
 #include "net/redis_router.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <boost/asio/post.hpp>
 #include <charconv>
 #include <utility>
@@ -37,7 +40,8 @@ RedisRouter::RedisRouter(RedisClient& client, base::Entropy& entropy, std::strin
       listener_(listener),
       context_(1),
       work_(context_.get_executor()),
-      ticker_(context_) {
+      ticker_(context_),
+      bell_(context_, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   slots_call_.command = resp::command({"CLUSTER", "SLOTS"});
   slots_call_.repeatable = true;
   const RedisOptions& options = client_.options_;
@@ -50,6 +54,7 @@ RedisRouter::RedisRouter(RedisClient& client, base::Entropy& entropy, std::strin
 
 void RedisRouter::start() {
   asio::post(context_, [this] {
+    wait_for_bell();
     link_to(client_.options_.address);
     if (subscription_) subscription_->connect();
     start_ticking();
@@ -75,10 +80,24 @@ void RedisRouter::stop() {
 }
 
 void RedisRouter::wake() {
-  asio::post(context_, [this] { take_calls(); });
+  if (woken_.load(std::memory_order_relaxed) || woken_.exchange(true)) return;
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(bell_.native_handle(), &one, sizeof one));
+}
+
+void RedisRouter::wait_for_bell() {
+  bell_.async_wait(asio::posix::descriptor_base::wait_read, [this](const boost::system::error_code& error) {
+    if (error.failed() || stopped_) return;
+    std::uint64_t count = 0;
+    static_cast<void>(!::read(bell_.native_handle(), &count, sizeof count));
+    take_calls();
+    wait_for_bell();
+  });
 }
 
 void RedisRouter::take_calls() {
+  // Before the list is taken: who comes later wakes again.
+  woken_.store(false);
   RedisCall* taken = client_.handed_over_.exchange(nullptr, std::memory_order_acquire);
   RedisCall* in_order = nullptr;
   while (taken != nullptr) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -26,6 +28,7 @@ class RedisRouter final : public RedisLink::Owner {
   ~RedisRouter();
 
   /// From any thread: have the calls taken that were handed over.
+  /// From any thread. Once for all who want it before it has happened.
   void wake();
   bool is_here() const { return std::this_thread::get_id() == thread_.get_id(); }
 
@@ -36,6 +39,7 @@ class RedisRouter final : public RedisLink::Owner {
   static constexpr std::size_t slot_count = 16384;
 
   void run();
+  void wait_for_bell();
   void take_calls();
   void route(RedisCall& call);
   RedisLink* link_for(int slot);
@@ -56,6 +60,12 @@ class RedisRouter final : public RedisLink::Owner {
   void on_push(RedisLink& link, const wire::resp::Reply& push) override;
   void on_answer(RedisLink& link, RedisCall& call, const wire::resp::Reply& reply) override;
   void on_failed(RedisCall& call, const RedisFailure& failure) override;
+  void before_answers() override {
+    if (listener_ != nullptr) listener_->before_answers();
+  }
+  void after_answers() override {
+    if (listener_ != nullptr) listener_->after_answers();
+  }
   /// Asks which node has which slots.
   struct SlotsCall final : RedisCall {
     explicit SlotsCall(RedisRouter& of) : router(of) {}
@@ -74,6 +84,9 @@ class RedisRouter final : public RedisLink::Owner {
   boost::asio::io_context context_;
   boost::asio::executor_work_guard<Executor> work_;
   Timer ticker_;
+  /// What wakes the thread. Not Asio, which does it with a lock held that the thread then wants.
+  boost::asio::posix::basic_stream_descriptor<Executor> bell_;
+  std::atomic<bool> woken_{false};
   bool ticking_ = false;
   bool stopped_ = false;
 

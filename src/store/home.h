@@ -6,6 +6,7 @@
 // home, and gets the completions to call by itself.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "store/buckets.h"
@@ -36,9 +37,37 @@ class Home {
   }
 };
 
+/// Keeps what would be brought to homes, so that each is woken once for all of it: for threads of stores that
+/// end many operations in a row.
+class Gathering {
+ public:
+  /// The one that has begun on this thread, or null.
+  static Gathering*& here() {
+    thread_local Gathering* gathering = nullptr;
+    return gathering;
+  }
+  void begin() { here() = this; }
+  void add(Home& home, Completion<Progress> decided) {
+    for (auto& [other, operations] : kept_) {
+      if (other == &home) return operations.push_back(decided);
+    }
+    kept_.push_back({&home, {decided}});
+  }
+  void end() {
+    here() = nullptr;
+    for (auto& [home, operations] : kept_) home->bring({std::move(operations), Progress::decided});
+    kept_.clear();
+  }
+
+ private:
+  std::vector<std::pair<Home*, std::vector<Completion<Progress>>>> kept_;
+};
+
 /// Tells of one operation where it is at home.
 inline void tell(Home* home, Completion<Progress> operation, Result<Progress> result) {
   if (home == nullptr || home == Home::here()) return operation(std::move(result));
+  Gathering* const gathering = Gathering::here();
+  if (gathering != nullptr && result && *result == Progress::decided) return gathering->add(*home, operation);
   home->bring({{operation}, std::move(result)});
 }
 

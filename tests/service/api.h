@@ -82,7 +82,7 @@ class Api : public testing::TestWithParam<const char*> {
     const std::string kind = GetParam();
     const std::string url = kind == "sqlite" ? "sqlite:" + folder_.file("weir.db") : "memory:";
     if (kind == "redis" && !redis_) redis_.emplace();
-    auto store = redis_ ? app::open_store(redis_->url(), {.clock = clock.get()}, clock, *entropy_)
+    auto store = redis_ ? app::open_store(redis_->patient_url(), {.clock = clock.get()}, clock, *entropy_)
                         : app::open_store(url, {}, clock, *entropy_);
     EXPECT_TRUE(store) << store.error().message;
     return *store;

@@ -54,6 +54,7 @@ Result<void> Acquire::check() {
 
 std::string Acquire::packed(Time now) const {
   std::string plan;
+  plan.reserve(640);
   append_number(plan, now);
   append_number(plan, 0);
   for (std::size_t k = 0; k < places_.size(); ++k) {
@@ -110,8 +111,8 @@ void Acquire::send_plan() {
   asked_for_time_ = passed < 0;
   if (!asked_for_time_) now = -passed;
   std::string plan = packed(now);
-  plan += base::join(std::to_string(buckets_.next_generation()), " ", resource_);
-  for (const auto& set : in_plan_) plan += base::join("\n", set->text);
+  plan.append(std::to_string(buckets_.next_generation())).append(" ").append(resource_);
+  for (const auto& set : in_plan_) plan.append("\n").append(set->text);
   word(plan);
   if (once) {
     word(lease_for());

@@ -27,6 +27,8 @@ class RedisBuckets final : public store::Buckets {
               store::Completion<store::Progress> done) override;
   void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
             store::Completion<store::Page<Bucket>> done) override;
+  void begin_round() override { site_.client.begin_round(); }
+  void end_round() override { site_.client.end_round(); }
 
   /// For a bucket, should it be new: no other has it. Counted on from a random start, below 2^52.
   std::uint64_t next_generation() {

@@ -93,7 +93,8 @@ void ScriptCall::begin(const Script& script, std::size_t keys, std::size_t words
 void ScriptCall::name_script(bool whole, std::string_view rest) {
   std::string named;
   whole_ = whole;
-  named.reserve(160 + rest.size() + (whole ? script_->body.size() : 0));
+  // Enough for a plan of two limits in two buckets.
+  named.reserve(960 + rest.size() + (whole ? script_->body.size() : 0));
   resp::append_command(named, words_ + 3);
   resp::append_word(named, whole ? std::string_view("EVAL") : std::string_view("EVALSHA"));
   resp::append_word(named, whole ? script_->body : std::string_view(script_->digest));

@@ -15,6 +15,7 @@
 
 #include "net/redis_client.h"
 #include "store/catalog.h"
+#include "store/home.h"
 #include "store/redis/cache.h"
 #include "store/redis/call.h"
 #include "store/redis/workbench.h"
@@ -59,6 +60,8 @@ class RedisCatalog final : public store::Catalog, public net::RedisListener {
   void on_subscribed() override { cache_.forget_all(); }
   void on_message(std::string_view message) override;
   void on_unsubscribed() override { cache_.forget_all(); }
+  void before_answers() override { gathering_.begin(); }
+  void after_answers() override { gathering_.end(); }
 
  private:
   friend class Lookup;
@@ -79,7 +82,8 @@ class RedisCatalog final : public store::Catalog, public net::RedisListener {
 
   Site& site_;
   CatalogCache cache_;
-  std::mutex changing_;  ///< changes of this process do not get in each other's way
+  store::Gathering gathering_;  ///< the thread's on which calls are answered
+  std::mutex changing_;         ///< changes of this process do not get in each other's way
 
   friend class CatalogChange;
 };

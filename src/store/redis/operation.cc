@@ -21,7 +21,9 @@ Operation::Operation(RedisBuckets& buckets, std::string_view name_space, std::st
       buckets_(buckets),
       name_space_(name_space),
       resource_(resource),
-      done_(done) {}
+      done_(done) {
+  gathers = home_ != nullptr;
+}
 
 void Operation::add_place(std::string_view entity, const limits::Resolution* resolution,
                           std::string_view family) {
