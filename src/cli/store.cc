@@ -1,4 +1,6 @@
 // store init, check and show.
+#include <array>
+
 #include "api/bucket_now.h"
 #include "api/catalog_json.h"
 #include "api/finding_json.h"
@@ -63,6 +65,15 @@ void print_bucket(const Session& session, const Bucket& bucket) {
 Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
   if (!arguments.common.store && said({}, session.world(), "WEIR_SERVER"))
     return base::invalid("WEIR_SERVER is set, and a store is made here; say which with --store URL");
+  if (arguments.store_template) {
+    constexpr std::array<std::string_view, 3> kinds = {"cloudformation", "terraform", "iam"};
+    const auto kind = read_choice("--template", *arguments.store_template, kinds);
+    if (!kind) return kind.error();
+    const auto text = app::store_template(session.store(), *arguments.store_template);
+    if (!text) return text.error();
+    session.out() << *text << (text->ends_with('\n') ? "" : "\n");
+    return done;
+  }
   std::string kept;
   if (arguments.keep_audit) {
     const auto keep = read_duration("--keep-audit", *arguments.keep_audit);
@@ -70,6 +81,10 @@ Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
     session.options().keep_audit_for = *keep;
     kept = join("; the audit is kept for ", duration_text(*keep));
   }
+  const auto say = [&](const std::string& what) {
+    if (session.world().err_is_terminal) session.world().err << what << '\n';
+  };
+  if (auto made = session.world().make(session.store(), say); !made) return made.error();
   const auto opened = session.world().open(session.store(), session.options());
   if (!opened) return opened.error();
   if (session.json()) {

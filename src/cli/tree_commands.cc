@@ -280,9 +280,14 @@ void add_store_commands(Tree& tree) {
                  "weir store init --keep-audit 90d\nweir store check\nweir store show key-1 gpt-4");
   CLI::App& init = tree.command(
       store, "init", "Make the store where there is none. One that exists stays as it is.", store_init,
-      {.examples = "weir store init --store sqlite:/var/lib/weir/weir.db", .reach = Reach::here});
+      {.examples = "weir store init --store sqlite:/var/lib/weir/weir.db\n"
+                   "weir store init --store 'dynamodb://weir?region=eu-central-1'\n"
+                   "weir store init --store dynamodb://weir --template terraform",
+       .reach = Reach::here});
   add_value(init, "--keep-audit", arguments.keep_audit, "TIME",
             "How long to keep the audit, from now on, such as 90d (a year unless said)");
+  add_value(init, "--template", arguments.store_template, "cloudformation|terraform|iam",
+            "For dynamodb: make nothing, print what makes the table, or the rights that weir needs");
   tree.command(store, "check", "Check that the store is sound and keeps its promises, and say what to do.",
                store_check,
                {.examples = "weir store check --store sqlite:/var/lib/weir/weir.db\n"
