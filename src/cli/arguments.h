@@ -55,6 +55,7 @@ struct Arguments {
   std::optional<std::string> limit;
   std::optional<std::string> keep_audit;
   std::optional<std::string> store_template;
+  std::optional<std::string> rate;
 
   // The service.
   std::optional<std::string> listen;

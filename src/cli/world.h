@@ -10,6 +10,7 @@
 
 #include "app/check_store.h"
 #include "app/make_store.h"
+#include "app/migrate_store.h"
 #include "base/entropy.h"
 #include "cli/style.h"
 #include "weir/clock.h"
@@ -34,6 +35,8 @@ struct World {
   /// Makes what a store needs before it can be opened.
   std::function<Result<void>(std::string_view url, const std::function<void(const std::string&)>& say)> make =
       app::make_store;
+  std::function<Result<app::MigrationReport>(std::string_view url, const app::MigrationOptions& options)>
+      migrate = app::migrate_store;
 };
 
 }  // namespace weir::cli

@@ -1,16 +1,38 @@
 // One of several processes on a table: so many threads, each with so many acquires, then a line of what came
 // of it.
 //   weir_dynamodb_worker URL ENTITY THREADS ACQUIRES
+//   weir_dynamodb_worker migrate TABLE ENDPOINT
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "store/dynamodb/dynamodb_store.h"
+#include "store/dynamodb/migrate.h"
 #include "weir/weir.h"
+
+namespace {
+
+/// To be killed while it is at it: a few buckets at a time, so that there is a middle.
+int migrate(const char* table, const char* endpoint) {
+  using namespace weir;
+  const FakeClock clock(2'000'000'000'000);
+  const SystemClock system;
+  base::SystemEntropy entropy;
+  auto client = dynamodb::connect({.table = table, .endpoint = endpoint}, system, entropy);
+  if (!client) return 1;
+  auto report = dynamodb::migrate(**client, table, clock, entropy,
+                                  {.dry_run = false, .most_per_second = 0, .page = 10});
+  return report ? 0 : 1;
+}
+
+}  // namespace
 
 int main(int count, char** words) {
   using namespace weir;
+  if (count == 4 && std::string_view(words[1]) == "migrate") return migrate(words[2], words[3]);
   if (count != 5) return 2;
   auto limiter = Limiter::open(words[1]);
   if (!limiter) {

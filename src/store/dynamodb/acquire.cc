@@ -47,7 +47,7 @@ void Acquire::start() {
     return finish(checked.error());
   if (mode_ == Mode::peek) {
     step_ = Step::looking;
-    return read_all();
+    return read_to_show();
   }
   site_.counts.decisions.fetch_add(1, std::memory_order_relaxed);
   // Small enough to be exact for everybody, and never 0.

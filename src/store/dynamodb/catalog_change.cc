@@ -7,6 +7,7 @@
 #include "limits/names.h"
 #include "store/audit.h"
 #include "store/conditional/paths.h"
+#include "store/dynamodb/legacy.h"
 
 namespace weir::dynamodb {
 
@@ -325,6 +326,8 @@ Result<std::vector<ItemWrite>> CatalogChange::writes_to_buckets(const table::Dra
     QueryOf wanted{.pk = entity_pk(name_space_, entity), .begins_with = std::string(bucket_prefix)};
     auto listed = asking_.for_each(wanted, [&](const Item& item) {
       const std::string resource = key_of(item).sk.substr(bucket_prefix.size());
+      // Legacy items learn of it when they are converted.
+      if (legacy_name(key_of(item))) return true;
       if (of_entity.contains("") || of_entity.contains(resource)) items.push_back(item);
       return true;
     });

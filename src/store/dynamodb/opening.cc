@@ -3,8 +3,10 @@
 #include <cstring>
 #include <utility>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "store/audit.h"
+#include "store/dynamodb/migrate.h"
 #include "store/dynamodb/schema.h"
 
 namespace weir::dynamodb {
@@ -12,6 +14,8 @@ namespace {
 
 /// While the table cannot be used, it is asked so often at the most.
 constexpr std::chrono::milliseconds between_openings{250};
+/// While there may be legacy items, it is asked so often whether that is still so.
+constexpr std::chrono::milliseconds between_looks{60'000};
 
 }  // namespace
 
@@ -66,29 +70,53 @@ Result<void> Opening::check() {
   return result;
 }
 
-/// Whoever comes first makes the record; somebody else may be doing so at the same time.
-void Opening::make() {
+bool Opening::may_have_legacy() {
+  if (!may_have_legacy_.load(std::memory_order_relaxed)) return false;
+  bool look_again = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    look_again = !reading_ && std::chrono::steady_clock::now() - tried_at_ >= between_looks;
+  }
+  if (look_again) read({});
+  return true;
+}
+
+void Opening::look() {
+  ask(Step::looking, {"Scan", base::join("{\"TableName\":", base::json_string(site_.table),
+                                         ",\"Limit\":1,\"ConsistentRead\":true}")});
+}
+
+/// Whoever comes first makes the record; somebody else may be doing so at the same time. From here on
+/// programs that know only legacy items must not write: `least_client` tells them.
+void Opening::make(bool table_is_new) {
   const store::LeaseKey& ours = lease_key();
-  Item item = version_key().item();
-  item.push_back({"schema_version", Value::of(std::int64_t{schema_version})});
-  item.push_back({"least_client", Value::of(std::int64_t{schema_version})});
-  item.push_back({"migration", Value::of("none")});
-  item.push_back({"lease_key", Value::of_bytes({reinterpret_cast<const char*>(ours.data()), ours.size()})});
-  item.push_back({"keep_audit_for", Value::of(store::keep_audit_for_by_default)});
-  ItemWrite write = put(std::move(item));
-  write.expression.condition(base::join("attribute_not_exists(", write.expression.name("PK"), ")"));
+  ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
+  Expression& expression = write.expression;
+  expression.condition(base::join("attribute_not_exists(", expression.name("lease_key"), ")"));
+  expression.set("schema_version", Value::of(std::int64_t{schema_version}));
+  expression.set("least_client", Value::of(std::int64_t{schema_version}));
+  expression.set("migration", Value::of(table_is_new ? migration::none : migration::pending));
+  expression.set("lease_key", Value::of_bytes({reinterpret_cast<const char*>(ours.data()), ours.size()}));
+  expression.set("keep_audit_for", Value::of(store::keep_audit_for_by_default));
   made_ = true;
   ask(Step::making, single_write(site_.table, write));
 }
 
 void Opening::on_answer(const aws::DynamoAnswer& answer) {
   const Key key = version_key();
+  if (step_ == Step::looking) return make(answer.items.empty());
   if (step_ == Step::making || !answer.unprocessed.empty())
     return ask(Step::reading, batch_get(site_.table, std::span(&key, 1)));
-  if (!answer.items.empty()) return end(take(answer.items[0]));
-  if (!made_) return make();
-  end(base::error(ErrorCode::unavailable, "the version record of table ", base::quoted(site_.table),
-                  " cannot be written"));
+  const bool ours =
+      !answer.items.empty() && (wire::aws::find(answer.items[0], "lease_key") != nullptr ||
+                                wire::aws::integer_of(answer.items[0], "least_client") >= schema_version);
+  if (ours) return end(take(answer.items[0]));
+  if (made_) {
+    return end(base::error(ErrorCode::unavailable, "the version record of table ", base::quoted(site_.table),
+                           " cannot be written"));
+  }
+  // One that a program before us has written stays, and says more from now on.
+  answer.items.empty() ? look() : make(false);
 }
 
 void Opening::on_error(const aws::DynamoFailure& failure) {
@@ -96,6 +124,8 @@ void Opening::on_error(const aws::DynamoFailure& failure) {
   const Key key = version_key();
   if (step_ == Step::making && failure.kind == Kind::condition)
     return ask(Step::reading, batch_get(site_.table, std::span(&key, 1)));
+  // Who may not look must assume that there is something.
+  if (step_ == Step::looking && failure.kind == Kind::denied) return make(false);
   aws::DynamoFailure only_read = failure;
   if (only_read.kind == Kind::unknown) only_read.kind = Kind::unavailable;
   end(aws::error_of(only_read));
@@ -112,7 +142,11 @@ Result<void> Opening::take(const Item& item) {
                        " is damaged");
   }
   keep_audit_for(wire::aws::integer_of(item, "keep_audit_for").value_or(store::keep_audit_for_by_default));
+  const std::string_view state = wire::aws::text_of(item, "migration");
+  may_have_legacy_.store(state == migration::pending || state == migration::running,
+                         std::memory_order_relaxed);
   const std::scoped_lock lock(mutex_);
+  if (std::memcmp(lease_key().data(), bytes->text.data(), bytes->text.size()) == 0) return {};
   std::memcpy(keys_.emplace_back().data(), bytes->text.data(), bytes->text.size());
   lease_key_.store(&keys_.back(), std::memory_order_release);
   return {};

@@ -26,6 +26,9 @@ class Opening final : private aws::DynamoCall {
   Result<void> read_and_wait(std::chrono::milliseconds patience);
   /// Why the store is not open. Asking has it tried again, now and then.
   Result<void> check();
+  /// Whether there may be legacy items in the table, as far as is known. Asking has it looked up, now and
+  /// then.
+  bool may_have_legacy();
   bool opened() const { return opened_.load(std::memory_order_acquire); }
 
   /// One that nobody knows, until the store is open. Stays valid as long as this.
@@ -34,12 +37,14 @@ class Opening final : private aws::DynamoCall {
   void keep_audit_for(Time duration) { keep_audit_for_.store(duration, std::memory_order_relaxed); }
 
  private:
-  enum class Step : unsigned char { reading, making };
+  enum class Step : unsigned char { reading, looking, making };
 
   /// Starts reading, unless that is under way.
   void read(std::chrono::milliseconds patience);
   void ask(Step step, Request request_of_it);
-  void make();
+  /// Whether anything is in the table decides what the record says.
+  void look();
+  void make(bool table_is_new);
   void on_answer(const aws::DynamoAnswer& answer) override;
   void on_error(const aws::DynamoFailure& failure) override;
   Result<void> take(const Item& item);
@@ -51,6 +56,7 @@ class Opening final : private aws::DynamoCall {
   std::atomic<bool> opened_{false};
   std::atomic<const store::LeaseKey*> lease_key_;
   std::atomic<Time> keep_audit_for_;
+  std::atomic<bool> may_have_legacy_{false};
   std::mutex mutex_;
   std::condition_variable ended_;
   // Of the mutex.

@@ -50,6 +50,7 @@ void Operation::read_all() {
 }
 
 void Operation::write(const conditional::Transaction& transaction, Time now) {
+  if (wait_for_legacy(transaction, now)) return;
   std::vector<ItemWrite> writes;
   sent_to_.clear();
   for (const conditional::Write& write : transaction.writes) {
@@ -125,6 +126,7 @@ Result<void> Operation::take(const Item& item, Event& event) {
 }
 
 void Operation::on_answer(const aws::DynamoAnswer& answer) {
+  if (legacy_step_ != Legacy::no) return take_legacy(answer);
   if (reading_) return take_items(answer);
   Event event;
   event.kind = Event::Kind::applied;
@@ -144,6 +146,7 @@ void Operation::take_items(const aws::DynamoAnswer& answer) {
     for (const Item& key : answer.unprocessed) keys.push_back(key_of(key));
     return submit(batch_get(site_.table, keys));
   }
+  if (to_show_ && site_.may_have_legacy()) return show_next_legacy(0);
   const Event event = std::move(event_);
   on_event(event);
 }
@@ -170,8 +173,11 @@ Result<void> Operation::take_failure(const aws::DynamoFailure& failure, Event& e
 void Operation::on_error(const aws::DynamoFailure& failure) {
   Event event;
   event.images.resize(places_.size());
-  if (reading_) {
-    // Nothing was written by it, whatever became of it.
+  // Somebody else has converted it, or is about to.
+  const bool overtaken = failure.kind == Kind::condition || failure.kind == Kind::conflict;
+  if (legacy_step_ == Legacy::converting && overtaken) return read_again();
+  if (reading_ || legacy_step_ != Legacy::no) {
+    // Nothing was charged by it, whatever became of it.
     aws::DynamoFailure only_read = failure;
     if (only_read.kind == Kind::unknown) only_read.kind = Kind::unavailable;
     return finish(aws::error_of(only_read));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "store/buckets.h"
+#include "store/dynamodb/legacy.h"
 #include "store/dynamodb/request.h"
 #include "store/dynamodb/site.h"
 #include "store/home.h"
@@ -24,6 +25,7 @@ class Operation : public aws::DynamoCall {
     bool had_dormant = false;
     std::vector<std::string> dormant = {};  ///< as last seen
     Time seen_at = 0;                       ///< the image from before
+    bool without_legacy = false;            ///< it was looked for, and there is none
   };
   /// The texts must stay valid until the completion.
   Operation(Site& site, std::string_view name_space, std::string_view resource,
@@ -34,8 +36,10 @@ class Operation : public aws::DynamoCall {
   /// What is remembered of the places.
   std::vector<conditional::Image> images();
 
-  /// Reads every bucket, and the marker, unless its key is empty. on_read() follows.
+  /// Reads every bucket, and the marker, unless its key is empty. on_event() follows.
   void read_all();
+  /// The same, and legacy items where there is no bucket: only to show, nothing can be written from it.
+  void read_to_show();
   /// Sends a transaction of a machine. on_event() follows.
   void write(const conditional::Transaction& transaction, Time now);
   /// Sets the refill time of a bucket that is ahead of everybody's clock to now. on_event() follows.
@@ -64,6 +68,15 @@ class Operation : public aws::DynamoCall {
   void on_error(const aws::DynamoFailure& failure) final;
   void take_items(const aws::DynamoAnswer& answer);
   void submit(Request request);
+  /// Before a bucket is made: legacy items of it become a bucket first, and the transaction has failed.
+  bool wait_for_legacy(const conditional::Transaction& transaction, Time now);
+  void find_legacy(std::size_t place);
+  /// Answers on the way to that.
+  void take_legacy(const aws::DynamoAnswer& answer);
+  void found_legacy();
+  void convert_legacy();
+  void show_next_legacy(std::size_t place);
+  void read_again();
   /// Takes one item that a read or a failed condition has shown.
   Result<void> take(const Item& item, conditional::Event& event);
   Result<void> take_bucket(std::size_t place, const Item& item, conditional::Event& event);
@@ -71,6 +84,14 @@ class Operation : public aws::DynamoCall {
 
   store::Completion<store::Progress> done_;
   store::Home* const home_ = store::Home::here();
+  /// What a request is for that has to do with legacy items.
+  enum class Legacy : unsigned char { no, finding, showing, converting, reading_again };
+  Legacy legacy_step_ = Legacy::no;
+  std::size_t legacy_place_ = 0;
+  std::vector<LegacyLimit> legacy_;
+  conditional::Transaction held_back_;
+  Time held_back_at_ = 0;
+  bool to_show_ = false;
   bool reading_ = false;
   std::vector<Key> sent_keys_;        ///< of the transaction, in its order
   std::vector<std::size_t> sent_to_;  ///< which place each is; places_.size(): the marker

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "store/dynamodb/migrate.h"
 #include "store/dynamodb/request.h"
 #include "wire/json_reader.h"
 
@@ -357,7 +358,7 @@ std::string iam_policy(std::string_view table, std::string_view region, bool to_
   auto actions = JsonWriter::array();
   for (const char* const action :
        {"BatchGetItem", "BatchWriteItem", "ConditionCheckItem", "DeleteItem", "DescribeTable",
-        "DescribeTimeToLive", "GetItem", "PutItem", "Query", "UpdateItem"})
+        "DescribeTimeToLive", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
     actions.add(json_string(join("dynamodb:", action)));
   if (to_make_it) {
     for (const char* const action : {"CreateTable", "UpdateTable", "UpdateTimeToLive"})
@@ -429,6 +430,15 @@ std::vector<store::Finding> check_table(aws::DynamoClient& client, const std::st
     find(number == schema_version ? Severity::ok : Severity::failure, "version",
          join("schema ", std::to_string(number),
               number == schema_version ? "" : ", which this weir does not know"));
+    const std::string_view state = wire::aws::text_of(version.answer.items[0], "migration");
+    if (state == migration::pending || state == migration::running) {
+      find(Severity::warning, "migration",
+           join("is ", state,
+                ": buckets that are not found are looked for as legacy items, which costs a read; ",
+                "see `weir store migrate`"));
+    } else {
+      find(Severity::ok, "migration", std::string(state));
+    }
   }
   const Time skew = client.skew();
   const Time differ = skew < 0 ? -skew : skew;

@@ -15,6 +15,8 @@ Result<void> Site::check_clock() const {
                      " are allowed; set it right");
 }
 
+bool Site::may_have_legacy() const { return opening != nullptr && opening->may_have_legacy(); }
+
 void Site::send(aws::DynamoCall& call) {
   if (opening != nullptr && !opening->opened()) [[unlikely]] {
     if (const auto open = opening->check(); !open)

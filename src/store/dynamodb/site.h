@@ -48,6 +48,8 @@ struct Site {
   Time now() const { return clock.now(); }
   /// Fails while the clocks differ too much to decide anything.
   Result<void> check_clock() const;
+  /// Whether a bucket that is not there may be there as legacy items.
+  bool may_have_legacy() const;
   /// Sends a call, once the store is open. Until then it fails at once.
   void send(aws::DynamoCall& call);
 };
