@@ -1,5 +1,6 @@
 // What decisions cost, by what DynamoDB says and by its rules, and how large items are.
 #include "dynamodb/table.h"
+#include "limiter/core.h"
 #include "store/completion.h"
 
 namespace weir::dynamodb {
@@ -97,6 +98,44 @@ TEST_F(Cost, AWarmCascadeOfTwoIsOneTransaction) {
   // DynamoDB Local says 2 whatever is in a transaction. By the rule: two units for each item of at most 1 KB.
   EXPECT_LE(wire::aws::size_of(table.bucket("user-123")), 1024U);
   EXPECT_LE(wire::aws::size_of(table.bucket("project-1")), 1024U);
+}
+
+/// By the rule, since DynamoDB Local says 2 whatever is in a transaction: each item of a transaction costs
+/// two units for each KB that it begins.
+TEST_F(Cost, SettlingIsOneTransactionOfFourUnitsAndOfSixInACascade) {
+  Limiter admin = table.limiter();
+  ASSERT_TRUE(admin.set_limits(Level::system(), some_limits(10)));
+  ASSERT_TRUE(admin.put_entity({.id = "below", .parent = "above", .cascade = true}));
+  const std::pair<const char*, std::size_t> bars[] = {{"alone", 4}, {"below", 6}};
+  for (const auto& [entity, most] : bars) {
+    auto store = table.store();
+    limiter::Core core({std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &table.clock),
+                        std::make_shared<base::SystemEntropy>(), store},
+                       {});
+    const std::vector<Charge> charge{{"l11", 5}};
+    auto decision = core.acquire(entity, "gpt-4", charge, {});
+    ASSERT_TRUE(decision && decision->admitted());
+    const auto id = decision->lease().id();
+    ASSERT_TRUE(id);
+    const std::vector<Charge> actual{{"l11", 3}};
+    Meter meter(*store);
+    ASSERT_TRUE(core.change_by_id(*id, detail::LeaseVerb::settle, actual, {}));
+    EXPECT_EQ(meter.requests(), 1U) << entity;
+    std::size_t units = 0;
+    const auto count = [&](const Item& item) { units += 2 * ((wire::aws::size_of(item) + 1023) / 1024); };
+    count(table.bucket(entity));
+    if (most == 6) count(table.bucket("above"));
+    const auto markers = table.client->ask(
+        "Query", query(table.table, {.pk = entity_pk("default", entity), .begins_with = "#LEASE#"}).json,
+        true);
+    ASSERT_EQ(markers.answer.items.size(), 1U) << "one marker";
+    count(markers.answer.items[0]);
+    EXPECT_EQ(units, most) << entity;
+    EXPECT_EQ(table.number(entity, "b_l11_tc"), 3'000);
+    // Again: found done, nothing charged.
+    ASSERT_TRUE(core.change_by_id(*id, detail::LeaseVerb::settle, actual, {}));
+    EXPECT_EQ(table.number(entity, "b_l11_tc"), 3'000);
+  }
 }
 
 TEST_F(Cost, ARefusalFromMemoryCostsNothingAndIsShort) {

@@ -61,6 +61,28 @@ TEST_F(Hammer, FourProcessesWithEightClientsNeverOverAdmit) {
   EXPECT_GT(sum.admitted, 0);
 }
 
+TEST_F(Hammer, WhileLimitsComeGoAndExpireEveryChargeCountsOnce) {
+  Limiter admin = *Limiter::open(url());
+  ASSERT_TRUE(admin.set_limits(Level::system(), {{"rpm", "250/min"}}));
+  const Level own = Level::entity("key", "gpt-4");
+  const Time start = system.now();
+  const Sum sum = run("key", 4, 8, 8, [&] {
+    // The bucket is kept for good under an operator's limits, and expires under all others.
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_TRUE(admin.set_limits(own, {{"rpm", "200/min"}}));
+      EXPECT_TRUE(admin.delete_limits(own));
+      EXPECT_TRUE(admin.set_limits(own, {{"rpm", "240/min"}}, {.owner = Owner::sync, .expires_in = 100ms}));
+      EXPECT_TRUE(admin.set_limits(Level::system(), {{"rpm", i % 2 == 0 ? "220/min:250" : "250/min"}}));
+    }
+  });
+  EXPECT_EQ(sum.failed, 0);
+  EXPECT_EQ(table.number("key", "b_rpm_tc"), sum.admitted * 1000);
+  // No limits were ever above 250 and 250 a minute, and adjusts may leave a debt, of one for each client.
+  const std::int64_t granted = (system.now() - start) * 250 / 60'000 + 1;
+  EXPECT_LE(sum.admitted, 250 + granted + 32);
+  EXPECT_GT(sum.admitted, 0);
+}
+
 TEST_F(Hammer, ACascadeUnderChangingLimitsCountsExactly) {
   Limiter admin = *Limiter::open(url());
   ASSERT_TRUE(admin.set_limits(Level::system(), {{"rpm", "200/min"}}));

@@ -5,6 +5,7 @@
 
 #include "app/check_store.h"
 #include "app/make_store.h"
+#include "aws/site.h"
 #include "dynamodb/table.h"
 #include "wire/json_reader.h"
 
@@ -116,6 +117,31 @@ TEST(Schema, TemplatesSayTheSame) {
   EXPECT_NE(iam_policy("weir", "", true).find("CreateTable"), std::string::npos);
   EXPECT_FALSE(app::store_template("memory:", "iam"));
   EXPECT_TRUE(app::store_template("dynamodb://weir", "terraform"));
+}
+
+TEST(Schema, RightsThatAreMissingAreNamedAndLookingForThemChangesNothing) {
+  TestTable table;
+  EXPECT_EQ(check_rights(*table.client, table.table).severity, store::Severity::ok);
+  const auto scanned =
+      table.client->ask("Scan", R"({"TableName":")" + table.table + R"(","ConsistentRead":true})", true);
+  ASSERT_TRUE(scanned.ok());
+  EXPECT_TRUE(scanned.answer.items.empty());
+  // A server that forbids two things.
+  tests::Site strict([](const tests::Asked& asked) -> tests::Told {
+    const std::string& target = asked.fields.at("x-amz-target");
+    const bool forbidden = target.ends_with(".Scan") || target.ends_with(".DeleteItem");
+    if (forbidden) return {400, R"({"__type":"x#AccessDeniedException","Message":"no"})"};
+    if (target.ends_with("PutItem") || target.ends_with("UpdateItem"))
+      return {400, R"({"__type":"x#ConditionalCheckFailedException","message":"no"})"};
+    return {200, "{}"};
+  });
+  const SystemClock system;
+  base::SystemEntropy entropy;
+  auto client = connect({.table = "weir", .endpoint = strict.url(), .deadline = 5s}, system, entropy);
+  ASSERT_TRUE(client);
+  const store::Finding found = check_rights(**client, "weir");
+  EXPECT_EQ(found.severity, store::Severity::failure);
+  EXPECT_TRUE(found.detail.starts_with("dynamodb:Scan, dynamodb:DeleteItem not allowed")) << found.detail;
 }
 
 TEST(Schema, UrlsAreReadStrictly) {

@@ -373,6 +373,39 @@ std::string iam_policy(std::string_view table, std::string_view region, bool to_
   return JsonWriter::object().text("Version", "2012-10-17").raw("Statement", join("[", statement, "]")).str();
 }
 
+store::Finding check_rights(aws::DynamoClient& client, const std::string& table) {
+  // Nothing has this key: writes fail by their condition, and a delete without one finds nothing.
+  const Key nobody{"LIST#CHECK", "nobody"};
+  const auto write = [&](ItemWrite::Kind kind) {
+    ItemWrite one{.kind = kind, .key = nobody, .item = nobody.item()};
+    one.expression.condition(join("attribute_exists(", one.expression.name("PK"), ")"));
+    if (kind == ItemWrite::Kind::update) one.expression.set("at", Value::of(std::int64_t{0}));
+    return one;
+  };
+  const ItemWrite check = write(ItemWrite::Kind::check);
+  const ItemWrite erased = erase(nobody);
+  const std::pair<std::string_view, Request> requests[] = {
+      {"BatchGetItem", batch_get(table, std::span(&nobody, 1))},
+      {"Query", query(table, {.pk = nobody.pk, .limit = 1})},
+      {"Scan", {"Scan", join("{\"TableName\":", json_string(table), ",\"Limit\":1}")}},
+      {"PutItem", single_write(table, write(ItemWrite::Kind::put))},
+      {"UpdateItem", single_write(table, write(ItemWrite::Kind::update))},
+      {"DeleteItem", single_write(table, write(ItemWrite::Kind::erase))},
+      {"ConditionCheckItem", transaction(table, std::span(&check, 1), {})},
+      {"BatchWriteItem", batch_write(table, std::span(&erased, 1))}};
+  std::string missing;
+  for (const auto& [right, request] : requests) {
+    const auto asked = client.ask(request.operation, request.json, true);
+    if (asked.ok() || asked.failure->kind == Kind::condition) continue;
+    if (asked.failure->kind != Kind::denied)
+      return {Severity::failure, "rights", join(right, ": ", aws::error_of(*asked.failure).message)};
+    missing += join(missing.empty() ? "" : ", ", "dynamodb:", right);
+  }
+  if (missing.empty()) return {Severity::ok, "rights", "all that decisions and changes take"};
+  return {Severity::failure, "rights",
+          join(missing, " not allowed; `weir store init --template iam` prints what is needed")};
+}
+
 std::vector<store::Finding> check_table(aws::DynamoClient& client, const std::string& table_name,
                                         Time clock_bound) {
   std::vector<store::Finding> findings;
@@ -418,6 +451,7 @@ std::vector<store::Finding> check_table(aws::DynamoClient& client, const std::st
     find(on ? Severity::ok : Severity::warning, "expiry",
          on ? "by ttl" : "is off: unused buckets stay and cost storage; `weir store init` switches it on");
   }
+  findings.push_back(check_rights(client, table_name));
   const Key key = version_key();
   const auto version = client.ask("BatchGetItem", batch_get(table_name, std::span(&key, 1)).json, true);
   if (!version.ok()) {

@@ -40,6 +40,9 @@ std::string terraform_template(std::string_view table);
 /// The rights that weir needs, as a policy of IAM: to decide and change, or to make the table too.
 std::string iam_policy(std::string_view table, std::string_view region, bool to_make_it);
 
+/// Whether we may do what decisions and changes take: asks for each, in such a way that nothing is changed.
+store::Finding check_rights(aws::DynamoClient& client, const std::string& table);
+
 /// Looks a table over without changing it.
 std::vector<store::Finding> check_table(aws::DynamoClient& client, const std::string& table,
                                         Time clock_bound);
