@@ -19,6 +19,13 @@ Result<std::vector<Finding>> check_store(std::string_view url, const Options& op
     if (!redis) return redis.error();
     return redis::check(*redis);
   }
+  if (parsed->kind == StoreKind::dynamodb) {
+    const SystemClock system;
+    base::SystemEntropy entropy;
+    auto client = dynamodb::connect(parsed->dynamodb, system, entropy);
+    if (!client) return std::vector<Finding>{{Severity::failure, "connection", client.error().message}};
+    return dynamodb::check_table(**client, parsed->dynamodb.table, parsed->dynamodb.clock_bound.count());
+  }
   return std::vector<Finding>{{Severity::ok, "store", "in the memory of each process"},
                               {Severity::warning, "durability",
                                "everything is forgotten when the process ends; use sqlite:PATH to keep it"}};

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "limiter/core.h"
 #include "limits/names.h"
+#include "store/dynamodb/dynamodb_store.h"
 #include "store/lock.h"
 #include "store/memory/memory_store.h"
 #include "store/redis/redis_store.h"
@@ -94,6 +95,14 @@ Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Opt
   if (parsed->kind == StoreKind::sqlite)
     return open_files().open(parsed->path, {clock, options.wait_for_file, options.create}, entropy);
   if (parsed->kind == StoreKind::redis) return open_redis(parsed->redis, options, clock);
+  if (parsed->kind == StoreKind::dynamodb) {
+    // The time of this machine counts, unless a test has one of its own.
+    if (options.clock != nullptr) parsed->dynamodb.clock = clock;
+    parsed->dynamodb.must_be_reachable = options.must_be_reachable;
+    auto store = dynamodb::DynamoStore::open(parsed->dynamodb);
+    if (!store) return store.error();
+    return std::shared_ptr<store::Store>(*std::move(store));
+  }
   return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(*clock, entropy));
 }
 

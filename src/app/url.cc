@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/dynamodb_url.h"
 #include "base/text.h"
 
 namespace weir::app {
@@ -160,12 +161,18 @@ Result<StoreUrl> parse_store_url(std::string_view url) {
   constexpr std::string_view redis_scheme = "redis://";
   constexpr std::string_view rediss_scheme = "rediss://";
   // Both spellings: a trailing colon must be quoted in YAML.
-  if (url == "memory:" || url == "memory") return StoreUrl{StoreKind::memory, {}, {}};
+  if (url == "memory:" || url == "memory") return StoreUrl{.kind = StoreKind::memory};
   if (url.starts_with(redis_scheme)) return parse_redis(url.substr(redis_scheme.size()), false);
   if (url.starts_with(rediss_scheme)) return parse_redis(url.substr(rediss_scheme.size()), true);
+  if (url.starts_with(dynamodb_scheme)) {
+    auto options = parse_dynamodb_url(url.substr(dynamodb_scheme.size()));
+    if (!options) return options.error();
+    return StoreUrl{.kind = StoreKind::dynamodb, .dynamodb = *std::move(options)};
+  }
   if (!url.starts_with(sqlite_scheme)) {
     return invalid("store ", base::quoted(url),
-                   " is not known; use sqlite:PATH, such as sqlite:weir.db, redis://HOST:PORT, or memory:");
+                   " is not known; use sqlite:PATH, such as sqlite:weir.db, redis://HOST:PORT, "
+                   "dynamodb://TABLE, or memory:");
   }
   const std::string_view path = url.substr(sqlite_scheme.size());
   if (path.empty()) return invalid("store ", base::quoted(url), " names no file; use sqlite:weir.db");

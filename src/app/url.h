@@ -7,11 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "store/dynamodb/dynamodb_store.h"
 #include "weir/result.h"
 
 namespace weir::app {
 
-enum class StoreKind { memory, sqlite, redis };
+enum class StoreKind { memory, sqlite, redis, dynamodb };
 
 /// `redis://[user:password@]host[:port][/database][?name=value&...]`, `rediss://` with TLS.
 struct RedisUrl {
@@ -33,7 +34,8 @@ struct RedisUrl {
 struct StoreUrl {
   StoreKind kind = StoreKind::memory;
   std::string path;  ///< of a file
-  RedisUrl redis;
+  RedisUrl redis = {};
+  dynamodb::StoreOptions dynamodb = {};
 };
 
 Result<StoreUrl> parse_store_url(std::string_view url);

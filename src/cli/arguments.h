@@ -54,6 +54,8 @@ struct Arguments {
   // The audit and the store.
   std::optional<std::string> limit;
   std::optional<std::string> keep_audit;
+  std::optional<std::string> store_template;
+  std::optional<std::string> rate;
 
   // The service.
   std::optional<std::string> listen;

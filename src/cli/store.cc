@@ -1,4 +1,6 @@
 // store init, check and show.
+#include <array>
+
 #include "api/bucket_now.h"
 #include "api/catalog_json.h"
 #include "api/finding_json.h"
@@ -6,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "cli/read.h"
 #include "cli/table.h"
 #include "cli/words.h"
@@ -63,6 +66,15 @@ void print_bucket(const Session& session, const Bucket& bucket) {
 Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
   if (!arguments.common.store && said({}, session.world(), "WEIR_SERVER"))
     return base::invalid("WEIR_SERVER is set, and a store is made here; say which with --store URL");
+  if (arguments.store_template) {
+    constexpr std::array<std::string_view, 3> kinds = {"cloudformation", "terraform", "iam"};
+    const auto kind = read_choice("--template", *arguments.store_template, kinds);
+    if (!kind) return kind.error();
+    const auto text = app::store_template(session.store(), *arguments.store_template);
+    if (!text) return text.error();
+    session.out() << *text << (text->ends_with('\n') ? "" : "\n");
+    return done;
+  }
   std::string kept;
   if (arguments.keep_audit) {
     const auto keep = read_duration("--keep-audit", *arguments.keep_audit);
@@ -70,6 +82,10 @@ Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
     session.options().keep_audit_for = *keep;
     kept = join("; the audit is kept for ", duration_text(*keep));
   }
+  const auto say = [&](const std::string& what) {
+    if (session.world().err_is_terminal) session.world().err << what << '\n';
+  };
+  if (auto made = session.world().make(session.store(), say); !made) return made.error();
   const auto opened = session.world().open(session.store(), session.options());
   if (!opened) return opened.error();
   if (session.json()) {
@@ -80,6 +96,62 @@ Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
                   << printable(app::without_password(session.store())) << kept << '\n';
   }
   return done;
+}
+
+namespace {
+
+std::string migrated_json(const app::MigrationReport& report, bool dry_run) {
+  auto problems = base::JsonWriter::array();
+  for (const std::string& problem : report.problems) problems.add(base::json_string(problem));
+  return base::JsonWriter::object()
+      .raw("dry_run", dry_run ? "true" : "false")
+      .text("state", report.state)
+      .raw("resumed", report.resumed ? "true" : "false")
+      .raw("items", std::to_string(report.counts.found))
+      .raw("buckets", std::to_string(report.counts.buckets))
+      .raw("absorbed", std::to_string(report.counts.absorbed))
+      .raw("expired", std::to_string(report.counts.expired))
+      .raw("problems", problems.str())
+      .str();
+}
+
+void print_migrated(const Session& session, const app::MigrationReport& report, bool dry_run) {
+  const auto& counts = report.counts;
+  session.out() << (dry_run ? "to convert: " : "converted: ") << counts.found << " items of "
+                << counts.buckets << " buckets";
+  if (counts.absorbed > 0) session.out() << ", " << counts.absorbed << " into buckets that were there";
+  if (counts.expired > 0) session.out() << "; " << counts.expired << " had expired";
+  session.out() << "\nmigration: " << report.state << '\n';
+  for (const std::string& problem : report.problems)
+    session.out() << session.style()(Tone::bad, "problem") << ": " << printable(problem) << '\n';
+}
+
+}  // namespace
+
+Result<ExitCode> store_migrate(Session& session, const Arguments& arguments) {
+  app::MigrationOptions options;
+  if (arguments.rate) {
+    const auto rate = read_number("--rate", *arguments.rate, 1, 100'000);
+    if (!rate) return rate.error();
+    options.most_per_second = static_cast<unsigned>(*rate);
+  }
+  auto report = session.world().migrate(session.store(), options);
+  if (!report) return report.error();
+  // What cannot be read is said before anything is changed.
+  if (!arguments.dry_run && report->problems.empty()) {
+    const std::size_t buckets = report->counts.buckets;
+    Progress progress(session.world(), "converting");
+    options.dry_run = false;
+    options.progress = [&](const dynamodb::MigrationProgress& so_far) {
+      progress.show(so_far.buckets, buckets);
+    };
+    report = session.world().migrate(session.store(), options);
+    if (!report) return report.error();
+  }
+  const bool dry_run = options.dry_run;
+  session.json() ? session.print_json(migrated_json(*report, dry_run))
+                 : print_migrated(session, *report, dry_run);
+  return report->problems.empty() ? done : failure;
 }
 
 Result<ExitCode> store_check(Session& session, const Arguments& /*arguments*/) {

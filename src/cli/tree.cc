@@ -101,9 +101,8 @@ void add_common(CLI::App& app, Common& target, Reach reach) {
   };
   const char* const shown = reach == Reach::anywhere ? common_group : hidden_group;
   add("--store", target.store, "URL",
-      "Where everything is kept: sqlite:PATH, redis://HOST:PORT or memory: (default: sqlite:weir.db; "
-      "environment "
-      "WEIR_STORE)");
+      "Where everything is kept: sqlite:PATH, redis://HOST:PORT, dynamodb://TABLE or memory: (default: "
+      "sqlite:weir.db; environment WEIR_STORE)");
   add("--server", target.server, "URL",
       "Ask the service there instead of opening a store: http://HOST:PORT or https:// (environment "
       "WEIR_SERVER)",

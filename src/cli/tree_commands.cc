@@ -280,9 +280,25 @@ void add_store_commands(Tree& tree) {
                  "weir store init --keep-audit 90d\nweir store check\nweir store show key-1 gpt-4");
   CLI::App& init = tree.command(
       store, "init", "Make the store where there is none. One that exists stays as it is.", store_init,
-      {.examples = "weir store init --store sqlite:/var/lib/weir/weir.db", .reach = Reach::here});
+      {.examples = "weir store init --store sqlite:/var/lib/weir/weir.db\n"
+                   "weir store init --store 'dynamodb://weir?region=eu-central-1'\n"
+                   "weir store init --store dynamodb://weir --template terraform",
+       .reach = Reach::here});
   add_value(init, "--keep-audit", arguments.keep_audit, "TIME",
             "How long to keep the audit, from now on, such as 90d (a year unless said)");
+  add_value(init, "--template", arguments.store_template, "cloudformation|terraform|iam",
+            "For dynamodb: make nothing, print what makes the table, or the rights that weir needs");
+  CLI::App& migrate = tree.command(store, "migrate",
+                                   "For dynamodb: turn buckets of one item for each limit into buckets of "
+                                   "one item, beside live traffic. Looks "
+                                   "everything over first, and goes on where an earlier run was stopped.",
+                                   store_migrate,
+                                   {.examples = "weir store migrate --store dynamodb://weir --dry-run\n"
+                                                "weir store migrate --store dynamodb://weir --rate 50",
+                                    .reach = Reach::here});
+  migrate.add_flag("--dry-run", arguments.dry_run, "Only count what there is to convert; writes nothing");
+  add_value(migrate, "--rate", arguments.rate, "N",
+            "Buckets to convert in a second, at the most (default 100)");
   tree.command(store, "check", "Check that the store is sound and keeps its promises, and say what to do.",
                store_check,
                {.examples = "weir store check --store sqlite:/var/lib/weir/weir.db\n"

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "app/check_store.h"
+#include "app/make_store.h"
+#include "app/migrate_store.h"
 #include "base/entropy.h"
 #include "cli/style.h"
 #include "weir/clock.h"
@@ -30,6 +32,11 @@ struct World {
   std::function<Result<std::shared_ptr<Limiter>>(std::string_view url, const Options& options)> open;
   std::function<Result<std::vector<app::Finding>>(std::string_view url, const Options& options)> check;
   std::shared_ptr<base::Entropy> entropy = std::make_shared<base::SystemEntropy>();
+  /// Makes what a store needs before it can be opened.
+  std::function<Result<void>(std::string_view url, const std::function<void(const std::string&)>& say)> make =
+      app::make_store;
+  std::function<Result<app::MigrationReport>(std::string_view url, const app::MigrationOptions& options)>
+      migrate = app::migrate_store;
 };
 
 }  // namespace weir::cli

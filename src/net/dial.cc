@@ -24,16 +24,6 @@ namespace {
 using Kind = HttpFailure::Kind;
 using std::chrono::milliseconds;
 
-/// A lookup that can be given up: whoever looks up and whoever waits each hold it.
-struct Lookup {
-  std::string host, port;
-  std::mutex mutex;
-  std::condition_variable wake;
-  // Of the mutex, once it is there.
-  std::optional<int> failed;
-  std::vector<Address> addresses;
-};
-
 std::vector<Address> addresses_of(const addrinfo* found) {
   std::vector<Address> addresses;
   for (; found != nullptr; found = found->ai_next) {
@@ -45,36 +35,39 @@ std::vector<Address> addresses_of(const addrinfo* found) {
   return addresses;
 }
 
-void look_up(const std::shared_ptr<Lookup>& lookup) {
+LookedUp look_up_now(const std::string& host, const std::string& port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int failed = ::getaddrinfo(lookup->host.c_str(), lookup->port.c_str(), &hints, &found);
-  const std::scoped_lock lock(lookup->mutex);
-  if (failed == 0) lookup->addresses = addresses_of(found);
-  if (failed == 0) ::freeaddrinfo(found);
-  lookup->failed = failed;
-  lookup->wake.notify_one();
+  const int failed = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  if (failed != 0) return HttpFailure{Kind::no_such_host, ::gai_strerror(failed)};
+  auto addresses = addresses_of(found);
+  ::freeaddrinfo(found);
+  return addresses;
 }
 
 /// This machine, which needs no lookup (RFC 6761), and has one not everywhere.
 bool is_localhost(std::string_view host) { return host == "localhost" || host.ends_with(".localhost"); }
 
-/// On a thread of its own, which is left behind at the deadline: the system's lookup cannot be ended.
-std::variant<std::vector<Address>, HttpFailure> look_up(const std::string& host, std::uint16_t port,
-                                                        const Deadline& deadline) {
-  if (auto literal = Address::parse(host, port)) return std::vector<Address>{*literal};
-  if (is_localhost(host))
-    return std::vector<Address>{*Address::parse("127.0.0.1", port), *Address::parse("::1", port)};
+/// A lookup that can be given up: whoever looks up and whoever waits each hold it.
+struct Lookup {
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::optional<LookedUp> found;  // of the mutex
+};
+
+/// Gives up at the deadline: the system's lookup cannot be ended.
+LookedUp look_up(const std::string& host, std::uint16_t port, const Deadline& deadline) {
   const auto lookup = std::make_shared<Lookup>();
-  lookup->host = host;
-  lookup->port = std::to_string(port);
-  std::thread([lookup] { look_up(lookup); }).detach();
+  net::look_up(host, port, [lookup](LookedUp found) {
+    const std::scoped_lock lock(lookup->mutex);
+    lookup->found = std::move(found);
+    lookup->wake.notify_one();
+  });
   std::unique_lock lock(lookup->mutex);
-  lookup->wake.wait_for(lock, milliseconds(deadline.left()), [&] { return lookup->failed.has_value(); });
-  if (!lookup->failed) return HttpFailure{Kind::slow, "the name could not be looked up in time"};
-  if (*lookup->failed != 0) return HttpFailure{Kind::no_such_host, ::gai_strerror(*lookup->failed)};
-  return lookup->addresses;
+  lookup->wake.wait_for(lock, milliseconds(deadline.left()), [&] { return lookup->found.has_value(); });
+  if (!lookup->found) return HttpFailure{Kind::slow, "the name could not be looked up in time"};
+  return *std::move(lookup->found);
 }
 
 HttpFailure failure_of(int problem) {
@@ -83,23 +76,16 @@ HttpFailure failure_of(int problem) {
   return {Kind::unreachable, std::strerror(problem)};
 }
 
-/// A connected socket, or the number of the error.
+/// A connected socket.
 std::variant<int, HttpFailure> connect_to(const Address& address, const Deadline& deadline) {
-  const int socket = ::socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (socket < 0) return failure_of(errno);
-  const int on = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const SocketAddress name = to_socket(address);
-  int problem = ::connect(socket, name.pointer(), name.size) == 0 ? 0 : errno;
-  if (problem == EINPROGRESS || problem == EINTR) {
-    problem = ETIMEDOUT;
-    socklen_t size = sizeof problem;
-    if (wait_for_socket(socket, /*to_write=*/true, deadline))
-      ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &problem, &size);
-  }
-  if (problem == 0) return socket;
+  auto started = start_connecting(address);
+  if (std::holds_alternative<HttpFailure>(started)) return started;
+  const int socket = std::get<int>(started);
+  const std::optional<HttpFailure> problem =
+      wait_for_socket(socket, /*to_write=*/true, deadline) ? problem_of(socket) : failure_of(ETIMEDOUT);
+  if (!problem) return socket;
   ::close(socket);
-  return failure_of(problem);
+  return *problem;
 }
 
 }  // namespace
@@ -120,9 +106,37 @@ bool wait_for_socket(int socket, bool to_write, const Deadline& deadline) {
   }
 }
 
-std::variant<std::vector<Address>, HttpFailure> find_addresses(const std::string& host, std::uint16_t port,
-                                                               milliseconds timeout) {
+LookedUp find_addresses(const std::string& host, std::uint16_t port, milliseconds timeout) {
   return look_up(host, port, Deadline(timeout));
+}
+
+void look_up(const std::string& host, std::uint16_t port, std::function<void(LookedUp)> done) {
+  if (auto literal = Address::parse(host, port)) return done(std::vector<Address>{*literal});
+  if (is_localhost(host))
+    return done(std::vector<Address>{*Address::parse("127.0.0.1", port), *Address::parse("::1", port)});
+  std::thread([host, port, done = std::move(done)] {
+    done(look_up_now(host, std::to_string(port)));
+  }).detach();
+}
+
+std::variant<int, HttpFailure> start_connecting(const Address& address) {
+  const int socket = ::socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (socket < 0) return failure_of(errno);
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const SocketAddress name = to_socket(address);
+  if (::connect(socket, name.pointer(), name.size) == 0 || errno == EINPROGRESS || errno == EINTR)
+    return socket;
+  const int problem = errno;
+  ::close(socket);
+  return failure_of(problem);
+}
+
+std::optional<HttpFailure> problem_of(int socket) {
+  int problem = 0;
+  socklen_t size = sizeof problem;
+  ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &problem, &size);
+  return problem == 0 ? std::nullopt : std::optional(failure_of(problem));
 }
 
 std::variant<int, HttpFailure> dial(const std::string& host, std::uint16_t port, milliseconds timeout) {

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "net/dial.h"
+#include "net/http_pool.h"
 #include "net/transport.h"
 #include "wire/buffer.h"
 #include "wire/http_body.h"
@@ -23,29 +24,6 @@ using Kind = HttpFailure::Kind;
 using Status = Transport::Status;
 using wire::http::Method;
 using wire::http::Progress;
-
-std::string_view name_of(Method method) {
-  switch (method) {
-    case Method::head:
-      return "HEAD";
-    case Method::post:
-      return "POST";
-    case Method::put:
-      return "PUT";
-    case Method::delete_:
-      return "DELETE";
-    default:
-      return "GET";
-  }
-}
-
-/// "example.org:8080", "[::1]:8080"; the port is left out where it is the scheme's.
-std::string authority_of(const HttpClientOptions& options) {
-  const bool v6 = options.host.find(':') != std::string::npos;
-  std::string text = v6 ? base::join("[", options.host, "]") : options.host;
-  if (options.port != (options.tls ? 443 : 80)) text += base::join(":", std::to_string(options.port));
-  return text;
-}
 
 /// "Application/JSON; charset=utf-8" as "application/json".
 std::string media_type(std::string_view value) {
@@ -87,7 +65,7 @@ class HttpClient::Connection {
   Failed send(const HttpRequest& request) {
     wire::Buffer head;
     wire::http::write_request_line(head, name_of(request.method), request.target);
-    wire::http::write_field(head, "Host", authority_of(options_));
+    wire::http::write_field(head, "Host", authority_of(options_.host, options_.port, options_.tls));
     head.append(request.fields);
     if (!request.body.empty() || request.method == Method::post || request.method == Method::put)
       wire::http::write_field(head, "Content-Length", std::uint64_t{request.body.size()});

@@ -1,0 +1,331 @@
+#include "aws/credentials_source.h"
+
+#include <charconv>
+
+#include "base/text.h"
+#include "wire/json_reader.h"
+
+namespace weir::aws {
+namespace {
+
+using base::error;
+using base::invalid;
+using wire::http::Method;
+
+constexpr std::string_view instance_path = "/latest/meta-data/iam/security-credentials/";
+constexpr std::string_view container_host = "http://169.254.170.2";
+
+Error unavailable(std::string_view who, std::string_view what) {
+  return error(ErrorCode::unavailable, who, " ", what);
+}
+
+std::string escaped(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += digits[byte >> 4U];
+    out += digits[byte & 15U];
+  }
+  return out;
+}
+
+std::string trimmed_token(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+/// A line in a header must stay one.
+bool fits_in_a_field(std::string_view text) {
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) return false;
+  }
+  return true;
+}
+
+bool is_plain_address(const Server& server) {
+  // What the SDKs of AWS allow without TLS: this machine, and the addresses of ECS and EKS.
+  return is_loopback(server.host) || server.host == "169.254.170.2" || server.host == "169.254.170.23" ||
+         server.host == "fd00:ec2::23";
+}
+
+std::string value_in(const Profile& profile, std::string_view key) {
+  const auto found = profile.find(key);
+  return found == profile.end() ? std::string() : found->second;
+}
+
+Result<std::optional<Source>> source_of_profile(const Surroundings& surroundings) {
+  const auto profile = read_profile(surroundings);
+  if (!profile) return profile.error();
+  const std::string role = value_in(*profile, "role_arn");
+  if (const std::string file = value_in(*profile, "web_identity_token_file");
+      !file.empty() && !role.empty()) {
+    return std::optional<Source>(WebIdentity{file, role, value_in(*profile, "role_session_name"),
+                                             region_of(surroundings).value_or("")});
+  }
+  const std::string key = value_in(*profile, "aws_access_key_id");
+  const std::string secret = value_in(*profile, "aws_secret_access_key");
+  if (key.empty() != secret.empty())
+    return invalid("the AWS profile has one of aws_access_key_id and aws_secret_access_key; it needs both");
+  if (!key.empty())
+    return std::optional<Source>(Credentials{key, secret, value_in(*profile, "aws_session_token")});
+  for (const char* const other : {"role_arn", "credential_process", "sso_start_url", "sso_session"}) {
+    if (profile->contains(other))
+      return invalid(
+          "the AWS profile says ", other,
+          ", which weir does not follow; give it keys (`aws configure export-credentials`), or run "
+          "weir with a role of its own");
+  }
+  return std::optional<Source>();
+}
+
+Result<std::optional<Source>> source_of_container(const Surroundings& surroundings) {
+  const auto relative = surroundings.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+  const auto full = surroundings.variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (!relative && !full) return std::optional<Source>();
+  auto url = parse_url(relative ? base::join(container_host, *relative) : *full);
+  if (!url) return url.error();
+  if (!url->server.tls && !is_plain_address(url->server))
+    return invalid("AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or on this machine");
+  return std::optional<Source>(
+      Container{*std::move(url), surroundings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN").value_or(""),
+                surroundings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").value_or("")});
+}
+
+/// The text between <name> and </name>.
+std::string_view element_of(std::string_view xml, std::string_view name) {
+  const std::string open = base::join("<", name, ">");
+  const std::size_t begin = xml.find(open);
+  if (begin == std::string_view::npos) return {};
+  xml.remove_prefix(begin + open.size());
+  const std::size_t end = xml.find(base::join("</", name, ">"));
+  return end == std::string_view::npos ? std::string_view() : xml.substr(0, end);
+}
+
+std::int64_t days_before(std::int64_t year, std::int64_t month, std::int64_t day) {
+  year -= month <= 2 ? 1 : 0;
+  const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
+  const std::int64_t of_era = year - era * 400;
+  const std::int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+  return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+}  // namespace
+
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+Result<Url> parse_url(std::string_view url) {
+  Url parsed;
+  std::string_view rest = url;
+  if (rest.starts_with("https://")) {
+    parsed.server.tls = true;
+    rest.remove_prefix(8);
+  } else if (rest.starts_with("http://")) {
+    rest.remove_prefix(7);
+  } else {
+    return invalid(base::quoted(url), " is no URL; use http://HOST:PORT or https://HOST");
+  }
+  const std::size_t slash = rest.find('/');
+  std::string_view authority = rest.substr(0, slash);
+  if (slash != std::string_view::npos) parsed.path = rest.substr(slash);
+  std::string_view port;
+  if (authority.starts_with('[')) {
+    const std::size_t close = authority.find(']');
+    if (close == std::string_view::npos) return invalid(base::quoted(url), " has no ] behind its address");
+    port = authority.substr(close + 1);
+    authority = authority.substr(1, close - 1);
+  } else if (const std::size_t colon = authority.find(':'); colon != std::string_view::npos) {
+    port = authority.substr(colon);
+    authority = authority.substr(0, colon);
+  }
+  const auto number = port.empty() ? std::optional<std::int64_t>(parsed.server.tls ? 443 : 80)
+                                   : base::parse_digits(port.substr(1));
+  if (authority.empty() || !fits_in_a_field(url) || url.find(' ') != std::string_view::npos ||
+      (!port.empty() && port.front() != ':') || !number || *number < 1 || *number > 65'535)
+    return invalid(base::quoted(url), " does not name a host and port");
+  parsed.server.host = authority;
+  parsed.server.port = static_cast<std::uint16_t>(*number);
+  return parsed;
+}
+
+Result<std::optional<Source>> find_source(const Surroundings& surroundings) {
+  const auto key = surroundings.variable("AWS_ACCESS_KEY_ID");
+  const auto secret = surroundings.variable("AWS_SECRET_ACCESS_KEY");
+  if (key.has_value() != secret.has_value())
+    return invalid("one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set; set both");
+  if (key) {
+    return std::optional<Source>(
+        Credentials{*key, *secret, surroundings.variable("AWS_SESSION_TOKEN").value_or("")});
+  }
+  const auto token_file = surroundings.variable("AWS_WEB_IDENTITY_TOKEN_FILE");
+  const auto role = surroundings.variable("AWS_ROLE_ARN");
+  if (token_file && role) {
+    return std::optional<Source>(WebIdentity{*token_file, *role,
+                                             surroundings.variable("AWS_ROLE_SESSION_NAME").value_or(""),
+                                             region_of(surroundings).value_or("")});
+  }
+  auto of_profile = source_of_profile(surroundings);
+  if (!of_profile || *of_profile) return of_profile;
+  auto of_container = source_of_container(surroundings);
+  if (!of_container || *of_container) return of_container;
+  if (surroundings.variable("AWS_EC2_METADATA_DISABLED") == "true") return std::optional<Source>();
+  auto url = parse_url(
+      surroundings.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT").value_or("http://169.254.169.254"));
+  if (!url) return url.error();
+  return std::optional<Source>(Instance{*std::move(url)});
+}
+
+std::optional<Time> parse_moment(std::string_view text) {
+  // 2030-01-02T03:04:05
+  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
+      text[16] != ':' || text.back() != 'Z')
+    return std::nullopt;
+  const auto number = [&](std::size_t at, std::size_t count) {
+    return base::parse_digits(text.substr(at, count)).value_or(-1);
+  };
+  const std::int64_t year = number(0, 4);
+  const std::int64_t month = number(5, 2);
+  const std::int64_t day = number(8, 2);
+  const std::int64_t hour = number(11, 2);
+  const std::int64_t minute = number(14, 2);
+  const std::int64_t second = number(17, 2);
+  if (year < 1970 || month < 1 || month > 12 || day < 1 || day > 31 || hour < 0 || hour > 23 || minute < 0 ||
+      minute > 59 || second < 0 || second > 60)
+    return std::nullopt;
+  return (((days_before(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) * 1000;
+}
+
+Result<Leased> read_container_answer(std::string_view body) {
+  wire::json::Reader reader(body);
+  Leased leased;
+  std::string key;
+  std::string expires;
+  std::string code;
+  for (reader.object(); reader.member(key);) {
+    std::string* const into = key == "AccessKeyId"       ? &leased.credentials.access_key_id
+                              : key == "SecretAccessKey" ? &leased.credentials.secret_access_key
+                              : key == "Token"           ? &leased.credentials.session_token
+                              : key == "Expiration"      ? &expires
+                              : key == "Code"            ? &code
+                                                         : nullptr;
+    into != nullptr&& reader.peek() == wire::json::Reader::Kind::string ? reader.string(*into)
+                                                                        : reader.skip();
+  }
+  if (!reader.end()) return unavailable("what should be credentials", "is not JSON");
+  if (!code.empty() && code != "Success") return unavailable("no credentials are given:", base::quoted(code));
+  if (leased.credentials.access_key_id.empty() || leased.credentials.secret_access_key.empty())
+    return unavailable("what should be credentials", "has no key in it");
+  if (expires.empty()) return leased;
+  const auto moment = parse_moment(expires);
+  if (!moment) return unavailable("the credentials expire at", base::quoted(expires));
+  leased.expires_at = *moment;
+  return leased;
+}
+
+Result<Leased> read_sts_answer(std::string_view body) {
+  const std::string_view found = element_of(body, "Credentials");
+  Leased leased;
+  leased.credentials.access_key_id = element_of(found, "AccessKeyId");
+  leased.credentials.secret_access_key = element_of(found, "SecretAccessKey");
+  leased.credentials.session_token = element_of(found, "SessionToken");
+  const auto moment = parse_moment(element_of(found, "Expiration"));
+  if (leased.credentials.access_key_id.empty() || leased.credentials.secret_access_key.empty() ||
+      leased.credentials.session_token.empty() || !moment)
+    return unavailable("what STS answers", "has no credentials in it");
+  leased.expires_at = *moment;
+  return leased;
+}
+
+Result<Errand> Fetch::start() {
+  if (const auto* container = std::get_if<Container>(&source_)) return start(*container);
+  if (const auto* identity = std::get_if<WebIdentity>(&source_)) return start(*identity);
+  return Errand{std::get<Instance>(source_).url.server,
+                Method::put,
+                "/latest/api/token",
+                {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}}};
+}
+
+Result<Errand> Fetch::start(const Container& container) {
+  Errand errand{container.url.server, Method::get, container.url.path};
+  std::string token = container.token;
+  if (!container.token_file.empty()) {
+    auto read = surroundings_.file(container.token_file);
+    if (!read)
+      return error(ErrorCode::unavailable, "cannot read ", base::quoted(container.token_file),
+                   ", which AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE names");
+    token = trimmed_token(*std::move(read));
+  }
+  if (!fits_in_a_field(token))
+    return invalid("the authorization token of the container has a line break in it");
+  if (!token.empty()) errand.fields.emplace_back("Authorization", token);
+  return errand;
+}
+
+Result<Errand> Fetch::start(const WebIdentity& identity) {
+  auto token = surroundings_.file(identity.token_file);
+  if (!token)
+    return error(ErrorCode::unavailable, "cannot read the web identity token ",
+                 base::quoted(identity.token_file));
+  Url url{
+      {true,
+       identity.region.empty() ? "sts.amazonaws.com" : base::join("sts.", identity.region, ".amazonaws.com"),
+       443},
+      "/"};
+  if (identity.region.starts_with("cn-")) url.server.host += ".cn";
+  if (identity.endpoint) url = *identity.endpoint;
+  return Errand{url.server, Method::get,
+                base::join(url.path, "?Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=",
+                           escaped(identity.role),
+                           "&RoleSessionName=", escaped(identity.session.empty() ? "weir" : identity.session),
+                           "&WebIdentityToken=", escaped(trimmed_token(*std::move(token))))};
+}
+
+Result<std::variant<Errand, Leased>> Fetch::answered(int status, std::string_view body) {
+  using Next = std::variant<Errand, Leased>;
+  if (const auto* instance = std::get_if<Instance>(&source_))
+    return instance_answered(*instance, status, body);
+  const bool by_sts = std::holds_alternative<WebIdentity>(source_);
+  if (status != 200) {
+    const std::string_view why = by_sts ? element_of(body, "Message") : std::string_view();
+    return error(ErrorCode::unavailable, by_sts ? "STS" : "the container's credentials service",
+                 " gives no credentials: status ", std::to_string(status), why.empty() ? "" : ", ", why);
+  }
+  auto leased = by_sts ? read_sts_answer(body) : read_container_answer(body);
+  if (!leased) return leased.error();
+  return Next(*std::move(leased));
+}
+
+/// A token, the name of the role, its credentials.
+Result<std::variant<Errand, Leased>> Fetch::instance_answered(const Instance& instance, int status,
+                                                              std::string_view body) {
+  using Next = std::variant<Errand, Leased>;
+  if (status != 200) {
+    return error(ErrorCode::unavailable, "the instance's metadata service gives no ",
+                 step_ == 0 ? "token" : "credentials", ": status ", std::to_string(status),
+                 status == 404 ? "; give the instance a role" : "");
+  }
+  if (step_ == 2) {
+    auto leased = read_container_answer(body);
+    if (!leased) return leased.error();
+    return Next(*std::move(leased));
+  }
+  const std::string text = trimmed_token(std::string(body.substr(0, body.find('\n'))));
+  if (text.empty() || !fits_in_a_field(text) || text.size() > 4096)
+    return unavailable("the instance's metadata service", "answers nonsense");
+  if (step_++ == 0) token_ = text;
+  return Next(Errand{instance.url.server,
+                     Method::get,
+                     base::join(instance_path, step_ == 1 ? "" : escaped(text)),
+                     {{"X-aws-ec2-metadata-token", token_}}});
+}
+
+}  // namespace weir::aws

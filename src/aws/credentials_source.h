@@ -1,0 +1,107 @@
+// Where credentials come from, and what the services that hand them out answer. No sockets: a source is asked
+// what to request next, and told what came.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "aws/surroundings.h"
+#include "limits/record.h"
+#include "wire/http_message.h"
+#include "wire/sigv4.h"
+
+namespace weir::aws {
+
+using wire::aws::Credentials;
+
+/// Credentials and until when they are good.
+struct Leased {
+  Credentials credentials;
+  Time expires_at = limits::never;
+};
+
+/// An HTTP server, as a URL names it.
+struct Server {
+  bool tls = false;
+  std::string host;
+  std::uint16_t port = 0;
+  friend bool operator==(const Server&, const Server&) = default;
+};
+
+/// "http://127.0.0.1:8000", "https://dynamodb.eu-central-1.amazonaws.com/"; what follows is a path, from "/"
+/// on.
+struct Url {
+  Server server;
+  std::string path = "/";
+};
+Result<Url> parse_url(std::string_view url);
+bool is_loopback(std::string_view host);
+
+/// A request to one of the services below.
+struct Errand {
+  Server server;
+  wire::http::Method method = wire::http::Method::get;
+  std::string target;
+  std::vector<std::pair<std::string, std::string>> fields = {};
+};
+
+/// In a container: a service beside it.
+struct Container {
+  Url url;
+  std::string token;       ///< for Authorization; may be empty
+  std::string token_file;  ///< the same, read each time
+};
+/// With a token of somebody whom AWS believes (Kubernetes): STS gives credentials of a role for it.
+struct WebIdentity {
+  std::string token_file;
+  std::string role;
+  std::string session;
+  std::string region;  ///< whose STS; empty: the global one
+  std::optional<Url> endpoint = {};
+};
+/// On a virtual machine: its metadata service, version 2.
+struct Instance {
+  Url url;
+};
+
+using Source = std::variant<Credentials, Container, WebIdentity, Instance>;
+
+/// What the machine offers, in the order that AWS's own tools have: keys in the environment, web identity,
+/// the profile, a container's service, an instance's. Fails where something is there but cannot be used. The
+/// last one is taken where nothing else is; nothing, if even that is switched off.
+Result<std::optional<Source>> find_source(const Surroundings& surroundings);
+
+/// What a service answers with: {"AccessKeyId":...,"SecretAccessKey":...,"Token":...,"Expiration":...}.
+Result<Leased> read_container_answer(std::string_view body);
+/// What STS answers to AssumeRoleWithWebIdentity.
+Result<Leased> read_sts_answer(std::string_view body);
+/// "2030-01-02T03:04:05Z", fractions passed over; nothing if it is not one.
+std::optional<Time> parse_moment(std::string_view text);
+
+/// The requests that lead to credentials, one after the other.
+class Fetch {
+ public:
+  /// The source must outlive the fetch and need one: not keys.
+  Fetch(const Source& source, const Surroundings& surroundings)
+      : source_(source), surroundings_(surroundings) {}
+  /// The first request.
+  Result<Errand> start();
+  /// An answer: the next request, or the credentials.
+  Result<std::variant<Errand, Leased>> answered(int status, std::string_view body);
+
+ private:
+  Result<Errand> start(const Container& container);
+  Result<Errand> start(const WebIdentity& identity);
+  Result<std::variant<Errand, Leased>> instance_answered(const Instance& instance, int status,
+                                                         std::string_view body);
+
+  const Source& source_;
+  const Surroundings& surroundings_;
+  int step_ = 0;
+  std::string token_;
+};
+
+}  // namespace weir::aws

@@ -1,0 +1,374 @@
+#include "store/dynamodb/acquire.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "store/table/aligned.h"
+#include "store/table/write.h"
+
+namespace weir::dynamodb {
+
+using conditional::Action;
+using conditional::Event;
+using conditional::Image;
+using store::Progress;
+
+namespace {
+
+/// Attempts to keep the word that a refusal gives.
+constexpr int most_promises = 4;
+
+}  // namespace
+
+Acquire::Acquire(Site& site, const store::Plan& plan, Mode mode, Decision& decision,
+                 store::Completion<Progress> done)
+    : Operation(site, plan.request.name_space, plan.request.resource, done),
+      plan_(plan),
+      mode_(mode),
+      decision_(decision) {}
+
+void Acquire::start() {
+  const store::Request& request_of_it = plan_.request;
+  const auto add = [&](std::string_view entity, const limits::ResolutionRef& resolution) {
+    // One without limits is not charged, and has no bucket.
+    if (!resolution->limits || stops_.full()) return;
+    stops_.add(entity, resolution.get());
+    add_place(entity, resolution);
+  };
+  add(request_of_it.entity, plan_.resolution);
+  for (const limits::Resolution* at = plan_.resolution.get(); at->parent_resolution;
+       at = at->parent_resolution.get())
+    add(at->parent, at->parent_resolution);
+  now_ = site_.now();
+  if (plan_.resolution->valid_until <= now_) return finish(Progress::resolve_again);
+  if (auto checked = site_.check_clock(); !checked) return finish(checked.error());
+  // Names; what is stored does not matter for them.
+  if (auto checked = table::evaluate(stops_, request_of_it.consume, now_); !checked)
+    return finish(checked.error());
+  if (mode_ == Mode::peek) {
+    step_ = Step::looking;
+    return read_to_show();
+  }
+  site_.counts.decisions.fetch_add(1, std::memory_order_relaxed);
+  // Small enough to be exact for everybody, and never 0.
+  new_generation_ = (site_.entropy.next() >> 11U) | 1U;
+  if (request_of_it.once != nullptr) {
+    marker_key_ = lease_key(name_space_, places_[0].name.entity, *request_of_it.once);
+    marker_deadline_ = base::saturating_add(now_, request_of_it.lease_for);
+  }
+  begin(images());
+}
+
+std::vector<conditional::BucketPlan> Acquire::plans() const {
+  std::vector<conditional::BucketPlan> plans;
+  for (const Place& place : places_) {
+    conditional::BucketPlan& plan = plans.emplace_back();
+    plan.resolution = place.resolution;
+    plan.resolved_after = site_.memory.resolved_after(place.id, place.resolution->levels);
+    for (const Charge& charge : plan_.request.consume) {
+      if (place.resolution->limits->find(charge.limit) >= 0)
+        plan.charges.push_back({std::string(charge.limit), charge.amount.millitokens()});
+    }
+  }
+  return plans;
+}
+
+bool Acquire::repair_future(const std::vector<Image>& images) {
+  if (site_.clock_bound == 0) return false;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const auto& item = images[i].item;
+    if (!item || item->refilled_at <= base::saturating_add(now_, site_.clock_bound)) continue;
+    step_ = Step::repairing;
+    repair(i, *item, now_);
+    return true;
+  }
+  return false;
+}
+
+void Acquire::begin(std::vector<Image> images) {
+  if (repair_future(images) || refuse_from_memory(images)) return;
+  conditional::AcquirePlan plan{plans(), new_generation_, {}};
+  if (plan_.request.once != nullptr) plan.once = lease_record();
+  const bool retry = retry_will_do(plan.buckets, images);
+  // Where others write too, an image is old before it is used.
+  const bool unread = std::any_of(places_.begin(), places_.end(),
+                                  [&](const Place& place) { return site_.memory.better_read(place.id); });
+  if (unread && !retry) images.assign(images.size(), Image{});
+  machine_.emplace(std::move(plan), retry ? site_.settings_retry : site_.settings, site_.rules);
+  step_ = Step::deciding;
+  writes_ = 0;
+  now_ = site_.now();
+  act(machine_->start(images, now_));
+}
+
+/// Whether the blind write would meet its conditions, as far as is known here.
+bool Acquire::retry_will_do(const std::vector<conditional::BucketPlan>& plans,
+                            const std::vector<Image>& images) const {
+  const conditional::Maker maker{site_.settings, site_.rules, true, new_generation_};
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const auto& item = images[i].item;
+    if (!item || item->expires_at <= now_) return false;
+    const conditional::Stand stand = maker.stand(i, plans[i], &*item, now_);
+    if (stand.claims.changed || stand.claims.version != item->version) return false;
+    if (!conditional::holds(&*item, maker.retry(stand))) return false;
+  }
+  return true;
+}
+
+/// A bucket that was seen to be empty a moment ago is not asked again: what it refills is known, and nothing
+/// but a credit of somebody else can have filled it otherwise.
+bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
+  if (site_.refuse_for == 0 || plan_.request.once != nullptr || promises_ > 0) return false;
+  bool exceeded = false;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const auto& item = images[i].item;
+    const limits::Resolution& resolution = *places_[i].resolution;
+    const Time age = now_ - places_[i].seen_at;
+    if (!item || item->expires_at <= now_ || age < 0 || age > site_.refuse_for) return false;
+    if (item->version >
+        std::max(resolution.stamp, site_.memory.resolved_after(places_[i].id, resolution.levels)))
+      return false;
+    const bucket::Claims claims = bucket::claims_of(&*item, resolution, now_);
+    if (claims.changed) return false;
+    for (const bucket::LimitClaim& limit : claims.limits) {
+      for (const Charge& charge : plan_.request.consume) {
+        if (charge.limit == limit.name && limit.in_force && charge.amount.millitokens() > limit.held(&*item))
+          exceeded = true;
+      }
+    }
+  }
+  if (!exceeded) return false;
+  site_.counts.refused_from_memory.fetch_add(1, std::memory_order_relaxed);
+  seen_ = images;
+  from_memory_ = true;
+  decision_.report().clear();
+  report(false);
+  std::optional<Time> wait = 0;
+  for (const table::Stop& stop : stops_) {
+    const auto longer = table::wait_of(stop, now_);
+    wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
+  }
+  decision_.set_refused(wait);
+  finish(Progress::decided);
+  return true;
+}
+
+void Acquire::act(Action action) {
+  switch (action.kind) {
+    case Action::Kind::read:
+      site_.counts.reads.fetch_add(1, std::memory_order_relaxed);
+      return read_all();
+    case Action::Kind::write:
+      if (auto checked = check_sizes(); !checked) return finish(checked.error());
+      if (writes_++ == 0) site_.counts.first_writes.fetch_add(1, std::memory_order_relaxed);
+      return write(action.transaction, now_);
+    default:
+      return conclude();
+  }
+}
+
+/// Fails if a record would have to keep too many limits at once.
+Result<void> Acquire::check_sizes() {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    table::Stop& stop = stops_[i];
+    show(stops_, stop, alive(i), now_);
+    if (auto checked = table::check_size(stop); !checked) return checked;
+  }
+  return {};
+}
+
+const bucket::State* Acquire::alive(std::size_t place) const {
+  if (machine_ && step_ != Step::looking && !from_memory_) return machine_->sight().alive(place, now_);
+  const auto& item = seen_[place].item;
+  return item && item->expires_at > now_ ? &*item : nullptr;
+}
+
+void Acquire::on_event(const Event& event) {
+  if (step_ == Step::looking) return looked(event);
+  if (step_ == Step::repairing) {
+    // Whether it was this process or another that repaired it: what is there now has to be read.
+    now_ = site_.now();
+    return begin(std::vector<Image>(places_.size()));
+  }
+  if (step_ == Step::promising) {
+    // Whether the word could be kept or the store was too busy for it: what was refused stays refused, unless
+    // a bucket turned out to be another one.
+    for (std::size_t i = 0; i < places_.size(); ++i) site_.memory.remember(places_[i].id, {event.images[i]});
+    if (event.kind != Event::Kind::failed || ++promises_ >= most_promises) return finish(Progress::decided);
+    return begin(event.images);
+  }
+  if (writes_ == 1 && event.kind != Event::Kind::seen) {
+    const bool failed = event.kind == Event::Kind::failed;
+    if (failed) site_.counts.failed_first_writes.fetch_add(1, std::memory_order_relaxed);
+    for (const Place& place : places_) site_.memory.wrote_first(place.id, failed);
+  }
+  now_ = site_.now();
+  // Before anything was written; afterwards the machine has to be told what became of it.
+  if (writes_ == 0 && repair_future(event.images)) return;
+  act(machine_->resume(event, now_));
+}
+
+void Acquire::conclude() {
+  remember(machine_->sight());
+  const conditional::AcquireOutcome& outcome = machine_->outcome();
+  switch (outcome.kind) {
+    case conditional::AcquireOutcome::Kind::admitted:
+      return admitted();
+    case conditional::AcquireOutcome::Kind::refused:
+      return refused();
+    case conditional::AcquireOutcome::Kind::stale:
+      // A copy may still arrive, and what is decided next would not know of it.
+      if (machine_->in_doubt())
+        return finish(
+            base::error(ErrorCode::outcome_unknown, "limits changed while DynamoDB did not answer"));
+      for (std::size_t i = 0; i < places_.size(); ++i) {
+        if (const bucket::State* const state = alive(i)) distrust(i, state->version);
+      }
+      return finish(Progress::resolve_again);
+    case conditional::AcquireOutcome::Kind::contention:
+      site_.counts.contended.fetch_add(1, std::memory_order_relaxed);
+      return finish(base::error(ErrorCode::contention, "too many others charge ",
+                                base::quoted(plan_.request.entity),
+                                " at once; nothing was charged, try again"));
+    default:
+      return finish(base::error(ErrorCode::outcome_unknown,
+                                "DynamoDB did not answer; the charge may or may not have happened"));
+  }
+}
+
+void Acquire::report(bool charged) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    table::Stop& stop = stops_[i];
+    const bucket::State* const state = alive(i);
+    show(stops_, stop, state, now_);
+    // The image is from after the charge.
+    if (charged) {
+      for (std::size_t j = 0; j < stop.resolution->limits->size(); ++j) stop.held[j] += stop.amount[j];
+    }
+    // What was admitted before was charged to a bucket that may be gone by now.
+    const std::uint64_t generation = repeated_          ? machine_->outcome().buckets[i].generation
+                                     : state == nullptr ? 0
+                                                        : state->generation;
+    LimitReport::Line* const lines =
+        table::report_lines(decision_.report(), stop, base::join(stop.entity, resource_), generation, charged,
+                            stop.resolution->limits->size());
+    if (charged || repeated_) continue;
+    for (std::size_t j = 0; j < stop.resolution->limits->size(); ++j)
+      lines[j].wait = table::wait_of(stop, j, now_);
+  }
+}
+
+void Acquire::admitted() {
+  const conditional::AcquireOutcome& outcome = machine_->outcome();
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (const auto& item = machine_->sight()[i].item)
+      site_.memory.wrote_version(places_[i].id, places_[i].resolution->levels, item->version);
+  }
+  if (outcome.repeated) {
+    // What the buckets hold now has to be looked up.
+    repeated_ = outcome.buckets.size() == places_.size();
+    step_ = Step::looking;
+    return read_all();
+  }
+  decision_.report().clear();
+  report(true);
+  decision_.set_admitted();
+  decision_.set_deadline(marker_deadline_ != 0 ? marker_deadline_
+                                               : base::saturating_add(now_, plan_.request.lease_for));
+  finish(Progress::decided);
+}
+
+void Acquire::looked(const Event& event) {
+  now_ = site_.now();
+  seen_ = event.images;
+  const bool repeated = mode_ == Mode::acquire;
+  std::optional<Time> wait = 0;
+  bool fits = true;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const bucket::State* const state = alive(i);
+    const limits::Resolution& resolution = *places_[i].resolution;
+    const std::int64_t known =
+        std::max(resolution.stamp, site_.memory.resolved_after(places_[i].id, resolution.levels));
+    if (state != nullptr && state->version > known && !repeated) {
+      distrust(i, state->version);
+      return finish(Progress::resolve_again);
+    }
+    site_.memory.remember(places_[i].id, {seen_[i], places_[i].dormant, now_});
+  }
+  decision_.report().clear();
+  report(false);
+  for (const table::Stop& stop : stops_) {
+    fits = fits && table::fits(stop, stop.resolution->limits->size());
+    const auto longer = table::wait_of(stop, now_);
+    wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
+  }
+  if (repeated) {
+    decision_.set_admitted();
+    decision_.set_deadline(seen_marker_deadline_);
+  } else if (fits) {
+    decision_.set_admitted();
+    decision_.set_deadline(base::saturating_add(now_, plan_.request.lease_for));
+  } else {
+    decision_.set_refused(wait);
+  }
+  finish(Progress::decided);
+}
+
+void Acquire::refused() {
+  decision_.report().clear();
+  report(false);
+  std::optional<Time> wait = 0;
+  for (const table::Stop& stop : stops_) {
+    const auto longer = table::wait_of(stop, now_);
+    wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
+  }
+  decision_.set_refused(wait);
+  if (!wait) return finish(Progress::decided);
+  const conditional::Transaction kept = promise(base::saturating_add(now_, *wait));
+  if (kept.writes.empty()) return finish(Progress::decided);
+  step_ = Step::promising;
+  write(kept, now_);
+}
+
+/// A refusal names the moment from which on the same request would be admitted. So no bucket may vanish
+/// before, and one that has to grow first must exist under the limits that it grows by. Neither changes what
+/// it holds.
+conditional::Transaction Acquire::promise(Time moment) {
+  conditional::Transaction transaction;
+  const conditional::Maker maker{site_.settings, site_.rules, false, new_generation_};
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const limits::Resolution& resolution = *places_[i].resolution;
+    const conditional::BucketPlan plan{places_[i].resolution, 0, {}, 0};
+    const bucket::State* const state = alive(i);
+    const conditional::Stand stand = maker.stand(i, plan, state, now_);
+    const bool lacks = !table::fits(stops_[i], resolution.limits->size());
+    const bool changes = state == nullptr || stand.claims.changed;
+    // With a little time on top: who waits comes late.
+    const bool vanishes = state != nullptr && resolution.keep_for != bucket::never &&
+                          state->expires_at < base::saturating_add(moment, resolution.keep_for / 8);
+    if (!(lacks && changes) && !vanishes) continue;
+    conditional::Write write = state == nullptr ? maker.create(stand) : maker.normal(stand);
+    const Time until = base::saturating_add(moment, resolution.keep_for);
+    if (write.item && write.item->expires_at != bucket::never)
+      write.item->expires_at = std::max(write.item->expires_at, until);
+    if (write.set_expires_at && *write.set_expires_at != bucket::never)
+      write.set_expires_at = std::max(*write.set_expires_at, until);
+    transaction.writes.push_back(std::move(write));
+  }
+  return transaction;
+}
+
+bucket::LeaseRecord Acquire::lease_record() const {
+  bucket::LeaseRecord record;
+  for (const Charge& charge : plan_.request.consume) {
+    bucket::LeaseAmount amount{std::string(charge.limit), charge.amount.millitokens(), 0};
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i].resolution->limits->find(charge.limit) >= 0)
+        amount.buckets = static_cast<std::uint8_t>(amount.buckets | 1U << i);
+    }
+    record.amounts.push_back(std::move(amount));
+  }
+  return record;
+}
+
+}  // namespace weir::dynamodb

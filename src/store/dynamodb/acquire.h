@@ -1,0 +1,56 @@
+// An acquire, or a look at what one would be told.
+#pragma once
+
+#include "store/conditional/acquire.h"
+#include "store/dynamodb/operation.h"
+
+namespace weir::dynamodb {
+
+class Acquire final : public Operation {
+ public:
+  enum class Mode : unsigned char { acquire, peek };
+  Acquire(Site& site, const store::Plan& plan, Mode mode, Decision& decision,
+          store::Completion<store::Progress> done);
+  void start();
+
+ private:
+  enum class Step : unsigned char { deciding, looking, promising, repairing };
+
+  std::vector<conditional::BucketPlan> plans() const;
+  void begin(std::vector<conditional::Image> images);
+  bool refuse_from_memory(const std::vector<conditional::Image>& images);
+  bool retry_will_do(const std::vector<conditional::BucketPlan>& plans,
+                     const std::vector<conditional::Image>& images) const;
+  /// Somebody whose clock was wrong has claimed refill of the future: nobody would get any until then. Starts
+  /// the repair; false: there is nothing to repair.
+  bool repair_future(const std::vector<conditional::Image>& images);
+  void on_event(const conditional::Event& event) override;
+  void act(conditional::Action action);
+  Result<void> check_sizes();
+  void conclude();
+  void admitted();
+  void refused();
+  void looked(const conditional::Event& event);
+  /// Which buckets have to be written so that the wait comes true.
+  conditional::Transaction promise(Time moment);
+  bucket::LeaseRecord lease_record() const;
+  const bucket::State* alive(std::size_t place) const;
+  /// The lines of all buckets.
+  void report(bool charged);
+
+  const store::Plan& plan_;
+  const Mode mode_;
+  Decision& decision_;
+  table::Stops stops_;
+  std::optional<conditional::Acquire> machine_;
+  Step step_ = Step::deciding;
+  Time now_ = 0;
+  std::uint64_t new_generation_ = 0;
+  int promises_ = 0;
+  int writes_ = 0;
+  bool from_memory_ = false;
+  bool repeated_ = false;                 ///< it was admitted before
+  std::vector<conditional::Image> seen_;  ///< looking
+};
+
+}  // namespace weir::dynamodb

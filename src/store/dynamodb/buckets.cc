@@ -1,0 +1,106 @@
+#include "store/dynamodb/buckets.h"
+
+#include <utility>
+
+#include "store/dynamodb/acquire.h"
+#include "store/dynamodb/asking.h"
+#include "store/dynamodb/lease.h"
+#include "store/dynamodb/legacy.h"
+
+namespace weir::dynamodb {
+
+void DynamoBuckets::acquire(const store::Plan& plan, Decision& decision,
+                            store::Completion<store::Progress> done) {
+  (new Acquire(site_, plan, Acquire::Mode::acquire, decision, done))->start();
+}
+
+void DynamoBuckets::peek(const store::Plan& plan, Decision& decision,
+                         store::Completion<store::Progress> done) {
+  (new Acquire(site_, plan, Acquire::Mode::peek, decision, done))->start();
+}
+
+void DynamoBuckets::change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
+                           store::Completion<store::Progress> done) {
+  (new LeaseChange(site_, plan, outcome, done))->start();
+}
+
+namespace {
+
+/// Buckets as they come by, composite and legacy, in the order of their resources. The legacy items of a
+/// resource come right behind its composite item: no name has a sign before '#'.
+class Listing {
+ public:
+  Listing(std::string_view entity, const store::Paging& paging, Time now)
+      : entity_(entity), paging_(paging), now_(now) {}
+
+  /// False: the page is full, or something is wrong.
+  bool take(const Item& item) {
+    const Key key = key_of(item);
+    const auto legacy = legacy_name(key);
+    const std::string resource = legacy ? legacy->resource : key.sk.substr(bucket_prefix.size());
+    // The last one of the page before.
+    if (resource == paging_.cursor) return true;
+    if (resource != resource_ && !end_resource()) return false;
+    resource_ = resource;
+    if (legacy) {
+      auto read = read_legacy(item);
+      if (!read) return failed_ = read.error(), false;
+      if (read->expires_at > now_) legacy_.push_back(*std::move(read));
+      return true;
+    }
+    auto read = read_bucket(item);
+    if (!read) return failed_ = read.error(), false;
+    if (read->state.expires_at > now_) state_ = std::move(read->state);
+    return true;
+  }
+  Result<store::Page<Bucket>> end() {
+    if (!failed_ && page_.next.empty()) end_resource();
+    if (failed_) return *failed_;
+    return std::move(page_);
+  }
+
+ private:
+  bool end_resource() {
+    if (!state_ && !legacy_.empty()) state_ = merged(legacy_, 0);
+    legacy_.clear();
+    const auto state = std::exchange(state_, {});
+    if (!state) return true;
+    if (page_.items.size() == paging_.limit) return page_.next = page_.items.back().resource, false;
+    Bucket& bucket = page_.items.emplace_back();
+    bucket.entity = entity_;
+    bucket.resource = resource_;
+    bucket.refilled_at = state->refilled_at;
+    bucket.version = state->version;
+    if (state->expires_at != bucket::never) bucket.expires_at = state->expires_at;
+    for (const bucket::LimitState& limit : state->limits) {
+      bucket.limits.push_back({.name = limit.name,
+                               .limit = limits::limit_of(limit.parameters),
+                               .tokens = Amount::milli(limit.tokens),
+                               .consumed = Amount::milli(limit.consumed)});
+    }
+    return true;
+  }
+
+  const std::string_view entity_;
+  const store::Paging& paging_;
+  const Time now_;
+  std::string resource_;
+  std::optional<bucket::State> state_;
+  std::vector<LegacyLimit> legacy_;
+  store::Page<Bucket> page_;
+  std::optional<Error> failed_;
+};
+
+}  // namespace
+
+void DynamoBuckets::list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
+                         store::Completion<store::Page<Bucket>> done) {
+  Listing listing(entity, paging, site_.now());
+  QueryOf wanted{.pk = entity_pk(name_space, entity), .begins_with = std::string(bucket_prefix)};
+  if (!paging.cursor.empty()) wanted.after = std::string(bucket_prefix) + paging.cursor;
+  auto listed = Asking(site_).for_each(wanted, [&](const Item& item) { return listing.take(item); });
+  if (!listed) return done(listed.error());
+  done(listing.end());
+}
+
+}  // namespace weir::dynamodb

@@ -1,0 +1,25 @@
+// The buckets of a DynamoDB store: one item each, written under conditions.
+#pragma once
+
+#include "store/buckets.h"
+#include "store/dynamodb/site.h"
+
+namespace weir::dynamodb {
+
+/// Safe to use from any thread. Acquires, looks and changes of leases complete on the client's thread.
+class DynamoBuckets final : public store::Buckets {
+ public:
+  explicit DynamoBuckets(Site& site) : site_(site) {}
+
+  void acquire(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
+  void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
+  void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
+              store::Completion<store::Progress> done) override;
+  void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
+            store::Completion<store::Page<Bucket>> done) override;
+
+ private:
+  Site& site_;
+};
+
+}  // namespace weir::dynamodb

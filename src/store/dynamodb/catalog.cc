@@ -1,0 +1,281 @@
+#include "store/dynamodb/catalog.h"
+
+#include "base/text.h"
+#include "store/dynamodb/asking.h"
+#include "store/dynamodb/catalog_change.h"
+#include "store/table/draft.h"
+
+namespace weir::dynamodb {
+
+using base::error;
+using base::quoted;
+using limits::LimitsRecordRef;
+
+namespace {
+
+/// All the same: what a bucket was written under tells whether a resolution is old.
+constexpr std::uint64_t generation = 1;
+
+/// Reads what a resolution needs, and the bucket itself, in one request.
+class Finding final : public aws::DynamoCall {
+ public:
+  Finding(Site& site, std::string_view name_space, std::string_view entity, std::string_view resource,
+          store::Completion<store::Found> done)
+      : site_(site),
+        id_(bucket_id(name_space, entity, resource)),
+        ticket_(site.memory.reading(id_)),
+        meta_(meta_key(name_space, entity)),
+        bucket_(bucket_key(name_space, entity, resource)),
+        done_(done) {
+    for (std::size_t i = 0; i < levels_.size(); ++i)
+      levels_[i] =
+          level_key(name_space, table::level_of(table::level_key(static_cast<Source>(i), entity, resource)));
+    seen_.image = conditional::Image::absent();
+    seen_.seen_at = site.now();
+    repeatable = true;
+  }
+  void start() {
+    std::vector<Key> keys{meta_, bucket_};
+    keys.insert(keys.end(), levels_.begin(), levels_.end());
+    ask(keys);
+  }
+
+ private:
+  void ask(const std::vector<Key>& keys) {
+    Request wanted = batch_get(site_.table, keys);
+    operation = std::move(wanted.operation);
+    request = std::move(wanted.json);
+    site_.send(*this);
+  }
+  void on_answer(const aws::DynamoAnswer& answer) override {
+    for (const Item& item : answer.items) {
+      if (auto taken = take(item); !taken) return finish(taken.error());
+    }
+    if (!answer.unprocessed.empty()) {
+      std::vector<Key> keys;
+      for (const Item& key : answer.unprocessed) keys.push_back(key_of(key));
+      return ask(keys);
+    }
+    site_.memory.remember(id_, std::move(seen_));
+    found_.generation = generation;
+    store::Found found = site_.memory.learn(id_, std::move(found_), ticket_);
+    found.now = site_.now();
+    finish(std::move(found));
+  }
+  Result<void> take(const Item& item) {
+    const Key key = key_of(item);
+    if (key == meta_) {
+      auto entity = read_entity(item);
+      if (!entity) return entity.error();
+      if (entity->cascade) found_.parent = entity->parent;
+      return {};
+    }
+    if (key == bucket_) {
+      auto read = read_bucket(item);
+      if (!read) return read.error();
+      seen_ = {conditional::Image::of(std::move(read->state)), std::move(read->dormant), seen_.seen_at};
+      return {};
+    }
+    for (std::size_t i = 0; i < levels_.size(); ++i) {
+      if (key != levels_[i]) continue;
+      auto record = read_limits(item);
+      if (!record) return record.error();
+      found_.levels[i] = LimitsRecordRef(record->get());
+    }
+    return {};
+  }
+  void on_error(const aws::DynamoFailure& failure) override {
+    aws::DynamoFailure only_read = failure;
+    if (only_read.kind == aws::DynamoFailure::Kind::unknown)
+      only_read.kind = aws::DynamoFailure::Kind::unavailable;
+    finish(aws::error_of(only_read));
+  }
+  void finish(Result<store::Found> result) {
+    const auto done = done_;
+    delete this;
+    done(std::move(result));
+  }
+
+  Site& site_;
+  const std::string id_;
+  const Memory::Ticket ticket_;
+  const Key meta_;
+  const Key bucket_;
+  std::array<Key, 4> levels_;
+  Remembered seen_;
+  store::Found found_;
+  store::Completion<store::Found> done_;
+};
+
+}  // namespace
+
+void DynamoCatalog::find(std::string_view name_space, std::string_view entity, std::string_view resource,
+                         store::Completion<store::Found> done) {
+  if (auto known = site_.memory.found(bucket_id(name_space, entity, resource))) {
+    known->now = site_.now();
+    return done(*std::move(known));
+  }
+  (new Finding(site_, name_space, entity, resource, done))->start();
+}
+
+void DynamoCatalog::change(const store::Changes& changes,
+                           store::Completion<std::vector<store::Changed>> done) {
+  if (auto may = Asking(site_).check_may_wait(); !may) return done(may.error());
+  if (auto clock = site_.check_clock(); !clock) return done(clock.error());
+  Result<std::vector<store::Changed>> changed = [&] {
+    const std::scoped_lock lock(changing_);
+    return CatalogChange(site_, changes, opening_.keep_audit_for()).run();
+  }();
+  done(std::move(changed));
+}
+
+void DynamoCatalog::limits(std::string_view name_space, const Level& level,
+                           store::Completion<LimitsRecordRef> done) {
+  auto found = limits_now(name_space, level);
+  if (!found && found.error().code == ErrorCode::unavailable && level.kind() == Source::system) {
+    // What to do while the store is away is said here, so the last word counts.
+    const LimitsRecordRef last = site_.memory.last_system(name_space);
+    if (last && !last->absent(site_.now())) return done(last);
+  }
+  done(std::move(found));
+}
+
+Result<LimitsRecordRef> DynamoCatalog::limits_now(std::string_view name_space, const Level& level) {
+  const Key key = level_key(name_space, level);
+  auto found = Asking(site_).get(std::span(&key, 1));
+  if (!found) return found.error();
+  LimitsRecordRef record;
+  if (!found->empty()) {
+    auto read = read_limits(found->begin()->second);
+    if (!read) return read.error();
+    record = LimitsRecordRef(read->get());
+  }
+  if (!record || record->absent(site_.now()))
+    return error(ErrorCode::not_found, "no limits are set for ", table::described(level));
+  return record;
+}
+
+void DynamoCatalog::list_limits(std::string_view name_space, const store::LimitsFilter& filter,
+                                const store::Paging& paging,
+                                store::Completion<store::Page<store::StoredLimitsItem>> done) {
+  done(list_limits_now(name_space, filter, paging));
+}
+
+Result<store::Page<store::StoredLimitsItem>> DynamoCatalog::list_limits_now(std::string_view name_space,
+                                                                            const store::LimitsFilter& filter,
+                                                                            const store::Paging& paging) {
+  const Time now = site_.now();
+  store::Page<store::StoredLimitsItem> page;
+  std::string last;
+  std::optional<Error> failed;
+  std::vector<std::string> keys;
+  // Of some keys at a time the records are read.
+  const auto take_keys = [&] {
+    std::vector<Key> wanted;
+    for (const std::string& key : keys) wanted.push_back(level_key(name_space, table::level_of(key)));
+    auto found = Asking(site_).get(wanted);
+    if (!found) return failed = found.error(), false;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto item = found->find(wanted[i]);
+      if (item == found->end()) continue;
+      auto record = read_limits(item->second);
+      if (!record) return failed = record.error(), false;
+      Level level = table::level_of(keys[i]);
+      if ((*record)->absent(now) || (filter.owner && (*record)->owner != *filter.owner) ||
+          (filter.level && level.kind() != *filter.level))
+        continue;
+      if (page.items.size() == paging.limit) return page.next = last, false;
+      page.items.push_back({std::move(level), LimitsRecordRef(record->get())});
+      last = keys[i];
+    }
+    keys.clear();
+    return true;
+  };
+  QueryOf wanted{.pk = listed_limits_key(name_space, "").pk, .after = paging.cursor};
+  auto listed = Asking(site_).for_each(wanted, [&](const Item& item) {
+    keys.push_back(key_of(item).sk);
+    return keys.size() < 100 || take_keys();
+  });
+  if (!listed) return listed.error();
+  if (page.next.empty() && !failed) take_keys();
+  if (failed) return *failed;
+  return page;
+}
+
+void DynamoCatalog::entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) {
+  const Key key = meta_key(name_space, id);
+  auto found = Asking(site_).get(std::span(&key, 1));
+  if (!found) return done(found.error());
+  if (found->empty()) return done(error(ErrorCode::not_found, "entity ", quoted(id), " does not exist"));
+  done(read_entity(found->begin()->second));
+}
+
+void DynamoCatalog::children(std::string_view name_space, std::string_view id, const store::Paging& paging,
+                             store::Completion<store::Page<std::string>> done) {
+  store::Page<std::string> page;
+  QueryOf wanted{.pk = entity_pk(name_space, id), .begins_with = std::string(child_prefix)};
+  if (!paging.cursor.empty()) wanted.after = base::join(child_prefix, paging.cursor);
+  auto listed = Asking(site_).for_each(wanted, [&](const Item& item) {
+    if (page.items.size() == paging.limit) return page.next = page.items.back(), false;
+    page.items.push_back(key_of(item).sk.substr(child_prefix.size()));
+    return true;
+  });
+  if (!listed) return done(listed.error());
+  done(std::move(page));
+}
+
+void DynamoCatalog::entities(std::string_view name_space, const store::Paging& paging,
+                             store::Completion<store::Page<Entity>> done) {
+  done(entities_now(name_space, paging));
+}
+
+Result<store::Page<Entity>> DynamoCatalog::entities_now(std::string_view name_space,
+                                                        const store::Paging& paging) {
+  store::Page<Entity> page;
+  std::vector<std::string> ids;
+  QueryOf wanted{.pk = listed_entity_key(name_space, "").pk, .after = paging.cursor};
+  auto listed = Asking(site_).for_each(wanted, [&](const Item& item) {
+    if (ids.size() == paging.limit) return page.next = ids.back(), false;
+    ids.push_back(key_of(item).sk);
+    return true;
+  });
+  if (!listed) return listed.error();
+  std::vector<Key> keys;
+  for (const std::string& id : ids) keys.push_back(meta_key(name_space, id));
+  auto found = Asking(site_).get(keys);
+  if (!found) return found.error();
+  for (const Key& key : keys) {
+    const auto item = found->find(key);
+    // Deleted since the page was read.
+    if (item == found->end()) continue;
+    auto entity = read_entity(item->second);
+    if (!entity) return entity.error();
+    page.items.push_back(*std::move(entity));
+  }
+  return page;
+}
+
+void DynamoCatalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
+                          store::Completion<store::Page<store::AuditEvent>> done) {
+  const Time oldest = site_.now() - opening_.keep_audit_for();
+  store::Page<store::AuditEvent> page;
+  const bool all = subject.empty();
+  QueryOf wanted{.pk = all ? listed_audit_key(name_space, "").pk : audit_key(name_space, subject, "").pk,
+                 .begins_with = all ? std::string() : std::string(audit_prefix),
+                 .backward = true};
+  if (!paging.cursor.empty()) wanted.after = all ? paging.cursor : base::join(audit_prefix, paging.cursor);
+  std::optional<Error> failed;
+  auto listed = Asking(site_).for_each(wanted, [&](const Item& item) {
+    auto event = read_event(item);
+    if (!event) return failed = event.error(), false;
+    if (event->at <= oldest) return true;
+    if (page.items.size() == paging.limit) return page.next = page.items.back().id, false;
+    page.items.push_back(*std::move(event));
+    return true;
+  });
+  if (!listed) return done(listed.error());
+  if (failed) return done(*failed);
+  done(std::move(page));
+}
+
+}  // namespace weir::dynamodb

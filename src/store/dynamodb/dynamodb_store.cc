@@ -1,0 +1,135 @@
+#include "store/dynamodb/dynamodb_store.h"
+
+#include "base/text.h"
+#include "store/dynamodb/asking.h"
+
+namespace weir::dynamodb {
+namespace {
+
+/// How long opening may take, where nothing works without it, and where it is tried again anyway.
+constexpr std::chrono::milliseconds patience{10'000};
+constexpr std::chrono::milliseconds short_patience{2'000};
+
+/// The wall clock; lives as long as the program.
+const Clock& system_clock() {
+  static const SystemClock clock;
+  return clock;
+}
+
+conditional::Settings settings_of(const StoreOptions& options, bool retry_first) {
+  conditional::Settings settings;
+  // With one clock there is nothing to allow for.
+  if (!options.clock)
+    settings.margin = (options.clock_bound + options.deadline + std::chrono::milliseconds(1000)).count();
+  settings.attempts = 16;
+  settings.retry_first = retry_first;
+  return settings;
+}
+
+Result<std::unique_ptr<aws::CredentialsKeeper>> keeper_for(const aws::Url& endpoint,
+                                                           const StoreOptions& options) {
+  const aws::Surroundings machine = aws::Surroundings::of_process();
+  aws::CredentialsOptions how;
+  how.ca_file = options.ca_file;
+  auto source = aws::find_source(machine);
+  if (!source) return source.error();
+  const bool by_chance = !*source || std::holds_alternative<aws::Instance>(**source);
+  // A server on this machine, such as DynamoDB Local, does not look at them, but wants some.
+  if (by_chance && aws::is_loopback(endpoint.server.host))
+    return std::make_unique<aws::CredentialsKeeper>(aws::Source(aws::Credentials{"local", "local"}), machine,
+                                                    how);
+  if (!*source) {
+    return base::error(
+        ErrorCode::unavailable,
+        "no AWS credentials are found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE");
+  }
+  return std::make_unique<aws::CredentialsKeeper>(**std::move(source), machine, how);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, const Clock& system,
+                                                   base::Entropy& entropy) {
+  const aws::Surroundings machine = aws::Surroundings::of_process();
+  std::string endpoint = options.endpoint;
+  if (endpoint.empty()) endpoint = aws::endpoint_of(machine, "DYNAMODB").value_or("");
+  std::string region = options.region;
+  if (region.empty()) region = aws::region_of(machine).value_or(endpoint.empty() ? "" : "us-east-1");
+  if (region.empty())
+    return base::invalid("no region is known for DynamoDB; add ?region=... to the URL, or set AWS_REGION");
+  aws::DynamoOptions how;
+  how.region = region;
+  how.endpoint = aws::dynamodb_endpoint(region);
+  if (!endpoint.empty()) {
+    auto url = aws::parse_url(endpoint);
+    if (!url) return url.error();
+    how.endpoint = *std::move(url);
+  }
+  how.ca_file = options.ca_file;
+  how.deadline = options.deadline;
+  const Key probe = version_key();
+  how.probe_operation = "BatchGetItem";
+  how.probe_request = batch_get(options.table, std::span(&probe, 1)).json;
+  auto keeper = keeper_for(how.endpoint, options);
+  if (!keeper) return keeper.error();
+  return aws::DynamoClient::start(std::move(how), *std::move(keeper), system, entropy);
+}
+
+DynamoStore::DynamoStore(const StoreOptions& options, std::unique_ptr<aws::DynamoClient> client,
+                         std::shared_ptr<base::SystemEntropy> entropy, std::shared_ptr<const Clock> clock)
+    : entropy_(std::move(entropy)),
+      clock_(std::move(clock)),
+      client_(std::move(client)),
+      site_{*client_,
+            options.table,
+            *clock_,
+            *entropy_,
+            settings_of(options, false),
+            settings_of(options, true),
+            {},
+            options.clock ? 0 : options.clock_bound.count(),
+            options.refuse_for.count(),
+            options.settle_single,
+            Memory(options.cache_for),
+            {}},
+      opening_(site_),
+      catalog_(site_, opening_),
+      buckets_(site_) {
+  site_.opening = &opening_;
+}
+
+// First of all its thread ends, which uses the rest.
+DynamoStore::~DynamoStore() { client_.reset(); }
+
+Result<std::shared_ptr<DynamoStore>> DynamoStore::open(const StoreOptions& options) {
+  auto entropy = std::make_shared<base::SystemEntropy>();
+  auto client = connect(options, system_clock(), *entropy);
+  if (!client) return client.error();
+  std::shared_ptr<const Clock> clock = options.clock;
+  if (!clock) clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &system_clock());
+  const std::shared_ptr<DynamoStore> store(
+      new DynamoStore(options, *std::move(client), std::move(entropy), std::move(clock)));
+  auto ready = store->opening_.read_and_wait(options.must_be_reachable ? patience : short_patience);
+  if (ready) ready = store->site_.check_clock();
+  if (!ready && options.must_be_reachable) return ready.error();
+  return store;
+}
+
+Result<void> DynamoStore::keep_audit_for(Time duration) {
+  Asking asking(site_);
+  if (auto may = asking.check_may_wait(); !may) return may;
+  ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
+  write.expression.set("keep_audit_for", Value::of(duration));
+  const auto set = asking.ask(single_write(site_.table, write), true);
+  if (!set.ok()) return aws::error_of(*set.failure);
+  opening_.keep_audit_for(duration);
+  return {};
+}
+
+Result<void> DynamoStore::health() const {
+  if (auto well = client_->health(); !well) return well;
+  if (auto open = opening_.check(); !open) return open;
+  return site_.check_clock();
+}
+
+}  // namespace weir::dynamodb

@@ -1,0 +1,400 @@
+#include "store/dynamodb/items.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "store/table/draft.h"
+
+namespace weir::dynamodb {
+namespace {
+
+using wire::aws::find;
+using wire::aws::integer_of;
+using wire::aws::text_of;
+using Type = Value::Type;
+
+Error damaged(const Item& item, std::string_view what) {
+  const Key key = key_of(item);
+  return base::error(ErrorCode::unavailable, "the item ", base::quoted(key.pk), " ", base::quoted(key.sk),
+                     " has ", what, "; something else than weir wrote it: repair or delete it");
+}
+
+Value number(std::int64_t value) { return Value::of(value); }
+
+void add(Item& item, std::string name, Value value) { item.push_back({std::move(name), std::move(value)}); }
+
+Value names_value(const std::vector<std::string>& names) {
+  std::vector<Value> list;
+  for (const std::string& name : names) list.push_back(Value::of(name));
+  return Value::of_list(std::move(list));
+}
+
+std::vector<std::string> names_in(const Value* value) {
+  std::vector<std::string> names;
+  if (value == nullptr) return names;
+  for (const Value& one : value->list) names.push_back(one.text);
+  return names;
+}
+
+/// What is known of a limit while its attributes are met one by one.
+struct LimitParts {
+  std::array<std::optional<std::int64_t>, 6> parts;
+};
+constexpr std::array<std::string_view, 6> fields = {"tk", "cp", "bx", "ra", "rp", "tc"};
+
+}  // namespace
+
+Result<BucketItem> read_bucket(const Item& item) {
+  BucketItem read;
+  const auto refilled_at = integer_of(item, "rf");
+  if (!refilled_at || *refilled_at < 0) return damaged(item, "no rf");
+  read.state.refilled_at = *refilled_at;
+  read.state.version = integer_of(item, "pv").value_or(0);
+  const Value* const generation = find(item, "gen");
+  read.state.generation = generation == nullptr ? 0 : generation->natural().value_or(0);
+  const auto ttl = integer_of(item, "ttl");
+  read.state.expires_at = ttl ? base::saturate(base::Int128{*ttl} * 1000) : bucket::never;
+  read.dormant = names_in(find(item, "dm"));
+  std::map<std::string_view, LimitParts> limits;
+  for (const Attribute& attribute : item) {
+    const std::string_view name = attribute.name;
+    if (!name.starts_with("b_") || name.size() < 6 || name[name.size() - 3] != '_') continue;
+    const auto field = std::find(fields.begin(), fields.end(), name.substr(name.size() - 2));
+    if (field == fields.end()) continue;
+    limits[name.substr(2, name.size() - 5)].parts[static_cast<std::size_t>(field - fields.begin())] =
+        attribute.value.integer();
+  }
+  for (const auto& [name, limit] : limits) {
+    const auto& [tokens, capacity, burst, amount, period, consumed] = limit.parts;
+    if (!tokens || !capacity || !burst || !amount || !period || !consumed || *amount < 1 || *period < 1)
+      return damaged(item, base::join("an incomplete limit ", base::quoted(name)));
+    read.state.limits.push_back({std::string(name),
+                                 {*capacity, *burst, *amount, *period, limits::reduced(*amount, *period)},
+                                 *tokens,
+                                 *consumed});
+  }
+  return read;
+}
+
+Item write_bucket(const BucketName& name, const bucket::State& state, const std::vector<std::string>& dormant,
+                  Time now) {
+  const Key key = name.key();
+  Item item{{"PK", Value::of(key.pk)},
+            {"SK", Value::of(key.sk)},
+            {"entity_id", Value::of(name.entity)},
+            {"resource", Value::of(name.resource)},
+            {"rf", number(state.refilled_at)},
+            {"pv", number(state.version)},
+            {"gen", Value::of_unsigned(state.generation)},
+            {"at", number(now)},
+            {"GSI2PK", Value::of(base::join(prefix_of(name.name_space), "RESOURCE#", name.resource))},
+            {"GSI2SK", Value::of(base::join("BUCKET#", name.entity))}};
+  if (state.expires_at != bucket::never) add(item, "ttl", number(to_ttl(state.expires_at)));
+  if (!dormant.empty()) add(item, "dm", names_value(dormant));
+  for (const bucket::LimitState& limit : state.limits) {
+    const limits::Parameters& parameters = limit.parameters;
+    const std::array<std::int64_t, 6> values = {limit.tokens,
+                                                parameters.capacity,
+                                                parameters.burst,
+                                                parameters.refill_amount,
+                                                parameters.refill_period,
+                                                limit.consumed};
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      add(item, limit_attribute(limit.name, fields[i]), number(values[i]));
+  }
+  return item;
+}
+
+// Leases.
+
+Item write_marker(const Key& key, const MarkerItem& marker) {
+  // Kept for a while beyond its deadline: clocks differ, and may go back.
+  constexpr Time margin = 3'600'000;
+  std::vector<Value> amounts;
+  for (const bucket::LeaseAmount& amount : marker.marker.lease.amounts) {
+    amounts.push_back(Value::of_map(
+        {{"l", Value::of(amount.limit)}, {"a", number(amount.amount)}, {"b", number(amount.buckets)}}));
+  }
+  std::vector<Value> generations;
+  for (const std::uint64_t generation : marker.marker.generations)
+    generations.push_back(Value::of_unsigned(generation));
+  Item item{{"PK", Value::of(key.pk)},
+            {"SK", Value::of(key.sk)},
+            {"seq", number(marker.marker.sequence)},
+            {"state", Value::of(marker.marker.fence                                         ? "given-up"
+                                : marker.marker.lease.ending == bucket::Ending::settled     ? "settled"
+                                : marker.marker.lease.ending == bucket::Ending::rolled_back ? "rolled-back"
+                                                                                            : "open")},
+            {"amounts", Value::of_list(std::move(amounts))},
+            {"generations", Value::of_list(std::move(generations))},
+            {"deadline", number(marker.deadline)},
+            {"ttl", number(to_ttl(base::saturating_add(marker.deadline, margin)))}};
+  if (!marker.marker.lease.keys.empty()) add(item, "keys", names_value(marker.marker.lease.keys));
+  return item;
+}
+
+Result<MarkerItem> read_marker(const Item& item) {
+  MarkerItem read;
+  const auto sequence = integer_of(item, "seq");
+  const auto deadline = integer_of(item, "deadline");
+  const std::string_view state = text_of(item, "state");
+  const Value* const amounts = find(item, "amounts");
+  if (!sequence || !deadline || state.empty() || amounts == nullptr) return damaged(item, "no lease in it");
+  read.marker.sequence = *sequence;
+  read.deadline = *deadline;
+  read.marker.fence = state == "given-up";
+  read.marker.lease.ending = state == "settled"       ? bucket::Ending::settled
+                             : state == "rolled-back" ? bucket::Ending::rolled_back
+                                                      : bucket::Ending::open;
+  for (const Value& one : amounts->list) {
+    const Value* const limit = one.find("l");
+    const Value* const amount = one.find("a");
+    const Value* const buckets = one.find("b");
+    const auto number_of = [](const Value* value) {
+      return value == nullptr ? std::nullopt : value->integer();
+    };
+    if (limit == nullptr || !number_of(amount) || !number_of(buckets)) return damaged(item, "no lease in it");
+    read.marker.lease.amounts.push_back(
+        {limit->text, *number_of(amount), static_cast<std::uint8_t>(*number_of(buckets))});
+  }
+  if (const Value* const generations = find(item, "generations")) {
+    for (const Value& one : generations->list) read.marker.generations.push_back(one.natural().value_or(0));
+  }
+  read.marker.lease.keys = names_in(find(item, "keys"));
+  return read;
+}
+
+// Limits.
+
+namespace {
+
+/// Four numbers of a limit: in whole tokens and seconds where these say it exactly, else beside them.
+void write_limit(Item& item, std::string_view name, const limits::Parameters& parameters) {
+  const auto put = [&](std::string_view field, std::int64_t value) {
+    const std::string attribute = base::join("l_", name, "_", field);
+    // Rounded where it is not whole, for those who read only this.
+    add(item, attribute, number(std::max<std::int64_t>((value + 500) / 1000, value > 0 ? 1 : 0)));
+    if (value % 1000 != 0) add(item, attribute + "m", number(value));
+  };
+  put("cp", parameters.capacity);
+  put("bx", parameters.burst);
+  put("ra", parameters.refill_amount);
+  put("rp", parameters.refill_period);
+}
+
+Result<limits::LimitSetRef> read_set(const Item& item) {
+  constexpr std::array<std::string_view, 4> wanted = {"cp", "bx", "ra", "rp"};
+  std::map<std::string, std::array<std::optional<std::int64_t>, 4>> found;
+  for (const bool exact : {false, true}) {
+    for (const Attribute& attribute : item) {
+      std::string_view name = attribute.name;
+      if (!name.starts_with("l_")) continue;
+      if (exact) {
+        if (name.back() != 'm') continue;
+        name.remove_suffix(1);
+      }
+      if (name.size() < 6 || name[name.size() - 3] != '_') continue;
+      const auto field = std::find(wanted.begin(), wanted.end(), name.substr(name.size() - 2));
+      if (field == wanted.end()) continue;
+      const auto value = attribute.value.integer();
+      if (!value) return damaged(item, "a limit that is no number");
+      const auto scaled = base::saturate(base::Int128{*value} * (exact ? 1 : 1000));
+      found[std::string(name.substr(2, name.size() - 5))][static_cast<std::size_t>(field - wanted.begin())] =
+          scaled;
+    }
+  }
+  if (found.empty()) return limits::LimitSetRef();
+  std::vector<limits::NamedParameters> named;
+  for (const auto& [name, parts] : found) {
+    const auto& [capacity, burst, amount, period] = parts;
+    if (!capacity || !burst || !amount || !period || *amount < 1 || *period < 1)
+      return damaged(item, "an incomplete limit");
+    named.push_back({name, {*capacity, *burst, *amount, *period, limits::reduced(*amount, *period)}});
+  }
+  return limits::LimitSetRef(new limits::LimitSet(std::move(named)));
+}
+
+Value version_value(const limits::Version& version) {
+  Item members{{"stamp", number(version.stamp)}};
+  if (version.gap) add(members, "gap", Value::of_flag(true));
+  if (version.limits) {
+    Item of_limits;
+    for (std::size_t i = 0; i < version.limits->size(); ++i) {
+      const limits::Parameters& parameters = (*version.limits)[i];
+      // The rate, too: merged versions have one that is not the quotient.
+      std::vector<Value> numbers;
+      for (const std::int64_t one :
+           {parameters.capacity, parameters.burst, parameters.refill_amount, parameters.refill_period,
+            parameters.rate.amount, parameters.rate.period})
+        numbers.push_back(number(one));
+      add(of_limits, std::string(version.limits->name(i)), Value::of_list(std::move(numbers)));
+    }
+    add(members, "limits", Value::of_map(std::move(of_limits)));
+  }
+  return Value::of_map(std::move(members));
+}
+
+std::optional<limits::Version> version_of(const Value& value) {
+  limits::Version version;
+  const Value* const stamp = value.find("stamp");
+  if (stamp == nullptr || !stamp->integer()) return std::nullopt;
+  version.stamp = *stamp->integer();
+  version.gap = value.find("gap") != nullptr;
+  const Value* const set = value.find("limits");
+  if (set == nullptr) return version;
+  std::vector<limits::NamedParameters> named;
+  for (const Attribute& limit : set->members) {
+    std::array<std::int64_t, 6> numbers{};
+    if (limit.value.list.size() != numbers.size()) return std::nullopt;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto one = limit.value.list[i].integer();
+      if (!one) return std::nullopt;
+      numbers[i] = *one;
+    }
+    if (numbers[4] < 1 || numbers[5] < 1) return std::nullopt;
+    named.push_back({limit.name, {numbers[0], numbers[1], numbers[2], numbers[3], {numbers[4], numbers[5]}}});
+  }
+  version.limits = limits::LimitSetRef(new limits::LimitSet(std::move(named)));
+  return version;
+}
+
+}  // namespace
+
+Item write_limits(std::string_view name_space, std::string_view key_text,
+                  const limits::LimitsRecord& record) {
+  const Level level = table::level_of(key_text);
+  const Key key = level_key(name_space, level);
+  Item item{{"PK", Value::of(key.pk)}, {"SK", Value::of(key.sk)}, {"stamp", number(record.current.stamp)}};
+  if (record.current.limits) {
+    for (std::size_t i = 0; i < record.current.limits->size(); ++i)
+      write_limit(item, record.current.limits->name(i), (*record.current.limits)[i]);
+  }
+  if (!level.entity().empty()) {
+    add(item, "config_version", number(record.current.stamp));
+    // Deleted ones are not in the index.
+    if (record.current.limits) {
+      const std::string resource = level.kind() == Source::entity ? level.resource() : "_default_";
+      add(item, "GSI3PK", Value::of(base::join(prefix_of(name_space), "ENTITY_CONFIG#", resource)));
+      add(item, "GSI3SK", Value::of(level.entity()));
+    }
+  }
+  if (!record.earlier.empty()) {
+    std::vector<Value> earlier;
+    for (const limits::Version& version : record.earlier) earlier.push_back(version_value(version));
+    add(item, "earlier", Value::of_list(std::move(earlier)));
+  }
+  if (!record.current.limits) {
+    // A tombstone gives the entity back to sync, whose condition is that there is an expiry; this one never
+    // comes.
+    constexpr std::int64_t far_future = 253'402'300'799;
+    if (!level.entity().empty()) add(item, "ttl", number(far_future));
+  } else if (record.expires_at != limits::never) {
+    add(item, "expires_at", number(record.expires_at));
+    add(item, "ttl", number(to_ttl(record.expires_at)));
+  }
+  if (record.owner == Owner::sync) add(item, "owner", Value::of("sync"));
+  if (record.bucket_ttl_refill_multiplier)
+    add(item, "bucket_ttl_refill_multiplier", number(*record.bucket_ttl_refill_multiplier));
+  if (record.on_unavailable) add(item, "on_unavailable", Value::of(name_of(*record.on_unavailable)));
+  if (record.from_file) add(item, "from_file", Value::of_flag(true));
+  return item;
+}
+
+Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item) {
+  auto record = base::make_ref<limits::LimitsRecord>();
+  auto set = read_set(item);
+  if (!set) return set.error();
+  record->current.limits = *std::move(set);
+  record->current.stamp = integer_of(item, "stamp").value_or(0);
+  if (const Value* const earlier = find(item, "earlier")) {
+    for (const Value& one : earlier->list) {
+      auto version = version_of(one);
+      if (!version) return damaged(item, "an earlier version that cannot be read");
+      record->earlier.push_back(*std::move(version));
+    }
+  }
+  const auto ttl = integer_of(item, "ttl");
+  if (record->current.limits && ttl) {
+    // By the seeds' rule what has an expiry is owned by sync; theirs has only seconds.
+    record->owner = Owner::sync;
+    record->expires_at = integer_of(item, "expires_at").value_or(*ttl * 1000);
+  } else if (text_of(item, "owner") == "sync") {
+    record->owner = Owner::sync;
+  }
+  if (const auto multiplier = integer_of(item, "bucket_ttl_refill_multiplier"))
+    record->bucket_ttl_refill_multiplier = static_cast<int>(*multiplier);
+  if (const std::string_view policy = text_of(item, "on_unavailable"); !policy.empty())
+    record->on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
+  record->from_file = find(item, "from_file") != nullptr;
+  return record;
+}
+
+// Entities and the audit.
+
+Item write_entity(std::string_view name_space, const Entity& entity) {
+  const Key key = meta_key(name_space, entity.id);
+  Item metadata;
+  for (const auto& [name, value] : entity.metadata) add(metadata, name, Value::of(value));
+  Item item{{"PK", Value::of(key.pk)},
+            {"SK", Value::of(key.sk)},
+            {"entity_id", Value::of(entity.id)},
+            {"name", Value::of(entity.name)},
+            {"cascade", Value::of_flag(entity.cascade)},
+            {"metadata", Value::of_map(std::move(metadata))},
+            {"created_at", number(entity.created_at)}};
+  if (!entity.parent.empty()) {
+    add(item, "parent_id", Value::of(entity.parent));
+    add(item, "GSI1PK", Value::of(base::join(prefix_of(name_space), "PARENT#", entity.parent)));
+    add(item, "GSI1SK", Value::of(base::join("CHILD#", entity.id)));
+  }
+  if (entity.from_file) add(item, "from_file", Value::of_flag(true));
+  return item;
+}
+
+Result<Entity> read_entity(const Item& item) {
+  Entity entity{.id = std::string(text_of(item, "entity_id"))};
+  if (entity.id.empty()) return damaged(item, "no entity_id");
+  entity.parent = text_of(item, "parent_id");
+  entity.name = text_of(item, "name");
+  const Value* const cascade = find(item, "cascade");
+  entity.cascade = cascade != nullptr && cascade->flag;
+  if (const Value* const metadata = find(item, "metadata")) {
+    for (const Attribute& one : metadata->members) entity.metadata[one.name] = one.value.text;
+  }
+  entity.created_at = integer_of(item, "created_at").value_or(0);
+  entity.from_file = find(item, "from_file") != nullptr;
+  return entity;
+}
+
+Item write_event(const Key& key, const store::AuditEvent& event, Time keep_for) {
+  Item item{{"PK", Value::of(key.pk)},
+            {"SK", Value::of(key.sk)},
+            {"event_id", Value::of(event.id)},
+            {"time", number(event.at)},
+            {"principal", Value::of(event.principal)},
+            {"action", Value::of(event.action)},
+            {"subject", Value::of(event.subject)},
+            {"ttl", number(to_ttl(base::saturating_add(event.at, keep_for)))}};
+  if (!event.resource.empty()) add(item, "resource", Value::of(event.resource));
+  if (!event.before.empty()) add(item, "before", Value::of(event.before));
+  if (!event.after.empty()) add(item, "after", Value::of(event.after));
+  return item;
+}
+
+Result<store::AuditEvent> read_event(const Item& item) {
+  store::AuditEvent event;
+  event.id = text_of(item, "event_id");
+  const auto at = integer_of(item, "time");
+  if (event.id.empty() || !at) return damaged(item, "no event in it");
+  event.at = *at;
+  event.principal = text_of(item, "principal");
+  event.action = text_of(item, "action");
+  event.subject = text_of(item, "subject");
+  event.resource = text_of(item, "resource");
+  event.before = text_of(item, "before");
+  event.after = text_of(item, "after");
+  return event;
+}
+
+}  // namespace weir::dynamodb

@@ -1,0 +1,56 @@
+// Between our types and items of the table.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bucket/state.h"
+#include "limits/record.h"
+#include "store/catalog.h"
+#include "store/conditional/write.h"
+#include "store/dynamodb/names.h"
+
+namespace weir::dynamodb {
+
+/// DynamoDB counts expiry in whole seconds; the next one, so that nothing vanishes early.
+inline std::int64_t to_ttl(Time expires_at) { return expires_at / 1000 + (expires_at % 1000 > 0 ? 1 : 0); }
+
+/// A bucket as it was read.
+struct BucketItem {
+  bucket::State state;
+  /// Limits in it that were not in force when it was last written.
+  std::vector<std::string> dormant = {};
+};
+/// Fails on an item that is not whole: something else than weir wrote it.
+Result<BucketItem> read_bucket(const Item& item);
+
+/// Whose bucket it is.
+struct BucketName {
+  std::string_view name_space;
+  std::string_view entity;
+  std::string_view resource;
+  Key key() const { return bucket_key(name_space, entity, resource); }
+};
+Item write_bucket(const BucketName& name, const bucket::State& state, const std::vector<std::string>& dormant,
+                  Time now);
+
+/// A lease that was changed, or an acquire that happens once.
+struct MarkerItem {
+  conditional::Marker marker;
+  Time deadline = 0;
+};
+Item write_marker(const Key& key, const MarkerItem& marker);
+Result<MarkerItem> read_marker(const Item& item);
+
+Item write_limits(std::string_view name_space, std::string_view key, const limits::LimitsRecord& record);
+Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item);
+
+Item write_entity(std::string_view name_space, const Entity& entity);
+Result<Entity> read_entity(const Item& item);
+
+Item write_event(const Key& key, const store::AuditEvent& event, Time keep_for);
+Result<store::AuditEvent> read_event(const Item& item);
+
+}  // namespace weir::dynamodb

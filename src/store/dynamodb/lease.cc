@@ -1,0 +1,228 @@
+#include "store/dynamodb/lease.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "store/table/aligned.h"
+
+namespace weir::dynamodb {
+
+using conditional::Action;
+using conditional::Event;
+using conditional::Image;
+using store::Progress;
+
+LeaseChange::LeaseChange(Site& site, const store::LeasePlan& plan, store::LeaseOutcome& outcome,
+                         store::Completion<Progress> done)
+    : Operation(site, plan.name_space, plan.lease.resource, done), plan_(plan), outcome_(outcome) {}
+
+void LeaseChange::start() {
+  const detail::LeaseData& lease = plan_.lease;
+  for (std::size_t i = 0; i < lease.buckets.size(); ++i)
+    add_place(lease.buckets[i].entity, plan_.resolutions[i]);
+  now_ = site_.now();
+  if (auto checked = site_.check_clock(); !checked) return finish(checked.error());
+  if (lease.shared && now_ >= lease.deadline)
+    return finish(base::error(ErrorCode::expired, "the lease is past its deadline; its charge stands"));
+  for (const Place& place : places_) {
+    if (place.resolution->valid_until <= now_) return finish(Progress::resolve_again);
+  }
+  new_generation_ = (site_.entropy.next() >> 11U) | 1U;
+  const bool told_apart = lease.nonce[0] != 0 || lease.nonce[1] != 0;
+  if (told_apart && !site_.settle_single) {
+    marker_key_ = lease_key(name_space_, lease.buckets[0].entity, lease.nonce);
+    marker_deadline_ = lease.deadline;
+  }
+  const bool unlimited = std::any_of(places_.begin(), places_.end(),
+                                     [](const Place& place) { return !place.resolution->limits; });
+  if (unlimited) {
+    step_ = Step::finding;
+    return read_all();
+  }
+  begin(images());
+}
+
+void LeaseChange::resolve_as_is(std::size_t place, const Image& image) {
+  Place& at = places_[place];
+  std::vector<limits::NamedParameters> named;
+  if (image.item && image.item->expires_at > now_) {
+    for (const bucket::LimitState& limit : image.item->limits) {
+      if (std::find(at.dormant.begin(), at.dormant.end(), limit.name) == at.dormant.end())
+        named.push_back({limit.name, limit.parameters});
+    }
+  }
+  auto resolution = limits::resolve(at.resolution->levels,
+                                    limits::LimitSetRef(new limits::LimitSet(std::move(named))), now_);
+  // The bucket's own word is the newest there is.
+  if (image.item) resolution->stamp = std::max(resolution->stamp, image.item->version);
+  at.resolution = limits::ResolutionRef(resolution.get());
+}
+
+void LeaseChange::begin(std::vector<Image> images) {
+  const detail::LeaseData& lease = plan_.lease;
+  conditional::ChangePlan plan;
+  plan.lease = {.ending = lease.ending, .amounts = lease.amounts, .keys = {}};
+  plan.verb = plan_.change.verb;
+  plan.key = plan_.change.key;
+  for (const Charge& charge : plan_.change.charges)
+    plan.amounts.push_back({std::string(charge.limit), charge.amount.millitokens()});
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    plan.buckets.push_back(
+        {.resolution = places_[i].resolution,
+         .resolved_after = site_.memory.resolved_after(places_[i].id, places_[i].resolution->levels),
+         .charges = {},
+         .generation = lease.buckets[i].generation});
+  }
+  plan.new_generation = new_generation_;
+  plan.once = !marker_key_.pk.empty();
+  machine_.emplace(std::move(plan), site_.settings, site_.rules);
+  step_ = Step::changing;
+  now_ = site_.now();
+  act(machine_->start(images, now_));
+}
+
+void LeaseChange::on_event(const Event& event) {
+  if (step_ == Step::finding) {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (!places_[i].resolution->limits) resolve_as_is(i, event.images[i]);
+    }
+    return begin(event.images);
+  }
+  if (step_ == Step::looking) {
+    now_ = site_.now();
+    seen_ = event.images;
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      site_.memory.remember(places_[i].id, {seen_[i], places_[i].dormant, now_});
+    report();
+    return finish(Progress::decided);
+  }
+  now_ = site_.now();
+  act(machine_->resume(event, now_));
+}
+
+void LeaseChange::act(Action action) {
+  switch (action.kind) {
+    case Action::Kind::read:
+      site_.counts.reads.fetch_add(1, std::memory_order_relaxed);
+      return read_all();
+    case Action::Kind::write: {
+      auto corrected = correct(action.transaction);
+      if (!corrected) return finish(corrected.error());
+      if (!*corrected) return read_all();
+      // A bucket without limits is not made.
+      std::erase_if(action.transaction.writes,
+                    [](const conditional::Write& write) { return write.item && write.item->limits.empty(); });
+      if (action.transaction.writes.empty() && !action.transaction.marker) {
+        Event nothing;
+        nothing.kind = Event::Kind::applied;
+        return act(machine_->resume(nothing, now_));
+      }
+      return write(action.transaction, now_);
+    }
+    default:
+      return conclude();
+  }
+}
+
+Result<bool> LeaseChange::correct(conditional::Transaction& transaction) {
+  const detail::LeaseData& lease = plan_.lease;
+  std::vector<limits::LimitSetRef> sets;
+  for (const Place& place : places_) sets.push_back(place.resolution->limits);
+  const auto& marker = machine_->marker().item;
+  const bucket::LeaseRecord record = marker && !marker_key_.pk.empty()
+                                         ? marker->lease
+                                         : bucket::LeaseRecord{lease.ending, lease.amounts, {}};
+  auto step = bucket::step(record, plan_.change, sets);
+  if (!step) return step.error();
+  for (bucket::LeaseAmount& charge : step->charges) {
+    if (charge.amount < 0) continue;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (!machine_->sight()[i].known) return false;
+      const bucket::State* const state = machine_->sight().alive(i, now_);
+      const bool has =
+          sets[i]->find(charge.limit) >= 0 || (state != nullptr && state->find(charge.limit) != nullptr);
+      if (!has) charge.buckets = static_cast<std::uint8_t>(charge.buckets & ~(1U << i));
+    }
+    if (charge.buckets == 0) {
+      return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(charge.limit),
+                         " is not among the limits of the lease's buckets any more");
+    }
+    for (bucket::LeaseAmount& amount : step->next.amounts) {
+      if (amount.limit == charge.limit) amount.buckets = charge.buckets;
+    }
+  }
+  charges_ = step->charges;
+  corrected_ = step->next;
+  if (transaction.marker) transaction.marker->next.lease = step->next;
+  return true;
+}
+
+void LeaseChange::conclude() {
+  remember(machine_->sight());
+  const conditional::ChangeOutcome& outcome = machine_->outcome();
+  switch (outcome.kind) {
+    case conditional::ChangeOutcome::Kind::changed: {
+      for (std::size_t i = 0; i < places_.size(); ++i) {
+        if (const auto& item = machine_->sight()[i].item)
+          site_.memory.wrote_version(places_[i].id, places_[i].resolution->levels, item->version);
+      }
+      outcome_.record = corrected_ && !outcome.repeated ? *corrected_ : outcome.lease;
+      if (outcome.repeated) charges_.clear();
+      bool all_known = !outcome.repeated;
+      for (std::size_t i = 0; i < places_.size(); ++i) all_known = all_known && machine_->sight()[i].known;
+      if (!all_known) {
+        step_ = Step::looking;
+        return read_all();
+      }
+      report();
+      return finish(Progress::decided);
+    }
+    case conditional::ChangeOutcome::Kind::refused:
+      return finish(*outcome.error);
+    case conditional::ChangeOutcome::Kind::stale:
+      if (machine_->in_doubt())
+        return finish(
+            base::error(ErrorCode::outcome_unknown, "limits changed while DynamoDB did not answer"));
+      for (std::size_t i = 0; i < places_.size(); ++i) {
+        if (const bucket::State* const state = machine_->sight().alive(i, now_)) distrust(i, state->version);
+      }
+      return finish(Progress::resolve_again);
+    case conditional::ChangeOutcome::Kind::contention:
+      site_.counts.contended.fetch_add(1, std::memory_order_relaxed);
+      return finish(base::error(ErrorCode::contention,
+                                "too many others charge the buckets of the lease at once; "
+                                "nothing was changed, try again"));
+    default:
+      return finish(base::error(ErrorCode::outcome_unknown,
+                                "DynamoDB did not answer; the change may or may not have happened"));
+  }
+}
+
+const bucket::State* LeaseChange::alive(std::size_t place) const {
+  if (step_ != Step::looking) return machine_->sight().alive(place, now_);
+  const auto& item = seen_[place].item;
+  return item && item->expires_at > now_ ? &*item : nullptr;
+}
+
+void LeaseChange::report() {
+  outcome_.report.clear();
+  table::Stops stops;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const limits::LimitSet& set = *places_[i].resolution->limits;
+    if (set.size() == 0) continue;
+    table::Stop& stop = stops.add(places_[i].name.entity, places_[i].resolution.get());
+    const bucket::State* const state = alive(i);
+    show(stops, stop, state, now_);
+    stop.named = 0;
+    for (std::size_t j = 0; j < set.size(); ++j) {
+      stop.amount[j] = 0;
+      for (const bucket::LeaseAmount& charge : charges_) {
+        if ((charge.buckets >> i & 1U) != 0 && charge.limit == set.name(j)) stop.amount[j] = charge.amount;
+      }
+    }
+    table::report_lines(outcome_.report, stop, base::join(stop.entity, resource_),
+                        state == nullptr ? 0 : state->generation, false, set.size());
+  }
+}
+
+}  // namespace weir::dynamodb

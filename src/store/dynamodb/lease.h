@@ -1,0 +1,41 @@
+// A change to a lease: adjust, settle, rollback.
+#pragma once
+
+#include "store/conditional/change.h"
+#include "store/dynamodb/operation.h"
+
+namespace weir::dynamodb {
+
+class LeaseChange final : public Operation {
+ public:
+  LeaseChange(Site& site, const store::LeasePlan& plan, store::LeaseOutcome& outcome,
+              store::Completion<store::Progress> done);
+  void start();
+
+ private:
+  enum class Step : unsigned char { finding, changing, looking };
+
+  void begin(std::vector<conditional::Image> images);
+  /// A bucket that no level has limits for goes on under those that were in force at its last decision.
+  void resolve_as_is(std::size_t place, const conditional::Image& image);
+  void on_event(const conditional::Event& event) override;
+  void act(conditional::Action action);
+  /// Leaves out buckets that do not have a limit (any more), and takes that down in the lease. False: the
+  /// buckets have to be looked at first.
+  Result<bool> correct(conditional::Transaction& transaction);
+  void conclude();
+  void report();
+  const bucket::State* alive(std::size_t place) const;
+
+  const store::LeasePlan& plan_;
+  store::LeaseOutcome& outcome_;
+  std::optional<conditional::Change> machine_;
+  Step step_ = Step::changing;
+  Time now_ = 0;
+  std::uint64_t new_generation_ = 0;
+  std::vector<conditional::Image> seen_;
+  std::vector<bucket::LeaseAmount> charges_;  ///< of the change
+  std::optional<bucket::LeaseRecord> corrected_;
+};
+
+}  // namespace weir::dynamodb

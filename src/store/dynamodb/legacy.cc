@@ -1,0 +1,171 @@
+#include "store/dynamodb/legacy.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "bucket/refill.h"
+
+namespace weir::dynamodb {
+namespace {
+
+constexpr std::string_view entity_mark = "ENTITY#";
+constexpr std::string_view in_map = "data";
+constexpr std::array<std::string_view, 7> legacy_fields = {
+    "tokens_milli",        "last_refill_ms",   "capacity_milli",      "burst_milli",
+    "refill_amount_milli", "refill_period_ms", "total_consumed_milli"};
+
+Error not_whole(const Key& key, std::string_view what) {
+  return base::error(ErrorCode::unavailable, "the item ", base::quoted(key.pk), " ", base::quoted(key.sk),
+                     " has no usable ", what, "; repair or delete it");
+}
+
+/// The name of an attribute, or of one in the map, for an expression.
+std::string path_of(Expression& expression, const std::string& path) {
+  const std::size_t dot = path.find('.');
+  if (dot == std::string::npos) return expression.name(path);
+  const std::string outer = expression.name(path.substr(0, dot));
+  return base::join(outer, ".", expression.name(path.substr(dot + 1)));
+}
+
+/// Deletes an item that still says what it said.
+ItemWrite removal(const LegacyLimit& limit) {
+  ItemWrite write = erase(limit.key);
+  for (const auto& [path, value] : limit.said) {
+    const std::string name = path_of(write.expression, path);
+    write.expression.condition(base::join(name, "=", write.expression.value(value)));
+  }
+  return write;
+}
+
+std::int64_t held_at(const LegacyLimit& limit, Time moment) {
+  const limits::Parameters& parameters = limit.state.parameters;
+  return bucket::claim(parameters.rate, parameters.burst, limit.refilled_at, moment).held(limit.state.tokens);
+}
+
+/// What it held at a moment, which may lie before its own: then it cannot have held more than this.
+std::int64_t held_at_any(const LegacyLimit& limit, Time moment) {
+  if (moment >= limit.refilled_at) return held_at(limit, moment);
+  return limit.state.tokens - bucket::granted(limit.state.parameters.rate, moment, limit.refilled_at);
+}
+
+void insert(Expression& expression, const LegacyLimit& limit, Time refilled_at) {
+  const bucket::LimitState& state = limit.state;
+  const auto set = [&](std::string_view field, std::int64_t number) {
+    expression.set(limit_attribute(state.name, field), Value::of(number));
+  };
+  expression.condition(
+      base::join("attribute_not_exists(", expression.name(limit_attribute(state.name, "tk")), ")"));
+  set("tk", held_at_any(limit, refilled_at));
+  set("tc", state.consumed);
+  set("cp", state.parameters.capacity);
+  set("bx", state.parameters.burst);
+  set("ra", state.parameters.refill_amount);
+  set("rp", state.parameters.refill_period);
+}
+
+}  // namespace
+
+std::optional<LegacyName> legacy_name(const Key& key) {
+  const std::size_t mark = key.pk.starts_with(entity_mark) ? 0 : key.pk.find("/ENTITY#") + 1;
+  if (mark == 0 && !key.pk.starts_with(entity_mark)) return std::nullopt;
+  if (!key.sk.starts_with(bucket_prefix)) return std::nullopt;
+  const std::string_view rest = std::string_view(key.sk).substr(bucket_prefix.size());
+  const std::size_t end = rest.find('#');
+  if (end == std::string_view::npos || end == 0 || end + 1 == rest.size()) return std::nullopt;
+  LegacyName name;
+  name.name_space = mark == 0 ? "default" : key.pk.substr(0, mark - 1);
+  name.entity = key.pk.substr(mark + entity_mark.size());
+  name.resource = rest.substr(0, end);
+  name.limit = rest.substr(end + 1);
+  return name;
+}
+
+std::string legacy_prefix(std::string_view resource) { return base::join(bucket_prefix, resource, "#"); }
+
+Result<LegacyLimit> read_legacy(const Item& item) {
+  LegacyLimit read;
+  read.key = key_of(item);
+  const auto name = legacy_name(read.key);
+  if (!name) return not_whole(read.key, "name");
+  const Value* const map = wire::aws::find(item, in_map);
+  const bool nested = map != nullptr && wire::aws::find(item, legacy_fields[0]) == nullptr;
+  std::array<std::optional<std::int64_t>, legacy_fields.size()> numbers;
+  for (std::size_t i = 0; i < legacy_fields.size(); ++i) {
+    const Value* const value = nested ? map->find(legacy_fields[i]) : wire::aws::find(item, legacy_fields[i]);
+    if (value == nullptr) continue;
+    numbers[i] = value->integer();
+    if (!numbers[i]) return not_whole(read.key, legacy_fields[i]);
+    read.said.emplace_back(base::join(nested ? "data." : "", legacy_fields[i]), *value);
+  }
+  const auto& [tokens, refilled_at, capacity, burst, amount, period, consumed] = numbers;
+  for (const std::size_t needed : {0U, 1U, 2U, 4U, 5U}) {
+    if (!numbers[needed]) return not_whole(read.key, legacy_fields[needed]);
+  }
+  if (*refilled_at < 0) return not_whole(read.key, legacy_fields[1]);
+  if (*amount < 1) return not_whole(read.key, legacy_fields[4]);
+  if (*period < 1) return not_whole(read.key, legacy_fields[5]);
+  read.refilled_at = *refilled_at;
+  if (const auto ttl = wire::aws::integer_of(item, "ttl"))
+    read.expires_at = base::saturate(base::Int128{*ttl} * 1000);
+  // Without a burst, the capacity is the most that it holds.
+  read.state = {name->limit,
+                {*capacity, burst.value_or(*capacity), *amount, *period, limits::reduced(*amount, *period)},
+                *tokens,
+                consumed.value_or(0)};
+  return read;
+}
+
+bucket::State merged(std::span<const LegacyLimit> limits, std::uint64_t generation) {
+  bucket::State state;
+  state.generation = generation;
+  state.expires_at = 0;
+  for (const LegacyLimit& limit : limits) {
+    state.refilled_at = std::max(state.refilled_at, limit.refilled_at);
+    state.expires_at = std::max(state.expires_at, limit.expires_at);
+  }
+  for (const LegacyLimit& limit : limits) {
+    bucket::LimitState& at = state.limits.emplace_back(limit.state);
+    at.tokens = held_at(limit, state.refilled_at);
+  }
+  return state;
+}
+
+std::vector<ItemWrite> conversion(const BucketName& name, std::span<const LegacyLimit> limits,
+                                  const bucket::State& state, Time now) {
+  conditional::Write create;
+  create.path = conditional::Write::Path::create;
+  create.absent_at = now;
+  create.item = state;
+  std::vector<ItemWrite> writes{render(create, name, {}, false, now)};
+  for (const LegacyLimit& limit : limits) writes.push_back(removal(limit));
+  return writes;
+}
+
+std::vector<ItemWrite> absorption(const BucketName& name, std::span<const LegacyLimit> limits,
+                                  const bucket::State& there, Time now) {
+  ItemWrite update{.kind = ItemWrite::Kind::update, .key = name.key()};
+  Expression& expression = update.expression;
+  const std::string refilled = expression.name("rf");
+  expression.condition(base::join(refilled, "=", expression.value(there.refilled_at)));
+  expression.set("at", Value::of(now));
+  for (const LegacyLimit& limit : limits) {
+    const bucket::LimitState* const same = there.find(limit.state.name);
+    if (same == nullptr) {
+      insert(expression, limit, there.refilled_at);
+      continue;
+    }
+    const std::string tokens = limit_attribute(limit.state.name, "tk");
+    expression.condition(base::join("attribute_exists(", expression.name(tokens), ")"));
+    const std::int64_t lacks =
+        limit.state.parameters.burst - held_at_any(limit, std::max(now, there.refilled_at));
+    if (lacks > 0) expression.add(tokens, -lacks);
+    if (limit.state.consumed != 0)
+      expression.add(limit_attribute(limit.state.name, "tc"), limit.state.consumed);
+  }
+  std::vector<ItemWrite> writes{std::move(update)};
+  for (const LegacyLimit& limit : limits) writes.push_back(removal(limit));
+  return writes;
+}
+
+}  // namespace weir::dynamodb

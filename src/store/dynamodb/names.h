@@ -1,0 +1,68 @@
+// Keys of items and names of attributes. The schema is in docs/format/dynamodb.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weir/level.h"
+#include "wire/attribute_value.h"
+
+namespace weir::dynamodb {
+
+using wire::aws::Attribute;
+using wire::aws::Item;
+using wire::aws::Value;
+
+/// The primary key of an item.
+struct Key {
+  std::string pk;
+  std::string sk;
+  friend bool operator==(const Key&, const Key&) = default;
+  friend auto operator<=>(const Key&, const Key&) = default;
+  Item item() const { return {{"PK", Value::of(pk)}, {"SK", Value::of(sk)}}; }
+};
+/// The key that an item has.
+Key key_of(const Item& item);
+
+/// What every key of a namespace begins with: nothing for "default".
+std::string prefix_of(std::string_view name_space);
+
+inline constexpr std::string_view bucket_prefix = "#BUCKET#";
+inline constexpr std::string_view config_prefix = "#CONFIG#";
+inline constexpr std::string_view child_prefix = "#CHILD#";
+inline constexpr std::string_view audit_prefix = "#AUDIT#";
+
+std::string entity_pk(std::string_view name_space, std::string_view entity);
+Key bucket_key(std::string_view name_space, std::string_view entity, std::string_view resource);
+Key meta_key(std::string_view name_space, std::string_view entity);
+Key level_key(std::string_view name_space, const Level& level);
+/// By the key that level_key() of the table has for it: "s", "r RESOURCE", "e ENTITY RESOURCE".
+Key level_key(std::string_view name_space, std::string_view key);
+Key lease_key(std::string_view name_space, std::string_view entity,
+              const std::array<std::uint64_t, 2>& nonce);
+/// Ours: who is below an entity, read as it is and not as an index has it.
+Key child_key(std::string_view name_space, std::string_view parent, std::string_view child);
+Key audit_key(std::string_view name_space, std::string_view subject, std::string_view id);
+/// Ours: what there is in a namespace, in order.
+Key listed_limits_key(std::string_view name_space, std::string_view key);
+Key listed_entity_key(std::string_view name_space, std::string_view id);
+Key listed_audit_key(std::string_view name_space, std::string_view id);
+/// Ours: counts the changes of a namespace's catalog.
+Key head_key(std::string_view name_space);
+/// Ours: a change that does not fit into one transaction, part by part.
+Key journal_key(std::string_view name_space, std::string_view id, std::size_t part);
+std::string journal_pk(std::string_view name_space, std::string_view id);
+/// Of the whole table.
+Key version_key();
+
+/// "b_rpm_tk".
+inline std::string limit_attribute(std::string_view limit, std::string_view field) {
+  std::string name;
+  name.reserve(limit.size() + field.size() + 3);
+  name.append("b_").append(limit).append("_").append(field);
+  return name;
+}
+
+}  // namespace weir::dynamodb

@@ -1,0 +1,238 @@
+#include "store/dynamodb/operation.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "store/table/aligned.h"
+
+namespace weir::dynamodb {
+
+using conditional::Event;
+using store::Progress;
+using Kind = aws::DynamoFailure::Kind;
+
+void Operation::add_place(std::string_view entity, limits::ResolutionRef resolution) {
+  Place& place = places_.emplace_back();
+  place.name = {name_space_, entity, resource_};
+  place.id = bucket_id(name_space_, entity, resource_);
+  place.resolution = std::move(resolution);
+}
+
+std::vector<conditional::Image> Operation::images() {
+  std::vector<conditional::Image> images;
+  for (Place& place : places_) {
+    Remembered known = site_.memory.image(place.id);
+    place.had_dormant = !known.dormant.empty();
+    place.dormant = std::move(known.dormant);
+    place.seen_at = known.seen_at;
+    images.push_back(std::move(known.image));
+  }
+  return images;
+}
+
+void Operation::submit(Request request_of_it) {
+  operation = std::move(request_of_it.operation);
+  request = std::move(request_of_it.json);
+  site_.send(*this);
+}
+
+void Operation::read_all() {
+  std::vector<Key> keys;
+  for (const Place& place : places_) keys.push_back(place.name.key());
+  if (!marker_key_.pk.empty()) keys.push_back(marker_key_);
+  event_ = {};
+  event_.kind = Event::Kind::seen;
+  event_.images.assign(places_.size(), conditional::Image::absent());
+  if (!marker_key_.pk.empty()) event_.marker = conditional::Seen<conditional::Marker>::absent();
+  reading_ = true;
+  repeatable = true;
+  submit(batch_get(site_.table, keys));
+}
+
+void Operation::write(const conditional::Transaction& transaction, Time now) {
+  if (wait_for_legacy(transaction, now)) return;
+  std::vector<ItemWrite> writes;
+  sent_to_.clear();
+  for (const conditional::Write& write : transaction.writes) {
+    Place& place = places_[write.bucket];
+    std::vector<std::string> dormant;
+    const auto note = [&](const std::string& limit) {
+      if (!place.resolution->limits || place.resolution->limits->find(limit) < 0) dormant.push_back(limit);
+    };
+    if (write.item) {
+      for (const bucket::LimitState& limit : write.item->limits) note(limit.name);
+    } else {
+      for (const conditional::LimitWrite& limit : write.limits) {
+        if (limit.effect != conditional::LimitWrite::Effect::remove) note(limit.name);
+      }
+    }
+    writes.push_back(render(write, place.name, dormant, place.had_dormant, now));
+    sent_to_.push_back(write.bucket);
+    if (write.path == conditional::Write::Path::normal || write.item) place.dormant = std::move(dormant);
+  }
+  if (transaction.marker) {
+    writes.push_back(render(*transaction.marker, marker_key_, marker_deadline_, now));
+    sent_to_.push_back(places_.size());
+  }
+  reading_ = false;
+  if (writes.size() == 1) {
+    // Only one copy of a marker can meet its condition.
+    repeatable = transaction.writes.empty();
+    return submit(single_write(site_.table, writes[0]));
+  }
+  repeatable = true;
+  const std::uint64_t high = site_.entropy.next();
+  submit(dynamodb::transaction(site_.table, writes,
+                               base::join(std::to_string(high), "-", std::to_string(now)).substr(0, 36)));
+}
+
+void Operation::repair(std::size_t place, const bucket::State& state, Time now) {
+  ItemWrite write{.kind = ItemWrite::Kind::update, .key = places_[place].name.key()};
+  Expression& expression = write.expression;
+  const std::string refilled = expression.name("rf");
+  expression.condition(base::join(refilled, "=", expression.value(state.refilled_at)));
+  expression.set("rf", Value::of(now));
+  expression.set("at", Value::of(now));
+  sent_to_ = {place};
+  reading_ = false;
+  // Only one copy can meet its condition.
+  repeatable = true;
+  submit(single_write(site_.table, write));
+}
+
+Result<void> Operation::take_bucket(std::size_t place, const Item& item, Event& event) {
+  auto read = read_bucket(item);
+  if (!read) return read.error();
+  places_[place].had_dormant = !read->dormant.empty();
+  places_[place].dormant = std::move(read->dormant);
+  event.images[place] = conditional::Image::of(std::move(read->state));
+  return {};
+}
+
+Result<void> Operation::take(const Item& item, Event& event) {
+  const Key key = key_of(item);
+  if (key == marker_key_) {
+    auto marker = read_marker(item);
+    if (!marker) return marker.error();
+    seen_marker_deadline_ = marker->deadline;
+    // Past its deadline it is as good as gone; a lease that was ended cannot be changed any more by then.
+    if (marker->deadline > site_.now()) event.marker = {true, std::move(marker->marker)};
+    return {};
+  }
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].name.key() == key) return take_bucket(i, item, event);
+  }
+  return {};
+}
+
+void Operation::on_answer(const aws::DynamoAnswer& answer) {
+  if (legacy_step_ != Legacy::no) return take_legacy(answer);
+  if (reading_) return take_items(answer);
+  Event event;
+  event.kind = Event::Kind::applied;
+  event.images.resize(places_.size());
+  if (answer.item && sent_to_.size() == 1 && sent_to_[0] < places_.size()) {
+    if (auto taken = take_bucket(sent_to_[0], *answer.item, event); !taken) return finish(taken.error());
+  }
+  on_event(event);
+}
+
+void Operation::take_items(const aws::DynamoAnswer& answer) {
+  for (const Item& item : answer.items) {
+    if (auto taken = take(item, event_); !taken) return finish(taken.error());
+  }
+  if (!answer.unprocessed.empty()) {
+    std::vector<Key> keys;
+    for (const Item& key : answer.unprocessed) keys.push_back(key_of(key));
+    return submit(batch_get(site_.table, keys));
+  }
+  if (to_show_ && site_.may_have_legacy()) return show_next_legacy(0);
+  const Event event = std::move(event_);
+  on_event(event);
+}
+
+/// What the items are whose conditions did not hold.
+Result<void> Operation::take_failure(const aws::DynamoFailure& failure, Event& event) {
+  const auto see = [&](std::size_t at, const std::optional<Item>& item) -> Result<void> {
+    const std::size_t place = sent_to_[at];
+    if (place < places_.size()) {
+      event.images[place] = conditional::Image::absent();
+      return item ? take_bucket(place, *item, event) : Result<void>();
+    }
+    event.marker = conditional::Seen<conditional::Marker>::absent();
+    return item ? take(*item, event) : Result<void>();
+  };
+  if (failure.reasons.empty()) return sent_to_.size() == 1 ? see(0, failure.item) : Result<void>();
+  for (std::size_t i = 0; i < std::min(failure.reasons.size(), sent_to_.size()); ++i) {
+    if (failure.reasons[i].code != "ConditionalCheckFailed") continue;
+    if (auto seen = see(i, failure.reasons[i].item); !seen) return seen;
+  }
+  return {};
+}
+
+void Operation::on_error(const aws::DynamoFailure& failure) {
+  Event event;
+  event.images.resize(places_.size());
+  // Somebody else has converted it, or is about to.
+  const bool overtaken = failure.kind == Kind::condition || failure.kind == Kind::conflict;
+  if (legacy_step_ == Legacy::converting && overtaken) return read_again();
+  if (reading_ || legacy_step_ != Legacy::no) {
+    // Nothing was charged by it, whatever became of it.
+    aws::DynamoFailure only_read = failure;
+    if (only_read.kind == Kind::unknown) only_read.kind = Kind::unavailable;
+    return finish(aws::error_of(only_read));
+  }
+  switch (failure.kind) {
+    case Kind::condition:
+      event.kind = Event::Kind::failed;
+      if (auto taken = take_failure(failure, event); !taken) return finish(taken.error());
+      break;
+    case Kind::conflict:
+      event.kind = Event::Kind::not_applied;
+      break;
+    case Kind::unknown:
+      event.kind = Event::Kind::unknown;
+      break;
+    default:
+      return finish(aws::error_of(failure));
+  }
+  on_event(event);
+}
+
+void Operation::finish(Result<Progress> result) {
+  const auto done = done_;
+  store::Home* const home = home_;
+  delete this;
+  store::tell(home, done, std::move(result));
+}
+
+void Operation::remember(const conditional::Sight& sight) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    conditional::Image image = sight[i];
+    if (!image.known) continue;
+    // As it lies in the table, in whole seconds.
+    if (image.item && image.item->expires_at != bucket::never)
+      image.item->expires_at = to_ttl(image.item->expires_at) * 1000;
+    const Time seen_at = sight.seen_here(i) ? site_.now() : places_[i].seen_at;
+    site_.memory.remember(places_[i].id, {std::move(image), places_[i].dormant, seen_at});
+  }
+}
+
+void Operation::distrust(std::size_t place, std::int64_t version) {
+  site_.memory.distrust(places_[place].id, version);
+}
+
+void Operation::show(table::Stops& stops, table::Stop& stop, const bucket::State* state, Time now) {
+  table::Detour& detour = stops.add_detour(stop);
+  if (state != nullptr) detour.state = *state;
+  detour.claims = bucket::claims_of(detour.state ? &*detour.state : nullptr, *stop.resolution, now);
+  stop.aligned = false;
+  stop.at = detour.claims.at;
+  for (const bucket::LimitClaim& limit : detour.claims.limits) {
+    const int index = stop.resolution->limits->find(limit.name);
+    if (index >= 0)
+      stop.held[static_cast<std::size_t>(index)] = limit.held(detour.state ? &*detour.state : nullptr);
+  }
+}
+
+}  // namespace weir::dynamodb

@@ -1,0 +1,101 @@
+// One operation on the buckets of a chain: carries out what a machine asks for, one request at a time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/buckets.h"
+#include "store/dynamodb/legacy.h"
+#include "store/dynamodb/request.h"
+#include "store/dynamodb/site.h"
+#include "store/home.h"
+#include "store/table/stops.h"
+
+namespace weir::dynamodb {
+
+/// Destroys itself with its completion, which is called at its home, on the client's thread or inline.
+class Operation : public aws::DynamoCall {
+ protected:
+  /// One bucket of the chain.
+  struct Place {
+    BucketName name;
+    std::string id;  ///< in the memory
+    limits::ResolutionRef resolution;
+    bool had_dormant = false;
+    std::vector<std::string> dormant = {};  ///< as last seen
+    Time seen_at = 0;                       ///< the image from before
+    bool without_legacy = false;            ///< it was looked for, and there is none
+  };
+  /// The texts must stay valid until the completion.
+  Operation(Site& site, std::string_view name_space, std::string_view resource,
+            store::Completion<store::Progress> done)
+      : site_(site), name_space_(name_space), resource_(resource), done_(done) {}
+
+  void add_place(std::string_view entity, limits::ResolutionRef resolution);
+  /// What is remembered of the places.
+  std::vector<conditional::Image> images();
+
+  /// Reads every bucket, and the marker, unless its key is empty. on_event() follows.
+  void read_all();
+  /// The same, and legacy items where there is no bucket: only to show, nothing can be written from it.
+  void read_to_show();
+  /// Sends a transaction of a machine. on_event() follows.
+  void write(const conditional::Transaction& transaction, Time now);
+  /// Sets the refill time of a bucket that is ahead of everybody's clock to now. on_event() follows.
+  void repair(std::size_t place, const bucket::State& state, Time now);
+  /// What a machine is told.
+  virtual void on_event(const conditional::Event& event) = 0;
+  void finish(Result<store::Progress> result);
+  /// Puts what is known of the buckets now into the memory.
+  void remember(const conditional::Sight& sight);
+  /// The limits of a place are older than the bucket.
+  void distrust(std::size_t place, std::int64_t version);
+
+  /// A stop at a place with what it holds at a moment.
+  static void show(table::Stops& stops, table::Stop& stop, const bucket::State* state, Time now);
+
+  Site& site_;
+  const std::string_view name_space_;
+  const std::string_view resource_;
+  std::vector<Place> places_;
+  Key marker_key_;                 ///< empty: none
+  Time marker_deadline_ = 0;       ///< of the marker that is written
+  Time seen_marker_deadline_ = 0;  ///< of the marker that was last seen
+
+ private:
+  void on_answer(const aws::DynamoAnswer& answer) final;
+  void on_error(const aws::DynamoFailure& failure) final;
+  void take_items(const aws::DynamoAnswer& answer);
+  void submit(Request request);
+  /// Before a bucket is made: legacy items of it become a bucket first, and the transaction has failed.
+  bool wait_for_legacy(const conditional::Transaction& transaction, Time now);
+  void find_legacy(std::size_t place);
+  /// Answers on the way to that.
+  void take_legacy(const aws::DynamoAnswer& answer);
+  void found_legacy();
+  void convert_legacy();
+  void show_next_legacy(std::size_t place);
+  void read_again();
+  /// Takes one item that a read or a failed condition has shown.
+  Result<void> take(const Item& item, conditional::Event& event);
+  Result<void> take_bucket(std::size_t place, const Item& item, conditional::Event& event);
+  Result<void> take_failure(const aws::DynamoFailure& failure, conditional::Event& event);
+
+  store::Completion<store::Progress> done_;
+  store::Home* const home_ = store::Home::here();
+  /// What a request is for that has to do with legacy items.
+  enum class Legacy : unsigned char { no, finding, showing, converting, reading_again };
+  Legacy legacy_step_ = Legacy::no;
+  std::size_t legacy_place_ = 0;
+  std::vector<LegacyLimit> legacy_;
+  conditional::Transaction held_back_;
+  Time held_back_at_ = 0;
+  bool to_show_ = false;
+  bool reading_ = false;
+  std::vector<Key> sent_keys_;        ///< of the transaction, in its order
+  std::vector<std::size_t> sent_to_;  ///< which place each is; places_.size(): the marker
+  conditional::Event event_;          ///< while a read takes several answers
+};
+
+}  // namespace weir::dynamodb

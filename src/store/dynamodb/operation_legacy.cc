@@ -1,0 +1,93 @@
+// Legacy items on the way of an operation.
+#include "base/text.h"
+#include "store/dynamodb/operation.h"
+
+namespace weir::dynamodb {
+
+void Operation::read_to_show() {
+  to_show_ = true;
+  read_all();
+}
+
+bool Operation::wait_for_legacy(const conditional::Transaction& transaction, Time now) {
+  for (const conditional::Write& write : transaction.writes) {
+    if (!write.item || places_[write.bucket].without_legacy || !site_.may_have_legacy()) continue;
+    held_back_ = transaction;
+    held_back_at_ = now;
+    legacy_step_ = Legacy::finding;
+    find_legacy(write.bucket);
+    return true;
+  }
+  return false;
+}
+
+void Operation::find_legacy(std::size_t place) {
+  legacy_place_ = place;
+  legacy_.clear();
+  repeatable = true;
+  const BucketName& name = places_[place].name;
+  submit(query(site_.table, {.pk = name.key().pk, .begins_with = legacy_prefix(name.resource)}));
+}
+
+void Operation::take_legacy(const aws::DynamoAnswer& answer) {
+  if (legacy_step_ == Legacy::converting) return read_again();
+  if (legacy_step_ == Legacy::reading_again) {
+    // As if somebody else had made the buckets just before.
+    legacy_step_ = Legacy::no;
+    event_.kind = conditional::Event::Kind::failed;
+    return take_items(answer);
+  }
+  for (const Item& item : answer.items) {
+    auto limit = read_legacy(item);
+    if (!limit) return finish(limit.error());
+    if (limit->expires_at > site_.now()) legacy_.push_back(*std::move(limit));
+  }
+  if (!answer.last_key.empty()) {
+    const BucketName& name = places_[legacy_place_].name;
+    return submit(query(site_.table, {.pk = name.key().pk,
+                                      .begins_with = legacy_prefix(name.resource),
+                                      .after = key_of(answer.last_key).sk}));
+  }
+  found_legacy();
+}
+
+void Operation::found_legacy() {
+  Place& place = places_[legacy_place_];
+  place.without_legacy = legacy_.empty();
+  if (legacy_step_ == Legacy::showing) {
+    if (!legacy_.empty()) event_.images[legacy_place_] = conditional::Image::of(merged(legacy_, 0));
+    return show_next_legacy(legacy_place_ + 1);
+  }
+  if (!legacy_.empty()) return convert_legacy();
+  legacy_step_ = Legacy::no;
+  write(std::exchange(held_back_, {}), held_back_at_);
+}
+
+void Operation::convert_legacy() {
+  legacy_step_ = Legacy::converting;
+  const std::uint64_t generation = (site_.entropy.next() >> 11U) | 1U;
+  const auto writes =
+      conversion(places_[legacy_place_].name, legacy_, merged(legacy_, generation), site_.now());
+  repeatable = true;
+  submit(transaction(site_.table, writes, base::join(std::to_string(site_.entropy.next()), "-l")));
+}
+
+void Operation::show_next_legacy(std::size_t place) {
+  const Time now = site_.now();
+  for (; place < places_.size(); ++place) {
+    const auto& item = event_.images[place].item;
+    if (item && item->expires_at > now) continue;
+    legacy_step_ = Legacy::showing;
+    return find_legacy(place);
+  }
+  legacy_step_ = Legacy::no;
+  const conditional::Event event = std::move(event_);
+  on_event(event);
+}
+
+void Operation::read_again() {
+  legacy_step_ = Legacy::reading_again;
+  read_all();
+}
+
+}  // namespace weir::dynamodb

@@ -1,0 +1,83 @@
+// Requests to DynamoDB as JSON: reads of several items, single writes, transactions.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/conditional/write.h"
+#include "store/dynamodb/items.h"
+#include "store/dynamodb/names.h"
+
+namespace weir::dynamodb {
+
+/// The names and values that expressions refer to, each by a short placeholder.
+class Expression {
+ public:
+  /// "#0" for the attribute; the same one again for the same attribute.
+  std::string name(std::string_view attribute);
+  std::string value(Value value);
+  std::string value(std::int64_t number) { return value(Value::of(number)); }
+
+  void condition(std::string_view term);
+  void set(std::string_view attribute, Value value);
+  void add(std::string_view attribute, std::int64_t number);
+  void remove(std::string_view attribute);
+
+  /// Appends `,"ConditionExpression":...` and what belongs to it.
+  void append_to(std::string& json) const;
+  bool has_update() const { return !set_.empty() || !add_.empty() || !remove_.empty(); }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<Value> values_;
+  std::string condition_;
+  std::string set_;
+  std::string add_;
+  std::string remove_;
+};
+
+/// One write, alone or as a part of a transaction.
+struct ItemWrite {
+  enum class Kind : unsigned char { put, update, erase, check };
+  Kind kind = Kind::put;
+  Key key = {};
+  Item item = {};  ///< put
+  Expression expression = {};
+};
+
+/// A write of the machines to a bucket. `dormant`: which of its limits are not in force from now on.
+ItemWrite render(const conditional::Write& write, const BucketName& name,
+                 const std::vector<std::string>& dormant, bool had_dormant, Time now);
+/// The marker of a transaction. An expired one counts as absent.
+ItemWrite render(const conditional::MarkerWrite& write, const Key& key, Time deadline, Time now);
+
+ItemWrite put(Item item);
+ItemWrite erase(Key key);
+
+/// The operation and the request for one write: PutItem, UpdateItem or DeleteItem.
+struct Request {
+  std::string operation;
+  std::string json;
+};
+Request single_write(const std::string& table, const ItemWrite& write);
+/// TransactWriteItems; `token` makes it happen once however often it is sent.
+Request transaction(const std::string& table, std::span<const ItemWrite> writes, std::string_view token);
+/// BatchGetItem, each item as it is now.
+Request batch_get(const std::string& table, std::span<const Key> keys);
+/// BatchWriteItem of puts and deletes, at most 25.
+Request batch_write(const std::string& table, std::span<const ItemWrite> writes);
+
+/// A Query of one partition, as it is now.
+struct QueryOf {
+  std::string pk;
+  std::string begins_with = {};  ///< of the sort key
+  std::string after = {};        ///< sort keys behind this one; with `backward`, up to it, itself included
+  bool backward = false;
+  std::size_t limit = 0;  ///< 0: as many as a page holds
+};
+Request query(const std::string& table, const QueryOf& query);
+
+}  // namespace weir::dynamodb

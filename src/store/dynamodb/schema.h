@@ -1,0 +1,50 @@
+// The table itself: what it is made of, making it, and whether one is as it should be.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aws/dynamo_client.h"
+#include "store/finding.h"
+#include "weir/result.h"
+
+namespace weir::dynamodb {
+
+/// Of the items. A table whose version record says more is refused.
+inline constexpr int schema_version = 2;
+
+/// One of the three indexes.
+struct Index {
+  std::string_view name;
+  std::string_view pk;
+  std::string_view sk;
+  bool all;  ///< projects every attribute; else only the keys, which costs half of every charge
+};
+inline constexpr Index indexes[] = {{"GSI1", "GSI1PK", "GSI1SK", true},
+                                    {"GSI2", "GSI2PK", "GSI2SK", false},
+                                    {"GSI3", "GSI3PK", "GSI3SK", false}};
+
+/// Told what is being done: "table weir is CREATING".
+using Tell = std::function<void(const std::string& what)>;
+
+/// Makes table, indexes, stream and expiry where they are missing, and waits until they can be used. What is
+/// there already stays. Blocks, at most `patience`.
+Result<void> make_table(aws::DynamoClient& client, const std::string& table, const Tell& progress,
+                        std::chrono::milliseconds patience = std::chrono::minutes(10));
+
+/// The same for others to carry out.
+std::string cloudformation_template(std::string_view table);
+std::string terraform_template(std::string_view table);
+/// The rights that weir needs, as a policy of IAM: to decide and change, or to make the table too.
+std::string iam_policy(std::string_view table, std::string_view region, bool to_make_it);
+
+/// Whether we may do what decisions and changes take: asks for each, in such a way that nothing is changed.
+store::Finding check_rights(aws::DynamoClient& client, const std::string& table);
+
+/// Looks a table over without changing it.
+std::vector<store::Finding> check_table(aws::DynamoClient& client, const std::string& table,
+                                        Time clock_bound);
+
+}  // namespace weir::dynamodb

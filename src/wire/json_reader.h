@@ -1,0 +1,67 @@
+// Reads JSON that comes from outside, value by value and without a library: strict (RFC 8259), bounded in
+// depth, and without copying more than the texts that are asked for.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace weir::wire::json {
+
+/// Walks one document. The first mistake wins: from then on nothing is read and failed() says so.
+///
+///     Reader reader(text);
+///     std::string key;
+///     for (reader.object(); reader.member(key);) key == "size" ? reader.number(size) : reader.skip();
+///     if (!reader.end()) ...
+class Reader {
+ public:
+  static constexpr unsigned deepest = 64;
+
+  /// The text must outlive the reader.
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  enum class Kind : unsigned char { object, array, string, number, boolean, null, none };
+  /// What comes next; none where that is no value.
+  Kind peek();
+
+  /// Steps into an object; false if there is none.
+  bool object();
+  /// The name of the next member, whose value must be read or skipped; false at the object's end.
+  bool member(std::string& name);
+  /// Steps into an array.
+  bool array();
+  /// Whether another element follows, which must be read or skipped; false at the array's end.
+  bool element();
+
+  bool string(std::string& out);
+  /// A number as it is written.
+  bool number(std::string_view& out);
+  bool boolean(bool& out);
+  bool null();
+  /// Passes over a whole value, which must be well-formed.
+  bool skip();
+
+  /// Whether the document was read well and nothing follows it.
+  bool end();
+  bool failed() const { return failed_; }
+
+ private:
+  void space();
+  bool take(char c);
+  bool word(std::string_view word);
+  bool fail();
+  bool open(char c);
+  bool follow(char close);
+  bool escape(std::string& out);
+  bool hex4(unsigned& out);
+  bool digits();
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  unsigned depth_ = 0;
+  bool first_ = false;  ///< nothing was read yet in the object or array that was entered last
+  bool failed_ = false;
+};
+
+}  // namespace weir::wire::json

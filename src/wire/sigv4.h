@@ -1,0 +1,73 @@
+// AWS Signature Version 4: proves who sends a request, and that nobody changed it on the way. The secret
+// itself is never sent. Pure: the time is passed in.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/clock.h"
+#include "wire/http_message.h"
+
+namespace weir::wire::aws {
+
+/// Keys of an account, or of a role for a while; the latter have a token.
+struct Credentials {
+  std::string access_key_id;
+  std::string secret_access_key;
+  std::string session_token = {};
+  friend bool operator==(const Credentials&, const Credentials&) = default;
+};
+
+/// What a signature is good for.
+struct Scope {
+  std::string region;   ///< "eu-central-1"
+  std::string service;  ///< "dynamodb"
+};
+
+/// A request as it will be sent.
+struct UnsignedRequest {
+  std::string_view method = "POST";
+  std::string_view path = "/";  ///< escaped
+  std::string_view query = {};  ///< escaped, without "?"
+  /// What is signed besides the date and the token: at least Host. Names in lower case, each once.
+  std::vector<http::Field> fields;
+  std::string_view body = {};
+};
+
+/// "20150830T123600Z".
+using DateTime = std::array<char, 16>;
+DateTime format_date_time(Time now);
+
+/// What the request is sent with, in addition.
+struct Signature {
+  DateTime date;              ///< X-Amz-Date
+  std::string authorization;  ///< Authorization
+};
+
+/// Makes signatures under one scope. Keeps the key of the day, which takes four hashes to make. Not safe for
+/// use by several threads at once.
+class Signer {
+ public:
+  explicit Signer(Scope scope) : scope_(std::move(scope)) {}
+
+  /// The field X-Amz-Security-Token is signed too where there is a token; the caller sends it.
+  Signature sign(const UnsignedRequest& request, const Credentials& credentials, Time now);
+
+  const Scope& scope() const { return scope_; }
+
+ private:
+  using Digest = std::array<unsigned char, 32>;
+  const Digest& key_of(std::string_view day, const std::string& secret);
+
+  const Scope scope_;
+  std::string key_day_;
+  std::string key_secret_;
+  Digest key_{};
+};
+
+/// What is hashed and signed, line by line; for tests and for telling what went wrong.
+std::string canonical_request(const UnsignedRequest& request);
+
+}  // namespace weir::wire::aws

@@ -1,0 +1,30 @@
+// Variables and files of a machine that is not there.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "aws/surroundings.h"
+
+namespace weir::tests {
+
+/// Must outlive the surroundings that it gives out.
+struct Machine {
+  std::map<std::string, std::string> variables;
+  std::map<std::string, std::string> files;
+
+  aws::Surroundings surroundings() const {
+    return {[this](const std::string& name) { return found(variables, name); },
+            [this](const std::string& path) { return found(files, path); }};
+  }
+
+ private:
+  static std::optional<std::string> found(const std::map<std::string, std::string>& in,
+                                          const std::string& name) {
+    const auto at = in.find(name);
+    return at == in.end() || at->second.empty() ? std::nullopt : std::optional(at->second);
+  }
+};
+
+}  // namespace weir::tests

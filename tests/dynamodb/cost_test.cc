@@ -1,0 +1,259 @@
+// What decisions cost, by what DynamoDB says and by its rules, and how large items are.
+#include "dynamodb/table.h"
+#include "limiter/core.h"
+#include "store/completion.h"
+
+namespace weir::dynamodb {
+namespace {
+
+/// Limits as the seeds have them: rpm, tpm and so on, three letters each.
+std::vector<NamedLimit> some_limits(int count) {
+  std::vector<NamedLimit> limits;
+  for (int i = 0; i < count; ++i)
+    limits.push_back({"l" + std::to_string(10 + i), *Limit::parse(i % 2 == 0 ? "100/min" : "10000/min")});
+  return limits;
+}
+
+/// What the client has sent, and what it was charged, since the last time it was asked.
+class Meter {
+ public:
+  explicit Meter(const DynamoStore& store) : store_(store) { reset(); }
+  void reset() {
+    requests_ = store_.client().counts().requests;
+    consumed_ = store_.client().counts().consumed;
+  }
+  std::uint64_t requests() const { return store_.client().counts().requests - requests_; }
+  /// In whole units.
+  double units() const { return static_cast<double>(store_.client().counts().consumed - consumed_) / 1000; }
+
+ private:
+  const DynamoStore& store_;
+  std::uint64_t requests_ = 0;
+  std::uint64_t consumed_ = 0;
+};
+
+class Cost : public testing::Test {
+ protected:
+  /// One acquire through the store itself, as the limiter makes it.
+  store::Found find(DynamoStore& store, std::string_view entity) {
+    return *store::wait_for<store::Found>([&](store::Completion<store::Found> done) {
+      store.catalog().find("default", entity, "gpt-4", done);
+    });
+  }
+  limits::ResolutionRef resolve(DynamoStore& store, std::string_view entity) {
+    const store::Found found = find(store, entity);
+    auto resolution = limits::resolve(found.levels, {}, found.now);
+    if (!found.parent.empty()) {
+      resolution->parent = found.parent;
+      resolution->parent_resolution = resolve(store, found.parent);
+    }
+    return limits::ResolutionRef(resolution.get());
+  }
+  bool acquire(DynamoStore& store, std::string_view entity, const std::vector<Charge>& consume) {
+    const store::Plan plan{{.name_space = "default",
+                            .entity = entity,
+                            .resource = "gpt-4",
+                            .consume = consume,
+                            .lease_for = 600'000},
+                           resolve(store, entity)};
+    Decision decision;
+    const auto progress = store::wait_for<store::Progress>(
+        [&](store::Completion<store::Progress> done) { store.buckets().acquire(plan, decision, done); });
+    EXPECT_TRUE(progress) << progress.error().message;
+    return decision.admitted();
+  }
+
+  TestTable table;
+};
+
+TEST_F(Cost, AWarmAcquireIsOneRequestAndOneWriteUnitWithTenLimitsToo) {
+  ASSERT_TRUE(table.limiter().set_limits(Level::system(), some_limits(10)));
+  auto store = table.store();
+  std::vector<Charge> consume;
+  for (const NamedLimit& limit : some_limits(10)) consume.push_back({limit.name, 1});
+  Meter meter(*store);
+  ASSERT_TRUE(acquire(*store, "user-123", consume));
+  EXPECT_EQ(meter.requests(), 2U) << "cold: one read for everything, one write";
+  RecordProperty("cold_units", std::to_string(meter.units()));
+  for (int i = 0; i < 10; ++i) {
+    table.clock.advance(std::chrono::milliseconds(i % 2 == 0 ? 10 : 5000));
+    meter.reset();
+    ASSERT_TRUE(acquire(*store, "user-123", consume));
+    EXPECT_EQ(meter.requests(), 1U);
+    EXPECT_EQ(meter.units(), 1.0);
+  }
+  EXPECT_EQ(store->counts().failed_first_writes, 0U);
+}
+
+TEST_F(Cost, AWarmCascadeOfTwoIsOneTransaction) {
+  Limiter admin = table.limiter();
+  ASSERT_TRUE(admin.set_limits(Level::system(), some_limits(2)));
+  ASSERT_TRUE(admin.put_entity({.id = "user-123", .parent = "project-1", .cascade = true}));
+  auto store = table.store();
+  ASSERT_TRUE(acquire(*store, "user-123", {{"l10", 1}}));
+  table.clock.advance(1s);
+  Meter meter(*store);
+  ASSERT_TRUE(acquire(*store, "user-123", {{"l10", 1}}));
+  EXPECT_EQ(meter.requests(), 1U);
+  // DynamoDB Local says 2 whatever is in a transaction. By the rule: two units for each item of at most 1 KB.
+  EXPECT_LE(wire::aws::size_of(table.bucket("user-123")), 1024U);
+  EXPECT_LE(wire::aws::size_of(table.bucket("project-1")), 1024U);
+}
+
+/// By the rule, since DynamoDB Local says 2 whatever is in a transaction: each item of a transaction costs
+/// two units for each KB that it begins.
+TEST_F(Cost, SettlingIsOneTransactionOfFourUnitsAndOfSixInACascade) {
+  Limiter admin = table.limiter();
+  ASSERT_TRUE(admin.set_limits(Level::system(), some_limits(10)));
+  ASSERT_TRUE(admin.put_entity({.id = "below", .parent = "above", .cascade = true}));
+  const std::pair<const char*, std::size_t> bars[] = {{"alone", 4}, {"below", 6}};
+  for (const auto& [entity, most] : bars) {
+    auto store = table.store();
+    limiter::Core core({std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &table.clock),
+                        std::make_shared<base::SystemEntropy>(), store},
+                       {});
+    const std::vector<Charge> charge{{"l11", 5}};
+    auto decision = core.acquire(entity, "gpt-4", charge, {});
+    ASSERT_TRUE(decision && decision->admitted());
+    const auto id = decision->lease().id();
+    ASSERT_TRUE(id);
+    const std::vector<Charge> actual{{"l11", 3}};
+    Meter meter(*store);
+    ASSERT_TRUE(core.change_by_id(*id, detail::LeaseVerb::settle, actual, {}));
+    EXPECT_EQ(meter.requests(), 1U) << entity;
+    std::size_t units = 0;
+    const auto count = [&](const Item& item) { units += 2 * ((wire::aws::size_of(item) + 1023) / 1024); };
+    count(table.bucket(entity));
+    if (most == 6) count(table.bucket("above"));
+    const auto markers = table.client->ask(
+        "Query", query(table.table, {.pk = entity_pk("default", entity), .begins_with = "#LEASE#"}).json,
+        true);
+    ASSERT_EQ(markers.answer.items.size(), 1U) << "one marker";
+    count(markers.answer.items[0]);
+    EXPECT_EQ(units, most) << entity;
+    EXPECT_EQ(table.number(entity, "b_l11_tc"), 3'000);
+    // Again: found done, nothing charged.
+    ASSERT_TRUE(core.change_by_id(*id, detail::LeaseVerb::settle, actual, {}));
+    EXPECT_EQ(table.number(entity, "b_l11_tc"), 3'000);
+  }
+}
+
+TEST_F(Cost, ARefusalFromMemoryCostsNothingAndIsShort) {
+  ASSERT_TRUE(table.limiter().set_limits(Level::system(), {{"rpm", "1/min"}}));
+  auto store = table.store({.refuse_for = 100ms});
+  ASSERT_TRUE(acquire(*store, "key", {{"rpm", 1}}));
+  Meter meter(*store);
+  EXPECT_FALSE(acquire(*store, "key", {{"rpm", 1}}));
+  EXPECT_EQ(meter.requests(), 0U);
+  EXPECT_EQ(store->counts().refused_from_memory, 1U);
+  table.clock.advance(101ms);
+  EXPECT_FALSE(acquire(*store, "key", {{"rpm", 1}}));
+  EXPECT_EQ(meter.requests(), 1U) << "after a while it is asked again";
+  table.clock.advance(100ms);
+  EXPECT_FALSE(acquire(*store, "key", {{"rpm", 1}}));
+  EXPECT_EQ(meter.requests(), 1U) << "and then not for a while";
+  table.clock.advance(1min);
+  EXPECT_TRUE(acquire(*store, "key", {{"rpm", 1}}))
+      << "nothing is admitted from memory, and nothing kept from it";
+}
+
+TEST_F(Cost, WhereFirstAttemptsFailBucketsAreReadFirst) {
+  ASSERT_TRUE(table.limiter().set_limits(Level::system(), {{"rpm", "100000/min"}}));
+  auto one = table.store();
+  auto other = table.store();
+  for (int i = 0; i < 40; ++i) {
+    table.clock.advance(1s);
+    ASSERT_TRUE(acquire(i % 2 == 0 ? *one : *other, "key", {{"rpm", 1}}));
+  }
+  EXPECT_GT(one->counts().failed_first_writes, 0U);
+  const std::uint64_t failed = one->counts().failed_first_writes;
+  const std::uint64_t reads = one->counts().reads;
+  for (int i = 0; i < 10; ++i) {
+    table.clock.advance(1s);
+    ASSERT_TRUE(acquire(i % 2 == 0 ? *one : *other, "key", {{"rpm", 1}}));
+  }
+  EXPECT_EQ(one->counts().failed_first_writes, failed);
+  EXPECT_GT(one->counts().reads, reads);
+  EXPECT_EQ(table.number("key", "b_rpm_tc"), 50'000);
+}
+
+TEST_F(Cost, ItemsAreNoLargerThanTheSeedsSay) {
+  const std::pair<int, std::size_t> bars[] = {{2, 520}, {5, 835}, {10, 1024}};
+  for (const auto& [count, most] : bars) {
+    Limiter admin = table.limiter();
+    ASSERT_TRUE(admin.set_limits(Level::system(), some_limits(count)));
+    std::vector<Charge> consume;
+    const auto limits = some_limits(count);
+    for (const NamedLimit& limit : limits) consume.push_back({limit.name, Amount::milli(1234)});
+    const std::string entity = "user-12" + std::to_string(count);
+    for (int i = 0; i < 3; ++i) {
+      table.clock.advance(std::chrono::milliseconds(777));
+      ASSERT_TRUE(admin.acquire(entity, "gpt-4", consume)->admitted());
+    }
+    const std::size_t size = wire::aws::size_of(table.bucket(entity));
+    EXPECT_LE(size, most) << count << " limits";
+    RecordProperty("bytes_at_" + std::to_string(count), std::to_string(size));
+    std::cout << "bucket with " << count << " limits: " << size << " bytes\n";
+  }
+}
+
+TEST_F(Cost, ItemsHaveTheNamesOfTheSchema) {
+  Limiter admin = table.limiter();
+  ASSERT_TRUE(admin.set_limits(Level::system(), {{"rpm", "100/min:150"}}));
+  ASSERT_TRUE(admin.acquire("key", "gpt-4", {{"rpm", 1}})->admitted());
+  const Item item = table.bucket("key");
+  const auto text = [&](const char* name) { return std::string(wire::aws::text_of(item, name)); };
+  EXPECT_EQ(text("PK"), "ENTITY#key");
+  EXPECT_EQ(text("SK"), "#BUCKET#gpt-4");
+  EXPECT_EQ(text("entity_id"), "key");
+  EXPECT_EQ(text("resource"), "gpt-4");
+  EXPECT_EQ(text("GSI2PK"), "RESOURCE#gpt-4");
+  EXPECT_EQ(text("GSI2SK"), "BUCKET#key");
+  const std::pair<const char*, std::int64_t> numbers[] = {
+      {"b_rpm_tk", 99'000},  {"b_rpm_cp", 100'000}, {"b_rpm_bx", 150'000},
+      {"b_rpm_ra", 100'000}, {"b_rpm_rp", 60'000},  {"b_rpm_tc", 1'000},
+      {"rf", start_of_time}, {"at", start_of_time}, {"ttl", start_of_time / 1000 + 7 * 60}};
+  for (const auto& [name, value] : numbers) EXPECT_EQ(wire::aws::integer_of(item, name), value) << name;
+  const Item limits = table.item(level_key("default", Level::system()));
+  EXPECT_EQ(wire::aws::integer_of(limits, "l_rpm_cp"), 100);
+  EXPECT_EQ(wire::aws::integer_of(limits, "l_rpm_bx"), 150);
+  EXPECT_EQ(wire::aws::integer_of(limits, "l_rpm_rp"), 60);
+  EXPECT_EQ(wire::aws::find(limits, "l_rpm_cpm"), nullptr) << "whole tokens say it exactly";
+  Limiter other = *Limiter::open(table.url(), {.name_space = "other", .clock = &table.clock});
+  ASSERT_TRUE(other.set_limits(Level::entity("key", "gpt-4"), {{"rpm", "1.5/s"}}));
+  const Item in_other = table.item({"other/ENTITY#key", "#CONFIG#gpt-4"});
+  EXPECT_EQ(wire::aws::text_of(in_other, "GSI3PK"), "other/ENTITY_CONFIG#gpt-4");
+  EXPECT_EQ(wire::aws::integer_of(in_other, "l_rpm_cpm"), 1'500);
+}
+
+TEST_F(Cost, LimitsThatAnotherProgramWroteAreRead) {
+  Item foreign = level_key("default", Level::resource("gpt-4")).item();
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::int64_t>>{
+           {"l_rpm_cp", 5}, {"l_rpm_bx", 5}, {"l_rpm_ra", 5}, {"l_rpm_rp", 60}})
+    foreign.push_back({name, Value::of(value)});
+  table.put(foreign);
+  Limiter limiter = table.limiter();
+  int admitted = 0;
+  for (int i = 0; i < 10; ++i) admitted += limiter.acquire("key", "gpt-4", {{"rpm", 1}})->admitted() ? 1 : 0;
+  EXPECT_EQ(admitted, 5);
+}
+
+TEST_F(Cost, SyncGivesWayToAnOperatorWhoWroteBehindItsBack) {
+  Limiter sync = table.limiter();
+  const Level level = Level::entity("key", "gpt-4");
+  ASSERT_TRUE(sync.set_limits(level, {{"rpm", "5"}}, {.owner = Owner::sync, .expires_in = 1h}));
+  EXPECT_NE(wire::aws::find(table.item(level_key("default", level)), "ttl"), nullptr);
+  Item by_operator = level_key("default", level).item();
+  for (const char* const name : {"l_rpm_cp", "l_rpm_bx", "l_rpm_ra", "l_rpm_rp"})
+    by_operator.push_back({name, Value::of(std::int64_t{7})});
+  table.put(by_operator);
+  const auto refused = sync.set_limits(level, {{"rpm", "5"}}, {.owner = Owner::sync, .expires_in = 1h});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::operator_owned);
+  ASSERT_TRUE(sync.delete_limits(level));
+  EXPECT_TRUE(sync.set_limits(level, {{"rpm", "5"}}, {.owner = Owner::sync, .expires_in = 1h}))
+      << "what was deleted goes back to sync";
+}
+
+}  // namespace
+}  // namespace weir::dynamodb
