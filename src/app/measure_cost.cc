@@ -71,7 +71,7 @@ class Bench {
       return changed ? Result<void>() : Result<void>(changed.error());
     };
     const auto open = [&]() -> Result<void> {
-      auto decision = core_.acquire(entities_[0], "bench", charge_, {});
+      auto decision = core_.acquire(entities_[0], "bench", more_, {});
       if (!decision) return decision.error();
       auto id = decision->lease().id();
       if (!id) return id.error();
@@ -126,6 +126,7 @@ class Bench {
   std::shared_ptr<dynamodb::DynamoStore> store_;
   limiter::Core core_;
   const std::vector<Charge> charge_{{"l10", 1}};
+  const std::vector<Charge> more_{{"l10", 2}};  ///< so that settling gives something back
   std::vector<std::string> entities_;
   std::string lease_;
   std::vector<CostLine> lines_;
