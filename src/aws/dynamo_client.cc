@@ -187,7 +187,11 @@ void DynamoClient::replied(DynamoCall& call, const net::HttpReply& reply) {
     const auto answer = read_answer(reply.body);
     if (!answer) return failed(call, {.kind = Kind::unknown, .message = "it answers what cannot be read"});
     answered();
-    counts_.consumed.fetch_add(static_cast<std::uint64_t>(answer->consumed), std::memory_order_relaxed);
+    const auto consumed = static_cast<std::uint64_t>(answer->consumed);
+    counts_.consumed.fetch_add(consumed, std::memory_order_relaxed);
+    const std::string& asked = call.operation;
+    if (asked == "BatchGetItem" || asked == "Query" || asked == "Scan")
+      counts_.by_reads.fetch_add(consumed, std::memory_order_relaxed);
     return call.on_answer(*answer);
   }
   DynamoFailure failure = read_failure(reply.status, reply.body);

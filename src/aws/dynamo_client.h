@@ -53,6 +53,7 @@ struct DynamoCounts {
   std::atomic<std::uint64_t> repeated{0};  ///< requests that were not the first of their call
   std::atomic<std::uint64_t> throttled{0};
   std::atomic<std::uint64_t> consumed{0};  ///< capacity units, in thousandths, as far as answers tell
+  std::atomic<std::uint64_t> by_reads{0};  ///< of those, for what only reads
   std::atomic<std::uint64_t> outages{0};   ///< how often the breaker opened
 };
 

@@ -56,6 +56,7 @@ struct Arguments {
   std::optional<std::string> keep_audit;
   std::optional<std::string> store_template;
   std::optional<std::string> rate;
+  bool cost = false;
 
   // The service.
   std::optional<std::string> listen;

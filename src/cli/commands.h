@@ -32,6 +32,7 @@ Result<ExitCode> entity_children(Session& session, const Arguments& arguments);
 Result<ExitCode> audit(Session& session, const Arguments& arguments);
 
 Result<ExitCode> store_init(Session& session, const Arguments& arguments);
+Result<ExitCode> bench(Session& session, const Arguments& arguments);
 Result<ExitCode> store_migrate(Session& session, const Arguments& arguments);
 Result<ExitCode> store_check(Session& session, const Arguments& arguments);
 Result<ExitCode> store_show(Session& session, const Arguments& arguments);

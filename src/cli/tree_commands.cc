@@ -308,6 +308,13 @@ void add_store_commands(Tree& tree) {
       {.examples = "weir store show key-1 gpt-4\nweir store show key-1"});
   add_entity(show, arguments);
   add_argument(show, "RESOURCE", arguments.resource, "Only the bucket on this resource");
+  CLI::App& bench_app =
+      tree.command(tree.root, "bench", "Measure what decisions cost in a store that is paid by request.",
+                   bench, {.examples = "weir bench --cost --store dynamodb://weir", .reach = Reach::here});
+  bench_app.add_flag(
+      "--cost", arguments.cost,
+      "Requests, units and dollars of each kind of decision; decides some hundred times in the "
+      "namespace weir-bench");
 }
 
 void add_other_commands(Tree& tree) {

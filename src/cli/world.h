@@ -10,6 +10,7 @@
 
 #include "app/check_store.h"
 #include "app/make_store.h"
+#include "app/measure_cost.h"
 #include "app/migrate_store.h"
 #include "base/entropy.h"
 #include "cli/style.h"
@@ -37,6 +38,7 @@ struct World {
       app::make_store;
   std::function<Result<app::MigrationReport>(std::string_view url, const app::MigrationOptions& options)>
       migrate = app::migrate_store;
+  std::function<Result<std::vector<app::CostLine>>(std::string_view url)> measure = app::measure_cost;
 };
 
 }  // namespace weir::cli

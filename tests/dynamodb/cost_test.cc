@@ -1,4 +1,5 @@
 // What decisions cost, by what DynamoDB says and by its rules, and how large items are.
+#include "app/measure_cost.h"
 #include "dynamodb/table.h"
 #include "limiter/core.h"
 #include "store/completion.h"
@@ -155,6 +156,27 @@ TEST_F(Cost, ARefusalFromMemoryCostsNothingAndIsShort) {
   table.clock.advance(1min);
   EXPECT_TRUE(acquire(*store, "key", {{"rpm", 1}}))
       << "nothing is admitted from memory, and nothing kept from it";
+}
+
+TEST_F(Cost, TheBenchMeasuresTheSameAndCleansUp) {
+  const std::string url =
+      "dynamodb://" + table.table + "?endpoint=" + table.endpoint + "&deadline_ms=60000&refuse_ms=10000";
+  const auto lines = app::measure_cost(url);
+  ASSERT_TRUE(lines) << lines.error().message;
+  ASSERT_EQ(lines->size(), 6U);
+  for (const std::size_t warm : {1U, 2U}) {
+    EXPECT_NEAR((*lines)[warm].requests, 1.0, 1e-6) << (*lines)[warm].what;
+    EXPECT_NEAR((*lines)[warm].read_units, 0.0, 1e-6) << (*lines)[warm].what;
+    EXPECT_NEAR((*lines)[warm].write_units, 1.0, 1e-6) << (*lines)[warm].what;
+    EXPECT_NEAR((*lines)[warm].per_million(), 0.625, 1e-6);
+  }
+  EXPECT_NEAR((*lines)[3].requests, 1.0, 1e-6) << "one transaction";
+  EXPECT_EQ((*lines)[4].requests, 0.0) << "refused from memory";
+  EXPECT_NEAR((*lines)[5].requests, 1.0, 1e-6) << "settle";
+  Limiter after = *Limiter::open(table.url(), {.name_space = "weir-bench"});
+  EXPECT_TRUE(after.entities()->items.empty());
+  EXPECT_TRUE(after.list_limits()->items.empty());
+  EXPECT_FALSE(app::measure_cost("memory:"));
 }
 
 TEST_F(Cost, WhereFirstAttemptsFailBucketsAreReadFirst) {
