@@ -116,7 +116,7 @@ class Gateway:
 
     def connect(self, context=None):
         if context:
-            return http.client.HTTPSConnection("localhost", self.port, timeout=60, context=context)
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def get(self, path, headers={}, connection=None):

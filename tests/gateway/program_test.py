@@ -133,7 +133,7 @@ listen: 127.0.0.1:0
 tls: {{cert: {ours[0]}, key: {ours[1]}, ca: {theirs[0]}}}
 store: memory
 routes:
-  - {{path: /, upstream: "https://localhost:{port}"}}
+  - {{path: /, upstream: "https://127.0.0.1:{port}"}}
 """
         context = ssl.create_default_context(cafile=ours[0])
         with Gateway(weir, folder, config) as gateway:
