@@ -12,6 +12,8 @@ target_compile_options(weir_compile INTERFACE
   # Designated initialisers name what they set; the rest has its defaults.
   -Wall -Wextra -Wno-missing-field-initializers -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+  # Where several files are one, clang takes the names that one has for itself for those of the next.
+  $<$<AND:$<CXX_COMPILER_ID:Clang>,$<STREQUAL:${WEIR_UNITY},ALL>>:-Wno-shadow>
   # g++ 12 warns falsely about the concatenation of strings.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${WEIR_WERROR}>:-Werror>)
