@@ -180,6 +180,20 @@ TEST(RedisSharing, ScriptsThatTheServerForgetsAreSentAgain) {
   EXPECT_EQ(limiter->buckets("key")->items[0].limits[0].consumed, Amount(10));
 }
 
+TEST(RedisSharing, WhoMayNotCallScriptsByTheirDigestsSendsThemWhole) {
+  RedisServer server;
+  ASSERT_EQ(server.ask({"ACL", "SETUSER", "bob", "on", ">word", "~*", "&*", "+@all", "-evalsha", "-script"}),
+            "OK");
+  auto limiter = Limiter::open("redis://bob:word@" + server.address() + "?deadline_ms=20000");
+  ASSERT_TRUE(limiter) << limiter.error().message;
+  ASSERT_TRUE(limiter->set_limits(Level::system(), {{"rpm", "2/365d"}}));
+  auto decision = limiter->acquire("key", "r", {{"rpm", 2}});
+  ASSERT_TRUE(decision) << decision.error().message;
+  ASSERT_TRUE(decision->lease().settle({{"rpm", 1}}));
+  EXPECT_TRUE(limiter->acquire("key", "r", {{"rpm", 1}})->admitted());
+  EXPECT_TRUE(limiter->acquire("key", "r", {{"rpm", 1}})->refused());
+}
+
 TEST(RedisSharing, TlsProvesWhoTheServerIs) {
   const net::TemporaryFolder folder;
   const net::TlsFiles files = net::make_certificate(folder, "redis");
