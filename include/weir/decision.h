@@ -27,6 +27,9 @@ class WEIR_API Decision {
     if (never_fits_) return std::nullopt;
     return std::chrono::milliseconds(wait_);
   }
+  /// Refused by what was seen a moment ago, without asking the store: for a bucket that was found empty, as
+  /// long as its own refill says that it still is. Nothing is ever admitted that way.
+  bool from_memory() const { return refused() && from_memory_; }
   /// Every limit of every bucket that was looked at.
   const LimitReport& limits() const { return lease_.grant_; }
   /// The lease of an admitted acquire. Move it out to keep it longer than the decision. The lease of a
@@ -39,7 +42,9 @@ class WEIR_API Decision {
     admitted_ = false;
     never_fits_ = !wait.has_value();
     wait_ = wait.value_or(0);
+    from_memory_ = false;
   }
+  void set_from_memory() { from_memory_ = true; }
   LimitReport& report() { return lease_.grant_; }
   /// What was charged, as lease changes need it.
   detail::LeaseData& lease_data() { return lease_.data(); }
@@ -54,6 +59,7 @@ class WEIR_API Decision {
  private:
   bool admitted_ = false;
   bool never_fits_ = false;
+  bool from_memory_ = false;
   Time wait_ = 0;
   Lease lease_;  // holds the report, whether it is open or not
 };

@@ -121,6 +121,7 @@ std::string refused_json(const Decision& refused) {
   json.number("status", 429).text("detail", refusal_text(refused));
   json.flag("allowed", false).raw("retry_after_ms", wait_json(refused.retry_after()));
   json.flag("never_fits", refused.never_fits()).raw("violated-policies", violated.str());
+  if (refused.from_memory()) json.flag("from_memory", true);
   json.raw("limits", limits_json(refused.limits()));
   return json.str();
 }

@@ -18,6 +18,8 @@ constexpr std::string_view content_type = "application/x-amz-json-1.0";
 constexpr std::string_view target_prefix = "DynamoDB_20120810.";
 /// A signature may be this far from the server's time; nearer than that nothing needs correcting.
 constexpr Time signature_slack = 60'000;
+/// A capacity unit, as they are counted.
+constexpr std::uint64_t unit = 1000;
 
 DynamoFailure failure_of(const net::HttpFailure& failure) {
   return {.kind = failure.sent ? Kind::unknown : Kind::unavailable, .message = failure.detail};
@@ -190,11 +192,14 @@ void DynamoClient::replied(DynamoCall& call, const net::HttpReply& reply) {
     const auto consumed = static_cast<std::uint64_t>(answer->consumed);
     counts_.consumed.fetch_add(consumed, std::memory_order_relaxed);
     const std::string& asked = call.operation;
-    if (asked == "BatchGetItem" || asked == "Query" || asked == "Scan")
-      counts_.by_reads.fetch_add(consumed, std::memory_order_relaxed);
+    const bool reads = asked == "BatchGetItem" || asked == "Query" || asked == "Scan";
+    (reads ? call.spent.read : call.spent.written) += consumed;
+    if (reads) counts_.by_reads.fetch_add(consumed, std::memory_order_relaxed);
     return call.on_answer(*answer);
   }
   DynamoFailure failure = read_failure(reply.status, reply.body);
+  if (failure.kind == Kind::condition)
+    call.spent.written += failure.reasons.empty() ? unit : 2 * unit * failure.reasons.size();
   if (failure.kind == Kind::throttled) counts_.throttled.fetch_add(1, std::memory_order_relaxed);
   if (failure.kind != Kind::unknown) answered();
   failed(call, std::move(failure));
@@ -318,9 +323,9 @@ Asked DynamoClient::ask(std::string operation, std::string request, bool repeata
   waiting.time = time;
   send(waiting);
   waiting.wait();
-  if (waiting.failure_) return {.failure = *std::move(waiting.failure_)};
+  if (waiting.failure_) return {.failure = *std::move(waiting.failure_), .spent = waiting.spent};
   waiting.answer_->body = {};
-  return {.answer = *std::move(waiting.answer_), .body = std::move(waiting.body_)};
+  return {.answer = *std::move(waiting.answer_), .body = std::move(waiting.body_), .spent = waiting.spent};
 }
 
 }  // namespace weir::aws

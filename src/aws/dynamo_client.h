@@ -57,6 +57,17 @@ struct DynamoCounts {
   std::atomic<std::uint64_t> outages{0};   ///< how often the breaker opened
 };
 
+/// Capacity units, in thousandths.
+struct Units {
+  std::uint64_t read = 0;
+  std::uint64_t written = 0;
+  Units& operator+=(const Units& other) {
+    read += other.read;
+    written += other.written;
+    return *this;
+  }
+};
+
 /// One request and what becomes of it. Made and kept by its owner until one of the two functions was called,
 /// which may destroy it, or send it again. They are called on the client's thread, or inside send().
 class DynamoCall : private net::HttpCall {
@@ -68,6 +79,9 @@ class DynamoCall : private net::HttpCall {
   bool repeatable = false;
   /// How long it may take; 0: as the options say.
   std::chrono::milliseconds time{0};
+  /// What it and those sent by it before have cost. Answers tell, but not for conditions that did not hold:
+  /// those are counted by the rule that they cost at least a unit each, and two in a transaction.
+  Units spent = {};
 
   virtual void on_answer(const DynamoAnswer& answer) = 0;
   virtual void on_error(const DynamoFailure& failure) = 0;
@@ -92,6 +106,7 @@ struct Asked {
   std::optional<DynamoFailure> failure = {};
   DynamoAnswer answer = {};  ///< without failure; its body is below
   std::string body = {};
+  Units spent = {};
   bool ok() const { return !failure; }
 };
 

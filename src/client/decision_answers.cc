@@ -102,14 +102,17 @@ Result<Acquired> read_acquired(std::string_view json) {
   Acquired acquired;
   std::optional<bool> allowed;
   std::optional<std::int64_t> wait = 0;
+  bool from_memory = false;
   answer.members([&](std::string_view key, ondemand::value& value) {
     if (key == "allowed") allowed = answer.flag(value, key);
+    if (key == "from_memory") from_memory = answer.flag(value, key);
     if (key == "degraded") acquired.degraded = answer.flag(value, key);
     if (key == "lease" && !answer.is_null(value)) acquired.lease = answer.text(value, key);
     if (key == "retry_after_ms") wait = read_wait(answer, value, key);
     if (key == "limits") acquired.decision.report() = read_limits(answer, value, key);
   });
   decide(answer, acquired.decision, allowed, wait);
+  if (from_memory) acquired.decision.set_from_memory();
   acquired.deadline = limiter::deadline_of(acquired.lease).value_or(0);
   return answer.finish(std::move(acquired));
 }

@@ -6,6 +6,7 @@
 
 #include "store/buckets.h"
 #include "store/catalog.h"
+#include "store/reading.h"
 
 namespace weir::store {
 
@@ -33,6 +34,8 @@ class Store {
   /// Whether every change to a lease must leave a marker, also where nobody but its holder knows it: in
   /// stores whose answer can get lost on the way, so that asking again is safe.
   virtual bool every_change_is_marked() const { return false; }
+  /// What it counts beyond what its callers can see, those of one name in a row. From any thread.
+  virtual std::vector<Reading> readings() const { return {}; }
   /// How long events of the audit are kept, for every namespace; remembered by the store.
   virtual Result<void> keep_audit_for(Time duration) = 0;
 };

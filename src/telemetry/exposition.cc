@@ -143,6 +143,22 @@ MetricFamily Metrics::sync_writes() const {
   return family;
 }
 
+namespace {
+
+/// Readings of one name in a row become one family.
+void append(std::vector<MetricFamily>& families, const std::vector<store::Reading>& readings) {
+  for (const store::Reading& reading : readings) {
+    if (families.empty() || families.back().name != reading.name)
+      families.push_back({std::string(reading.name), std::string(reading.help), MetricType::Counter, {}});
+    std::vector<ClientMetric::Label> labels;
+    for (const auto& label : reading.labels)
+      labels.push_back({std::string(label.name), std::string(label.value)});
+    families.back().metric.push_back(counter(reading.value, std::move(labels)));
+  }
+}
+
+}  // namespace
+
 std::vector<MetricFamily> Metrics::Collect() const {
   const std::vector<const Shard*> shards = all_shards();
   std::vector<MetricFamily> families;
@@ -167,6 +183,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
                           extra.counter ? MetricType::Counter : MetricType::Gauge,
                           {extra.counter ? counter(extra.read()) : gauge(extra.read())}});
     }
+    for (const auto& read : sources_) append(families, read());
   }
   families.push_back(
       {"weir_build_info",

@@ -41,6 +41,10 @@ TEST_F(Answers, OfAcquiresComeBackAsTheyWere) {
   const auto again = read_acquired(api::refused_json(refused));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(api::refused_json(again->decision), api::refused_json(refused));
+  auto remembered = *limiter.acquire("key", "gpt-4", {{"rpm", 4}});
+  remembered.set_from_memory();
+  EXPECT_NE(api::refused_json(remembered), api::refused_json(refused));
+  EXPECT_TRUE(read_acquired(api::refused_json(remembered))->decision.from_memory());
   const auto never = *limiter.acquire("key", "gpt-4", {{"rpm", 40}});
   EXPECT_EQ(api::refused_json(read_acquired(api::refused_json(never))->decision), api::refused_json(never));
   const auto look = *limiter.available("key", "gpt-4", {{"tpm", 1}});

@@ -177,6 +177,24 @@ TEST(Metrics, AskOthersForTheirNumbers) {
   EXPECT_NE(text.find("# TYPE weir_things_total counter\n"), std::string::npos);
 }
 
+TEST(Metrics, AskTheStoreForAllThatItCounts) {
+  Metrics metrics({});
+  double units = 1;
+  metrics.add_counters([&]() -> std::vector<store::Reading> {
+    return {{"weir_units_total", "Units.", {{"for", "refused"}, {"unit", "read"}}, 0.5},
+            {"weir_units_total", "Units.", {{"for", "admitted"}, {"unit", "write"}}, units},
+            {"weir_others_total", "Others.", {}, 7}};
+  });
+  units = 2;
+  const std::string text = metrics.text();
+  EXPECT_EQ(sample(text, R"(weir_units_total{for="refused",unit="read"})"), "0.5");
+  EXPECT_EQ(sample(text, R"(weir_units_total{for="admitted",unit="write"})"), "2");
+  EXPECT_EQ(sample(text, "weir_others_total"), "7");
+  const std::string type = "# TYPE weir_units_total counter\n";
+  ASSERT_NE(text.find(type), std::string::npos);
+  EXPECT_EQ(text.find(type, text.find(type) + 1), std::string::npos) << "one family";
+}
+
 TEST(Metrics, KnowTheProcess) {
   const Metrics metrics({});
   const std::string text = metrics.text();

@@ -143,12 +143,8 @@ bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
   from_memory_ = true;
   decision_.report().clear();
   report(false);
-  std::optional<Time> wait = 0;
-  for (const table::Stop& stop : stops_) {
-    const auto longer = table::wait_of(stop, now_);
-    wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
-  }
-  decision_.set_refused(wait);
+  decision_.set_refused(wait());
+  decision_.set_from_memory();
   finish(Progress::decided);
   return true;
 }
@@ -208,6 +204,12 @@ void Acquire::on_event(const Event& event) {
   act(machine_->resume(event, now_));
 }
 
+Purpose Acquire::purpose(bool decided) const {
+  if (mode_ == Mode::peek) return Purpose::available;
+  if (!decided) return Purpose::undecided;
+  return decision_.admitted() ? Purpose::admitted : Purpose::refused;
+}
+
 void Acquire::conclude() {
   remember(machine_->sight());
   const conditional::AcquireOutcome& outcome = machine_->outcome();
@@ -258,6 +260,16 @@ void Acquire::report(bool charged) {
   }
 }
 
+std::optional<Time> Acquire::wait() {
+  Time longest = 0;
+  for (const table::Stop& stop : stops_) {
+    const auto of_it = table::wait_of(stop, now_);
+    if (!of_it) return std::nullopt;
+    longest = std::max(longest, *of_it);
+  }
+  return longest;
+}
+
 void Acquire::admitted() {
   const conditional::AcquireOutcome& outcome = machine_->outcome();
   for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -282,7 +294,6 @@ void Acquire::looked(const Event& event) {
   now_ = site_.now();
   seen_ = event.images;
   const bool repeated = mode_ == Mode::acquire;
-  std::optional<Time> wait = 0;
   bool fits = true;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const bucket::State* const state = alive(i);
@@ -297,11 +308,7 @@ void Acquire::looked(const Event& event) {
   }
   decision_.report().clear();
   report(false);
-  for (const table::Stop& stop : stops_) {
-    fits = fits && table::fits(stop, stop.resolution->limits->size());
-    const auto longer = table::wait_of(stop, now_);
-    wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
-  }
+  for (const table::Stop& stop : stops_) fits = fits && table::fits(stop, stop.resolution->limits->size());
   if (repeated) {
     decision_.set_admitted();
     decision_.set_deadline(seen_marker_deadline_);
@@ -309,7 +316,7 @@ void Acquire::looked(const Event& event) {
     decision_.set_admitted();
     decision_.set_deadline(base::saturating_add(now_, plan_.request.lease_for));
   } else {
-    decision_.set_refused(wait);
+    decision_.set_refused(wait());
   }
   finish(Progress::decided);
 }
@@ -317,14 +324,10 @@ void Acquire::looked(const Event& event) {
 void Acquire::refused() {
   decision_.report().clear();
   report(false);
-  std::optional<Time> wait = 0;
-  for (const table::Stop& stop : stops_) {
-    const auto longer = table::wait_of(stop, now_);
-    wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
-  }
-  decision_.set_refused(wait);
-  if (!wait) return finish(Progress::decided);
-  const conditional::Transaction kept = promise(base::saturating_add(now_, *wait));
+  const std::optional<Time> waits = wait();
+  decision_.set_refused(waits);
+  if (!waits) return finish(Progress::decided);
+  const conditional::Transaction kept = promise(base::saturating_add(now_, *waits));
   if (kept.writes.empty()) return finish(Progress::decided);
   step_ = Step::promising;
   write(kept, now_);

@@ -25,6 +25,7 @@ class Acquire final : public Operation {
   /// the repair; false: there is nothing to repair.
   bool repair_future(const std::vector<conditional::Image>& images);
   void on_event(const conditional::Event& event) override;
+  Purpose purpose(bool decided) const override;
   void act(conditional::Action action);
   Result<void> check_sizes();
   void conclude();
@@ -35,6 +36,8 @@ class Acquire final : public Operation {
   conditional::Transaction promise(Time moment);
   bucket::LeaseRecord lease_record() const;
   const bucket::State* alive(std::size_t place) const;
+  /// Until the report's buckets hold what is asked for; nothing: they never will.
+  std::optional<Time> wait();
   /// The lines of all buckets.
   void report(bool charged);
 

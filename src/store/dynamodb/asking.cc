@@ -31,9 +31,11 @@ aws::Asked Asking::ask(Request request, bool repeatable) {
       return {.failure = aws::DynamoFailure{.kind = aws::DynamoFailure::Kind::not_open,
                                             .message = open.error().message}};
   }
-  return site_.client.ask(
+  auto asked = site_.client.ask(
       std::move(request.operation), std::move(request.json), repeatable,
       std::max<std::chrono::milliseconds>(site_.client.options().deadline, std::chrono::seconds(10)));
+  site_.counts.spend(Purpose::catalog, asked.spent);
+  return asked;
 }
 
 Result<std::map<Key, Item>> Asking::get(std::span<const Key> keys) {

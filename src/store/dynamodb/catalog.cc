@@ -1,5 +1,7 @@
 #include "store/dynamodb/catalog.h"
 
+#include <set>
+
 #include "base/text.h"
 #include "store/dynamodb/asking.h"
 #include "store/dynamodb/catalog_change.h"
@@ -16,58 +18,34 @@ namespace {
 /// All the same: what a bucket was written under tells whether a resolution is old.
 constexpr std::uint64_t generation = 1;
 
-/// Reads what a resolution needs, and the bucket itself, in one request.
-class Finding final : public aws::DynamoCall {
+/// What a resolution needs to know of one entity, and its bucket, as they are read.
+class Link {
  public:
-  Finding(Site& site, std::string_view name_space, std::string_view entity, std::string_view resource,
-          store::Completion<store::Found> done)
-      : site_(site),
-        id_(bucket_id(name_space, entity, resource)),
+  Link(Site& site, std::string_view name_space, std::string_view entity, std::string_view resource)
+      : id_(bucket_id(name_space, entity, resource)),
         ticket_(site.memory.reading(id_)),
         meta_(meta_key(name_space, entity)),
-        bucket_(bucket_key(name_space, entity, resource)),
-        done_(done) {
+        bucket_(bucket_key(name_space, entity, resource)) {
     for (std::size_t i = 0; i < levels_.size(); ++i)
       levels_[i] =
           level_key(name_space, table::level_of(table::level_key(static_cast<Source>(i), entity, resource)));
     seen_.image = conditional::Image::absent();
     seen_.seen_at = site.now();
-    repeatable = true;
-  }
-  void start() {
-    std::vector<Key> keys{meta_, bucket_};
-    keys.insert(keys.end(), levels_.begin(), levels_.end());
-    ask(keys);
   }
 
- private:
-  void ask(const std::vector<Key>& keys) {
-    Request wanted = batch_get(site_.table, keys);
-    operation = std::move(wanted.operation);
-    request = std::move(wanted.json);
-    site_.send(*this);
+  void add_keys(std::set<Key>& keys) const {
+    keys.insert({meta_, bucket_});
+    keys.insert(levels_.begin(), levels_.end());
   }
-  void on_answer(const aws::DynamoAnswer& answer) override {
-    for (const Item& item : answer.items) {
-      if (auto taken = take(item); !taken) return finish(taken.error());
-    }
-    if (!answer.unprocessed.empty()) {
-      std::vector<Key> keys;
-      for (const Item& key : answer.unprocessed) keys.push_back(key_of(key));
-      return ask(keys);
-    }
-    site_.memory.remember(id_, std::move(seen_));
-    found_.generation = generation;
-    store::Found found = site_.memory.learn(id_, std::move(found_), ticket_);
-    found.now = site_.now();
-    finish(std::move(found));
-  }
-  Result<void> take(const Item& item) {
-    const Key key = key_of(item);
+  /// Takes an item, if it is one of its own.
+  Result<void> take(const Key& key, const Item& item) {
     if (key == meta_) {
       auto entity = read_entity(item);
       if (!entity) return entity.error();
-      if (entity->cascade) found_.parent = entity->parent;
+      if (!entity->cascade || entity->parent.empty()) return {};
+      found_.parent = entity->parent;
+      above_ = read_beyond(item);
+      above_.insert(above_.begin(), entity->parent);
       return {};
     }
     if (key == bucket_) {
@@ -84,26 +62,101 @@ class Finding final : public aws::DynamoCall {
     }
     return {};
   }
+  store::Found learn(Site& site) {
+    site.memory.remember(id_, std::move(seen_));
+    found_.generation = generation;
+    return site.memory.learn(id_, std::move(found_), ticket_);
+  }
+  /// Who seems to be above it, the nearest first.
+  const std::vector<std::string>& above() const { return above_; }
+
+ private:
+  std::string id_;
+  Memory::Ticket ticket_;
+  Key meta_;
+  Key bucket_;
+  std::array<Key, 4> levels_;
+  Remembered seen_;
+  store::Found found_;
+  std::vector<std::string> above_;
+};
+
+/// Reads what a resolution needs in one request, and what those of its ancestors will need in a second one.
+class Finding final : public aws::DynamoCall {
+ public:
+  Finding(Site& site, std::string_view name_space, std::string_view entity, std::string_view resource,
+          store::Completion<store::Found> done)
+      : site_(site), name_space_(name_space), resource_(resource), done_(done) {
+    links_.emplace_back(site, name_space, entity, resource);
+    repeatable = true;
+  }
+  void start() {
+    std::set<Key> keys;
+    for (const Link& link : links_) link.add_keys(keys);
+    ask({keys.begin(), keys.end()});
+  }
+
+ private:
+  void ask(const std::vector<Key>& keys) {
+    Request wanted = batch_get(site_.table, keys);
+    operation = std::move(wanted.operation);
+    request = std::move(wanted.json);
+    site_.send(*this);
+  }
+  void on_answer(const aws::DynamoAnswer& answer) override {
+    for (const Item& item : answer.items) {
+      const Key key = key_of(item);
+      for (Link& link : links_) {
+        if (auto taken = link.take(key, item); !taken) return finish(taken.error());
+      }
+    }
+    if (!answer.unprocessed.empty()) {
+      std::vector<Key> keys;
+      for (const Item& key : answer.unprocessed) keys.push_back(key_of(key));
+      return ask(keys);
+    }
+    if (found_) {
+      for (Link& link : links_) link.learn(site_);
+      return finish_found();
+    }
+    const std::vector<std::string> above = links_.front().above();
+    found_ = links_.front().learn(site_);
+    links_.clear();
+    add_ancestors(above);
+    if (links_.empty()) return finish_found();
+    start();
+  }
+  /// They are going to be asked for next, one by one, and are known by then. One that is not above it after
+  /// all is read for nothing.
+  void add_ancestors(const std::vector<std::string>& above) {
+    if (!site_.memory.keeps_catalog()) return;
+    for (const std::string& entity : above) {
+      if (!site_.memory.found(bucket_id(name_space_, entity, resource_)))
+        links_.emplace_back(site_, name_space_, entity, resource_);
+    }
+  }
   void on_error(const aws::DynamoFailure& failure) override {
     aws::DynamoFailure only_read = failure;
     if (only_read.kind == aws::DynamoFailure::Kind::unknown)
       only_read.kind = aws::DynamoFailure::Kind::unavailable;
     finish(aws::error_of(only_read));
   }
+  void finish_found() {
+    found_->now = site_.now();
+    finish(*std::move(found_));
+  }
   void finish(Result<store::Found> result) {
+    site_.counts.spend(Purpose::resolve, spent);
     const auto done = done_;
     delete this;
     done(std::move(result));
   }
 
   Site& site_;
-  const std::string id_;
-  const Memory::Ticket ticket_;
-  const Key meta_;
-  const Key bucket_;
-  std::array<Key, 4> levels_;
-  Remembered seen_;
-  store::Found found_;
+  const std::string name_space_;
+  const std::string resource_;
+  std::vector<Link> links_;  ///< those that are being read
+  std::optional<store::Found> found_;
   store::Completion<store::Found> done_;
 };
 

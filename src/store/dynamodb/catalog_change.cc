@@ -265,6 +265,21 @@ std::vector<store::AuditEvent> CatalogChange::sign(const table::Draft& draft) {
   return events;
 }
 
+namespace {
+
+/// Who else is charged above an entity's parent. Where those above move later, it stays as it was.
+std::vector<std::string> beyond_parent(const table::Draft& draft, const Entity& entity) {
+  std::vector<std::string> beyond;
+  const Entity* at = entity.cascade ? draft.entity(entity.parent) : nullptr;
+  while (at != nullptr && at->cascade && !at->parent.empty() && beyond.size() + 2 < limits::max_chain) {
+    beyond.push_back(at->parent);
+    at = draft.entity(at->parent);
+  }
+  return beyond;
+}
+
+}  // namespace
+
 std::vector<ItemWrite> CatalogChange::writes_of(const table::Draft& draft,
                                                 const std::vector<store::AuditEvent>& events) {
   std::vector<ItemWrite> writes;
@@ -285,7 +300,7 @@ std::vector<ItemWrite> CatalogChange::writes_of(const table::Draft& draft,
     const std::string before = existed ? old->second.parent : std::string();
     const std::string after = entity ? entity->parent : std::string();
     if (entity) {
-      writes.push_back(put(write_entity(name_space_, *entity)));
+      writes.push_back(put(write_entity(name_space_, *entity, beyond_parent(draft, *entity))));
       if (!existed) writes.push_back(put(listed_entity_key(name_space_, id).item()));
     } else if (existed) {
       writes.push_back(erase(meta_key(name_space_, id)));

@@ -132,4 +132,32 @@ Result<void> DynamoStore::health() const {
   return site_.check_clock();
 }
 
+std::vector<store::Reading> DynamoStore::readings() const {
+  std::vector<store::Reading> readings;
+  const auto add = [&](std::string_view name, std::string_view help,
+                       std::vector<store::Reading::Label> labels, const std::atomic<std::uint64_t>& count,
+                       double parts = 1) {
+    readings.push_back(
+        {name, help, std::move(labels), static_cast<double>(count.load(std::memory_order_relaxed)) / parts});
+  };
+  for (std::size_t i = 0; i < purpose_names.size(); ++i) {
+    constexpr const char* name = "weir_store_capacity_units_total";
+    constexpr const char* help =
+        "Capacity units of DynamoDB, by what for. Conditions that did not hold are counted as one unit each.";
+    const Counts::Spent& spent = site_.counts.spent[i];
+    add(name, help, {{"purpose", purpose_names[i]}, {"unit", "read"}}, spent.read, 1000);
+    add(name, help, {{"purpose", purpose_names[i]}, {"unit", "write"}}, spent.written, 1000);
+  }
+  const Counts& counts = site_.counts;
+  add("weir_store_first_writes_total", "First writes of decisions.", {}, counts.first_writes);
+  add("weir_store_first_writes_failed_total", "First writes whose condition did not hold.", {},
+      counts.failed_first_writes);
+  add("weir_store_refused_from_memory_total", "Refusals without asking DynamoDB.", {},
+      counts.refused_from_memory);
+  const aws::DynamoCounts& sent = client_->counts();
+  add("weir_store_requests_total", "Requests that were sent to DynamoDB.", {}, sent.requests);
+  add("weir_store_throttled_total", "Requests that DynamoDB found to be too many.", {}, sent.throttled);
+  return readings;
+}
+
 }  // namespace weir::dynamodb

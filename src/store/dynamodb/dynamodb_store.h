@@ -57,6 +57,7 @@ class DynamoStore final : public store::Store {
   bool every_change_is_marked() const override { return !site_.settle_single; }
   Time now() const override { return site_.now(); }
   Result<void> keep_audit_for(Time duration) override;
+  std::vector<store::Reading> readings() const override;
 
   const aws::DynamoClient& client() const { return *client_; }
   const Counts& counts() const { return site_.counts; }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "limits/names.h"
 #include "store/table/draft.h"
 
 namespace weir::dynamodb {
@@ -332,7 +333,7 @@ Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item) {
 
 // Entities and the audit.
 
-Item write_entity(std::string_view name_space, const Entity& entity) {
+Item write_entity(std::string_view name_space, const Entity& entity, const std::vector<std::string>& beyond) {
   const Key key = meta_key(name_space, entity.id);
   Item metadata;
   for (const auto& [name, value] : entity.metadata) add(metadata, name, Value::of(value));
@@ -349,7 +350,24 @@ Item write_entity(std::string_view name_space, const Entity& entity) {
     add(item, "GSI1SK", Value::of(base::join("CHILD#", entity.id)));
   }
   if (entity.from_file) add(item, "from_file", Value::of_flag(true));
+  if (!beyond.empty()) {
+    std::vector<Value> names;
+    for (const std::string& one : beyond) names.push_back(Value::of(one));
+    add(item, "beyond", Value::of_list(std::move(names)));
+  }
   return item;
+}
+
+std::vector<std::string> read_beyond(const Item& item) {
+  std::vector<std::string> beyond;
+  const Value* const names = find(item, "beyond");
+  if (names == nullptr || names->list.size() >= limits::max_chain) return beyond;
+  for (const Value& one : names->list) {
+    // What is no name was not written by weir.
+    if (!limits::check_entity(one.text)) return {};
+    beyond.push_back(one.text);
+  }
+  return beyond;
 }
 
 Result<Entity> read_entity(const Item& item) {

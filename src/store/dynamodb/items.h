@@ -47,7 +47,9 @@ Result<MarkerItem> read_marker(const Item& item);
 Item write_limits(std::string_view name_space, std::string_view key, const limits::LimitsRecord& record);
 Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item);
 
-Item write_entity(std::string_view name_space, const Entity& entity);
+/// `beyond`: who is above its parent in the chain, the nearest first. A hint for readers, who check it.
+Item write_entity(std::string_view name_space, const Entity& entity, const std::vector<std::string>& beyond);
+std::vector<std::string> read_beyond(const Item& item);
 Result<Entity> read_entity(const Item& item);
 
 Item write_event(const Key& key, const store::AuditEvent& event, Time keep_for);

@@ -157,6 +157,17 @@ Result<bool> LeaseChange::correct(conditional::Transaction& transaction) {
   return true;
 }
 
+Purpose LeaseChange::purpose(bool /*decided*/) const {
+  switch (plan_.change.verb) {
+    case detail::LeaseVerb::settle:
+      return Purpose::settle;
+    case detail::LeaseVerb::rollback:
+      return Purpose::rollback;
+    default:
+      return Purpose::adjust;
+  }
+}
+
 void LeaseChange::conclude() {
   remember(machine_->sight());
   const conditional::ChangeOutcome& outcome = machine_->outcome();

@@ -19,6 +19,7 @@ class LeaseChange final : public Operation {
   /// A bucket that no level has limits for goes on under those that were in force at its last decision.
   void resolve_as_is(std::size_t place, const conditional::Image& image);
   void on_event(const conditional::Event& event) override;
+  Purpose purpose(bool decided) const override;
   void act(conditional::Action action);
   /// Leaves out buckets that do not have a limit (any more), and takes that down in the lease. False: the
   /// buckets have to be looked at first.

@@ -42,6 +42,7 @@ class Memory {
   void wrote_first(const std::string& id, bool failed);
 
   // The catalog.
+  bool keeps_catalog() const { return keep_for_.count() > 0; }
   std::optional<store::Found> found(const std::string& id);
   /// What was the case when the catalog began to be read.
   struct Ticket {

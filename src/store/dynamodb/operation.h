@@ -47,6 +47,8 @@ class Operation : public aws::DynamoCall {
   /// What a machine is told.
   virtual void on_event(const conditional::Event& event) = 0;
   void finish(Result<store::Progress> result);
+  /// What it was good for, now that it ends.
+  virtual Purpose purpose(bool decided) const = 0;
   /// Puts what is known of the buckets now into the memory.
   void remember(const conditional::Sight& sight);
   /// The limits of a place are older than the bucket.

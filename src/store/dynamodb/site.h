@@ -1,6 +1,7 @@
 // What every part of a DynamoDB store shares: the client, the table, the time, what is remembered.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -15,8 +16,34 @@
 
 namespace weir::dynamodb {
 
+/// What capacity is spent on.
+enum class Purpose : unsigned char {
+  admitted,
+  refused,
+  undecided,  ///< acquires that failed, or had to be resolved again
+  available,
+  adjust,
+  settle,
+  rollback,
+  resolve,  ///< limits and entities, and the bucket along with them, for a decision that does not know them
+  catalog,  ///< all else: changes of limits, listings, what is kept up to date
+};
+inline constexpr std::array<const char*, 9> purpose_names = {
+    "admitted", "refused", "undecided", "available", "adjust", "settle", "rollback", "resolve", "catalog"};
+
 /// What decisions took; counted up.
 struct Counts {
+  struct Spent {
+    std::atomic<std::uint64_t> read{0};  ///< thousandths of units
+    std::atomic<std::uint64_t> written{0};
+  };
+  std::array<Spent, purpose_names.size()> spent;
+  void spend(Purpose purpose, const aws::Units& units) {
+    Spent& on_it = spent[static_cast<std::size_t>(purpose)];
+    on_it.read.fetch_add(units.read, std::memory_order_relaxed);
+    on_it.written.fetch_add(units.written, std::memory_order_relaxed);
+  }
+
   std::atomic<std::uint64_t> decisions{0};
   std::atomic<std::uint64_t> first_writes{0};         ///< of decisions
   std::atomic<std::uint64_t> failed_first_writes{0};  ///< whose condition did not hold

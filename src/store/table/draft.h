@@ -51,6 +51,8 @@ class Draft {
   Time last_stamp() const { return last_stamp_; }
   /// What a level says after the changes; may be empty.
   limits::LimitsRecordRef record(const std::string& key) const;
+  /// An entity as it is after the changes; null if there is none.
+  const Entity* entity(std::string_view id) const;
 
   /// Puts everything in place.
   void merge_into(Tenant& tenant) &&;
@@ -60,7 +62,6 @@ class Draft {
   Result<store::Changed> apply(const store::EntityPut& put);
   Result<store::Changed> apply(const store::EntityErase& erase);
 
-  const Entity* entity(std::string_view id) const;
   /// What changes among the children of one entity.
   struct Children {
     std::set<std::string> added;
