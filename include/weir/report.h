@@ -138,6 +138,8 @@ class WEIR_API LimitReport {
     return lines;
   }
   std::size_t bucket_count() const { return bucket_count_; }
+  /// Of all names in it together.
+  std::size_t text_size() const { return text_size_; }
   const Bucket& bucket(std::size_t index) const { return buckets()[index]; }
   const Line& line(std::size_t index) const { return lines()[index]; }
   /// The index of the bucket that a line belongs to.

@@ -34,7 +34,18 @@ class Pen {
     detail::copy_short(at_, text.data(), text.size());
     at_ += text.size();
   }
-  void number(std::int64_t number) { at_ = std::to_chars(at_, at_ + number_room, number).ptr; }
+  /// What was written further behind, up to `end`, in the same room.
+  void move_up(const char* begin, const char* end) {
+    std::memmove(at_, begin, static_cast<std::size_t>(end - begin));
+    at_ += end - begin;
+  }
+  void number(std::int64_t number) {
+    if (number >= 0 && number < 10) {
+      *at_++ = static_cast<char>('0' + number);
+    } else {
+      at_ = std::to_chars(at_, at_ + number_room, number).ptr;
+    }
+  }
 
   /// With up to three decimals.
   void amount(Amount amount) {

@@ -1,4 +1,5 @@
 // The way of an answer back to the client.
+#include "base/text.h"
 #include "gateway/gateway.h"
 #include "gateway/passage.h"
 
@@ -176,11 +177,12 @@ void Passage::break_off() {
 }
 
 /// What came is no answer.
-void Passage::malformed(std::string_view /*why*/) {
+void Passage::malformed(std::string_view why) {
   choices_->counts->troubles[static_cast<std::size_t>(Trouble::malformed)].add(1, false);
   upstream_->pool().failed();
   let_go(false);
-  fail(502, "upstream-malformed", "the server behind the gateway sent what is no HTTP answer");
+  fail(502, "upstream-malformed",
+       base::join("the server behind the gateway sent what is no HTTP answer: ", why));
 }
 
 }  // namespace weir::gateway

@@ -46,7 +46,10 @@ std::size_t Passage::most_attempts() const {
 void Passage::try_upstreams() {
   while (attempts_ == 0 || attempts_ < most_attempts()) {
     if (attempts_++ > 0) choices_->counts->retries.add(1, false);
-    if (reach(choices_->choose())) return send_head();
+    if (reach(choices_->choose())) {
+      parser_.clear();
+      return send_head();
+    }
     choices_->counts->troubles[static_cast<std::size_t>(Trouble::unreachable)].add(1, false);
   }
   if (last_trouble_ == Broken::slow)

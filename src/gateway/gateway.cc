@@ -118,11 +118,11 @@ Lane::~Lane() {
   graveyard_.clear();
 }
 
-const std::shared_ptr<LocalRouting>& Lane::routing() {
+const LocalRoutingRef& Lane::routing() {
   const std::uint64_t now = gateway_.generation();
   if (generation_ == now) [[likely]]
     return routing_;
-  auto fresh = std::make_shared<LocalRouting>();
+  auto fresh = boost::make_local_shared<LocalRouting>();
   fresh->routing = gateway_.routing();
   std::erase_if(pools_, [](const auto& entry) { return entry.second.expired(); });
   for (const auto& route : fresh->routing->routes()) {

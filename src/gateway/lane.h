@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <boost/smart_ptr/make_local_shared.hpp>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -43,6 +44,8 @@ struct LocalRouting {
   std::shared_ptr<const Routing> routing;
   std::unordered_map<const Route*, Choices> choices;
 };
+/// Counted without care for other threads, as every request takes one.
+using LocalRoutingRef = boost::local_shared_ptr<LocalRouting>;
 
 /// All members are for its own thread.
 class Lane final : public service::ThreadHome {
@@ -57,7 +60,7 @@ class Lane final : public service::ThreadHome {
   }
   Gateway& gateway() { return gateway_; }
   /// The routes as they are now.
-  const std::shared_ptr<LocalRouting>& routing();
+  const LocalRoutingRef& routing();
   RouteCounts& without_route() { return without_route_; }
 
   Passage& take_passage();
@@ -77,7 +80,7 @@ class Lane final : public service::ThreadHome {
   RouteCounts& without_route_;
   Graveyard graveyard_;
   std::uint64_t generation_ = 0;
-  std::shared_ptr<LocalRouting> routing_;
+  LocalRoutingRef routing_;
   std::map<std::shared_ptr<const Server>, std::weak_ptr<Pool>> pools_;
   std::vector<std::unique_ptr<Passage>> passages_;  ///< all of them
   std::vector<Passage*> spare_;

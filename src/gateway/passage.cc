@@ -201,7 +201,6 @@ void Passage::finish() {
   last_trouble_ = Broken::refused;
   awaits_ = Awaits::answer;
   client_gone_ = body_begun_ = body_ended_ = held_back_ = paused_ = false;
-  parser_.clear();
   lane_.give_back(*this);
 }
 

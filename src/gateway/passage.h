@@ -101,7 +101,7 @@ class Passage final : private net::ExchangeObserver, private UpstreamUser {
 
   Lane& lane_;
   net::Exchange exchange_;
-  std::shared_ptr<LocalRouting> routing_;
+  LocalRoutingRef routing_;
   const Route* route_ = nullptr;
   Choices* choices_ = nullptr;
   Origin origin_;

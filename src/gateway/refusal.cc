@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/json.h"
+#include "base/pen.h"
 #include "base/text.h"
 #include "service/rate_limit_fields.h"
 #include "wire/http_chars.h"
@@ -12,6 +12,7 @@
 namespace weir::gateway {
 namespace {
 
+using base::Pen;
 using wire::http::same_name;
 
 /// Thousandths; 1000 without a q, 0 for one that makes no sense.
@@ -48,28 +49,47 @@ struct Suitability {
 };
 
 /// The names of the limits that refused, each once.
-std::vector<std::string_view> exceeded(const LimitReport& report) {
-  std::vector<std::string_view> names;
+void find_exceeded(std::vector<std::string_view>& names, const LimitReport& report) {
+  names.clear();
   for (const LimitStatus& status : report) {
     if (status.exceeded && std::find(names.begin(), names.end(), status.name) == names.end())
       names.push_back(status.name);
   }
-  return names;
 }
 
-void append_detail(std::string& out, const Decision& refused, const std::vector<std::string_view>& names) {
-  out += names.size() == 1 ? "over the limit " : "over the limits ";
+void write_detail(Pen& pen, const std::vector<std::string_view>& names, std::string_view wait) {
+  pen.put("over the limit");
+  std::string_view separator = names.size() == 1 ? " " : "s ";
   for (const std::string_view name : names) {
-    if (name != names.front()) out += ", ";
-    out += name;
+    pen.text(separator);
+    pen.text(name);
+    separator = ", ";
   }
-  if (const auto wait = refused.retry_after()) {
-    out += "; retry in ";
-    out += std::to_string(wait->count());
-    out += " ms";
-  } else {
-    out += "; the request is more than it can ever hold";
+  if (wait.empty()) return pen.put("; the request is more than it can ever hold");
+  pen.put("; retry in ");
+  pen.text(wait);
+  pen.put(" ms");
+}
+
+/// Names of limits have nothing in them that JSON would escape.
+void write_problem(Pen& pen, const std::vector<std::string_view>& names, std::string_view wait,
+                   bool from_memory) {
+  pen.put(
+      R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
+      R"("title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"detail":")");
+  write_detail(pen, names, wait);
+  pen.put(R"(","retry_after_ms":)");
+  pen.text(wait.empty() ? "null" : wait);
+  if (from_memory) pen.put(R"(,"from_memory":true)");
+  pen.put(R"(,"violated-policies":[)");
+  std::string_view separator = "\"";
+  for (const std::string_view name : names) {
+    pen.text(separator);
+    pen.text(name);
+    pen.put("\"");
+    separator = ",\"";
   }
+  pen.put("]}");
 }
 
 }  // namespace
@@ -96,30 +116,23 @@ void write_refusal(service::Reply& reply, const Decision& refused, std::string_v
   reply.status = 429;
   reply.body.clear();
   service::append_retry_after(reply.fields, refused);
-  const auto names = exceeded(refused.limits());
-  if (prefers_text(accept)) {
-    reply.content_type = "text/plain; charset=utf-8";
-    reply.body += "Too many requests: ";
-    append_detail(reply.body, refused, names);
-    reply.body += '\n';
-    return;
-  }
-  reply.content_type = "application/problem+json";
-  // Names of limits have nothing in them that JSON would escape.
-  reply.body +=
-      R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
-      R"("title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"detail":")";
-  append_detail(reply.body, refused, names);
-  reply.body += R"(","retry_after_ms":)";
-  reply.body += refused.retry_after() ? std::to_string(refused.retry_after()->count()) : "null";
-  reply.body += R"(,"violated-policies":[)";
-  for (const std::string_view name : names) {
-    if (name != names.front()) reply.body += ',';
-    reply.body += '"';
-    reply.body += name;
-    reply.body += '"';
-  }
-  reply.body += "]}";
+  thread_local std::vector<std::string_view> names;
+  find_exceeded(names, refused.limits());
+  char digits[Pen::number_room];
+  Pen wait(digits);
+  if (const auto time = refused.retry_after()) wait.number(time->count());
+  const std::string_view waits(digits, static_cast<std::size_t>(wait.at() - digits));
+  constexpr std::size_t fixed = 400;
+  // Each name stands in it twice, with what separates it.
+  const std::size_t room = fixed + 2 * (refused.limits().text_size() + 3 * names.size());
+  const bool text = prefers_text(accept);
+  reply.content_type = text ? "text/plain; charset=utf-8" : "application/problem+json";
+  base::append_written(reply.body, room, [&](Pen& pen) {
+    if (!text) return write_problem(pen, names, waits, refused.from_memory());
+    pen.put("Too many requests: ");
+    write_detail(pen, names, waits);
+    pen.put("\n");
+  });
 }
 
 service::Reply own_answer(int status, std::string_view type, std::string_view detail,

@@ -78,6 +78,7 @@ std::string normalized_path(std::string_view path) {
 
 RouteTable::RouteTable(const std::vector<RouteSettings>& routes) {
   for (std::size_t i = 0; i < routes.size(); ++i) entries_.push_back({routes[i].host, routes[i].path, i});
+  has_hosts_ = std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return !e.host.empty(); });
   std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     if (a.host.empty() != b.host.empty()) return b.host.empty();
     return a.path.size() != b.path.size() ? a.path.size() > b.path.size() : a.index < b.index;
@@ -90,7 +91,7 @@ std::size_t RouteTable::find(std::string_view host, std::string_view path) const
     rewritten = normalized_path(path);
     path = rewritten;
   }
-  const std::string_view name = without_port(host);
+  const std::string_view name = has_hosts_ ? without_port(host) : std::string_view();
   for (const Entry& entry : entries_) {
     if (!entry.host.empty() && !same_host(name, entry.host)) continue;
     if (is_below(path, entry.path)) return entry.index;

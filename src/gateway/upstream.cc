@@ -42,7 +42,7 @@ Opened open_socket(const net::Address& address) {
 }  // namespace
 
 UpstreamConnection::UpstreamConnection(Pool& pool, int socket, net::TlsConnection tls, bool connected)
-    : Watched(pool.graveyard_.thread().readiness(), socket),
+    : Watched(pool.graveyard_.thread().readiness(), socket, tls ? Told::as_long_as : Told::once),
       pool_(pool),
       transport_(socket, std::move(tls)),
       stage_(!connected         ? Stage::connecting
@@ -163,6 +163,7 @@ bool UpstreamConnection::write() {
         return true;
       case Transport::Status::needs_write:
         drains_ = drains_ || congested();
+        all_written();
         wait_for_write();
         return true;
       default:
@@ -182,7 +183,9 @@ bool UpstreamConnection::read() {
   do {
     if (in_.capacity() == 0) in_ = pool_.graveyard_.thread().take_buffer();
     in_.reserve(least_room);
+    const std::size_t room = in_.room().size();
     const Transport::Outcome outcome = transport_.read(in_.room());
+    if (outcome.bytes < room) all_read();
     switch (outcome.status) {
       case Transport::Status::done:
         in_.commit(outcome.bytes);

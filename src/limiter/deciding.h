@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/recycled.h"
 #include "limiter/resolver.h"
 #include "store/buckets.h"
 
@@ -11,7 +12,7 @@ namespace weir::limiter {
 
 /// Written once for callers that block and callers that do not. Lives until its completion was called;
 /// the request's texts must stay valid as long.
-class Deciding {
+class Deciding final : public base::Recycled<Deciding> {
  public:
   enum class Mode { acquire, peek };
 

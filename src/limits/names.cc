@@ -1,6 +1,7 @@
 #include "limits/names.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "base/text.h"
@@ -12,16 +13,29 @@ namespace {
 using base::invalid;
 using base::quoted;
 
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_letter(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+constexpr bool is_letter(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+/// Letters, digits and some punctuation, as a table: names are checked with every request.
 struct Grammar {
+  constexpr Grammar(const char* of, std::size_t most, std::string_view punctuation, const char* says)
+      : what(of), longest(most), allowed(says) {
+    for (unsigned i = 0; i < 128; ++i) {
+      const char c = static_cast<char>(i);
+      fits[i] = is_letter(c) || is_digit(c) || punctuation.find(c) != std::string_view::npos;
+    }
+  }
   const char* what;
   std::size_t longest;
-  std::string_view punctuation;
   const char* allowed;
+  std::array<bool, 256> fits{};
 };
+
+constexpr Grammar entity_grammar{"entity", 256, "_-.:@/+=", "letters, digits and _-.:@/+="};
+constexpr Grammar resource_grammar{"resource", 128, "_-.:/*", "letters, digits and _-.:/*"};
+constexpr Grammar limit_grammar{"limit name", 64, "_-", "a letter, then letters, digits, _ and -"};
+constexpr Grammar namespace_grammar{"namespace", 32, "-", "a-z, 0-9 and -"};
 
 Result<void> check(std::string_view name, const Grammar& grammar) {
   if (name.empty()) return invalid(grammar.what, " is empty; use ", grammar.allowed);
@@ -29,9 +43,7 @@ Result<void> check(std::string_view name, const Grammar& grammar) {
     return invalid(grammar.what, " ", quoted(name), " is longer than ", std::to_string(grammar.longest),
                    " characters");
   }
-  const auto fits = [&](char c) {
-    return is_letter(c) || is_digit(c) || grammar.punctuation.find(c) != std::string_view::npos;
-  };
+  const auto fits = [&](char c) { return grammar.fits[static_cast<unsigned char>(c)]; };
   if (!std::all_of(name.begin(), name.end(), fits)) {
     return invalid(grammar.what, " ", quoted(name), " has a character that is not allowed; use ",
                    grammar.allowed);
@@ -41,17 +53,15 @@ Result<void> check(std::string_view name, const Grammar& grammar) {
 
 }  // namespace
 
-Result<void> check_entity(std::string_view name) {
-  return check(name, {"entity", 256, "_-.:@/+=", "letters, digits and _-.:@/+="});
-}
+Result<void> check_entity(std::string_view name) { return check(name, entity_grammar); }
 
 Result<void> check_resource(std::string_view name) {
   if (name == "_default_") return invalid("resource \"_default_\" is reserved; use another name");
-  return check(name, {"resource", 128, "_-.:/*", "letters, digits and _-.:/*"});
+  return check(name, resource_grammar);
 }
 
 Result<void> check_limit_name(std::string_view name) {
-  auto checked = check(name, {"limit name", 64, "_-", "a letter, then letters, digits, _ and -"});
+  auto checked = check(name, limit_grammar);
   if (checked && !is_letter(name.front())) {
     return invalid("limit name ", quoted(name), " does not start with a letter");
   }
@@ -59,7 +69,7 @@ Result<void> check_limit_name(std::string_view name) {
 }
 
 Result<void> check_namespace(std::string_view name) {
-  auto checked = check(name, {"namespace", 32, "-", "a-z, 0-9 and -"});
+  auto checked = check(name, namespace_grammar);
   if (checked &&
       !std::all_of(name.begin(), name.end(), [](char c) { return is_lower(c) || is_digit(c) || c == '-'; })) {
     return invalid("namespace ", quoted(name), " has a capital letter; use a-z, 0-9 and -");

@@ -10,7 +10,7 @@ namespace weir::net {
 namespace asio = boost::asio;
 
 Connection::Connection(Worker& worker, int socket, const Address& peer, TlsConnection tls)
-    : Watched(worker.readiness(), socket),
+    : Watched(worker.readiness(), socket, tls ? Told::as_long_as : Told::once),
       worker_(worker),
       transport_(socket, std::move(tls)),
       session_(worker, *this, peer, transport_.tls()) {}
@@ -64,6 +64,7 @@ bool Connection::read() {
     const std::span<char> room = session_.room();
     if (room.empty()) return true;
     const Transport::Outcome outcome = transport_.read(room);
+    if (outcome.bytes < room.size()) all_read();
     session_.received(outcome.bytes);
     switch (outcome.status) {
       case Transport::Status::done:
@@ -96,6 +97,7 @@ bool Connection::flush() {
         wait_for_read();
         return true;
       case Transport::Status::needs_write:
+        all_written();
         wait_for_write();
         return true;
       default:

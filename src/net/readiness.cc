@@ -24,7 +24,8 @@ int make_epoll() {
 
 void Watched::want(std::uint8_t what) {
   wanted_ |= what;
-  if ((wanted_ & ~known_) != 0) sync();
+  // What may be ready already is not told of again, unless the system is asked to look.
+  if ((wanted_ & ~known_) != 0 || (ready_ & what) != 0) sync();
 }
 
 /// Tells the system what is waited for now.
@@ -32,11 +33,13 @@ void Watched::sync() {
   const int epoll = readiness_.epoll_.native_handle();
   epoll_event event{};
   event.events = ((wanted_ & reading) != 0 ? EPOLLIN : 0U) | ((wanted_ & writing) != 0 ? EPOLLOUT : 0U);
+  if (once_) event.events |= EPOLLET | EPOLLRDHUP;
   event.data.ptr = this;
   // A socket that nothing is waited for is taken out: broken ones are told of whether asked for or not.
   const int change = wanted_ == 0 ? EPOLL_CTL_DEL : known_ == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
   static_cast<void>(::epoll_ctl(epoll, change, socket_, &event));
   known_ = wanted_;
+  ready_ = 0;
 }
 
 void Watched::happened(std::uint32_t events) {
@@ -46,6 +49,12 @@ void Watched::happened(std::uint32_t events) {
                                              ((events & EPOLLOUT) != 0 || broken ? writing : 0U));
   const bool asked = (wanted_ & now) != 0;
   wanted_ = static_cast<std::uint8_t>(wanted_ & ~now);
+  if (once_) {
+    ready_ |= now;
+    ended_ = ended_ || broken || (events & EPOLLRDHUP) != 0;
+    if (asked) on_ready();
+    return;
+  }
   if (asked) on_ready();
   // Mostly the same is waited for again. If not, the system would tell of it without end.
   if (socket_ >= 0 && (now & known_ & ~wanted_) != 0) sync();

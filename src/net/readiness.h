@@ -3,6 +3,10 @@
 // Asio's wait for readiness is made anew for every event, with a system call each time. Here a socket is
 // registered once and stays so while it is waited for again and again, as the sockets of busy connections
 // are; Asio waits for the epoll as a whole.
+//
+// The system can tell of a socket as long as it can be read, or once for whatever comes. The first needs no
+// care, but the system looks at every socket that it told of once more, to find out that it need not tell
+// again. The second is for those who say when they have read everything.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,7 +22,9 @@ class Readiness;
 /// ended: an event that was taken from the system is told even if the wait is over by then.
 class Watched {
  public:
-  Watched(Readiness& readiness, int socket) : readiness_(readiness), socket_(socket) {}
+  enum class Told : std::uint8_t { as_long_as, once };
+  Watched(Readiness& readiness, int socket, Told told = Told::as_long_as)
+      : readiness_(readiness), socket_(socket), once_(told == Told::once) {}
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
@@ -31,6 +37,13 @@ class Watched {
  protected:
   virtual ~Watched() { close_socket(); }
   int socket() const { return socket_; }
+  /// A read found less than it had room for, or nothing. What the other end said before it ended its side
+  /// does not count: the end itself is still to be read.
+  void all_read() {
+    if (!ended_) ready_ &= static_cast<std::uint8_t>(~reading);
+  }
+  /// A write found no room.
+  void all_written() { ready_ &= static_cast<std::uint8_t>(~writing); }
   /// What was waited for is no longer; wait again if it is needed.
   virtual void on_ready() = 0;
 
@@ -47,6 +60,10 @@ class Watched {
   int socket_;
   std::uint8_t wanted_ = 0;
   std::uint8_t known_ = 0;  ///< to the system, which is told of changes only when they matter
+  // Where the system tells once:
+  const bool once_;
+  std::uint8_t ready_ = 0;  ///< what it told of, and it may still be so
+  bool ended_ = false;      ///< the other end sends no more
 };
 
 /// The epoll of one loop.

@@ -59,10 +59,11 @@ Transport::Outcome Transport::read(std::span<char> into) {
     const int result = SSL_read_ex(tls_.get(), into.data(), into.size(), &bytes);
     return result == 1 ? Outcome{Status::done, bytes} : outcome_of_tls(result);
   }
-  const auto received = receive(socket_, into);
+  auto received = receive(socket_, into);
+  while (received < 0 && errno == EINTR) received = receive(socket_, into);
   if (received > 0) return {Status::done, static_cast<std::size_t>(received)};
   if (received == 0) return {Status::ended};
-  return {errno == EAGAIN || errno == EINTR ? Status::needs_read : Status::failed};
+  return {errno == EAGAIN ? Status::needs_read : Status::failed};
 }
 
 Transport::Outcome Transport::write(std::string_view from) {
@@ -72,9 +73,10 @@ Transport::Outcome Transport::write(std::string_view from) {
     const int result = SSL_write_ex(tls_.get(), from.data(), from.size(), &bytes);
     return result == 1 ? Outcome{Status::done, bytes} : outcome_of_tls(result);
   }
-  const auto sent = send(socket_, from);
+  auto sent = send(socket_, from);
+  while (sent < 0 && errno == EINTR) sent = send(socket_, from);
   if (sent >= 0) return {Status::done, static_cast<std::size_t>(sent)};
-  return {errno == EAGAIN || errno == EINTR ? Status::needs_write : Status::failed};
+  return {errno == EAGAIN ? Status::needs_write : Status::failed};
 }
 
 bool Transport::has_pending() const { return tls_ && SSL_has_pending(tls_.get()) == 1; }

@@ -41,8 +41,6 @@ bool counts_tokens(std::string_view name) {
 /// The tightest limit of this name from `first` on; nothing if an earlier one has the name.
 std::optional<LimitStatus> tightest(const LimitReport& report, std::size_t first) {
   LimitStatus limit = report[first];
-  // In one bucket each name stands once.
-  if (report.bucket_count() == 1) return limit;
   for (std::size_t i = 0; i < report.size(); ++i) {
     const LimitStatus other = report[i];
     if (other.name != limit.name) continue;
@@ -54,29 +52,39 @@ std::optional<LimitStatus> tightest(const LimitReport& report, std::size_t first
 
 template <class Visit>
 void for_each_name(const LimitReport& report, Visit&& visit) {
+  // In one bucket each name stands once.
+  const bool alone = report.bucket_count() == 1;
   for (std::size_t i = 0; i < report.size(); ++i) {
-    if (const auto limit = tightest(report, i)) visit(*limit);
+    if (alone) {
+      visit(report[i]);
+    } else if (const auto limit = tightest(report, i)) {
+      visit(*limit);
+    }
   }
 }
 
-/// The most that a name takes, two numbers and what stands between them.
-std::size_t room_for(std::string_view name) {
-  constexpr std::size_t fixed = 48;
-  return fixed + name.size() + 2 * Pen::number_room;
+/// The most that one of the fields takes, without its name.
+std::size_t room_for(const LimitReport& report) {
+  constexpr std::size_t fixed = 48 + 2 * Pen::number_room;
+  return report.text_size() + report.size() * fixed;
 }
 
 }  // namespace
 
 void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
   if (report.empty()) return;
-  // The second field is written beside the first, so that each limit is looked at once.
-  thread_local std::string standing;
-  standing.clear();
-  const char* separator = "";
-  fields += "RateLimit-Policy: ";
-  for_each_name(report, [&](const LimitStatus& limit) {
-    base::append_written(fields, room_for(limit.name), [&](Pen& pen) {
-      pen.text(separator);
+  const std::size_t room = room_for(report);
+  constexpr std::size_t names = 64;  // of both fields
+  base::append_written(fields, names + 2 * room, [&](Pen& pen) {
+    // The second field is written behind the room of the first, so that each limit is looked at once, and
+    // then moved up.
+    char* const second = pen.at() + names + room;
+    Pen standing(second);
+    bool first = true;
+    pen.put("RateLimit-Policy: ");
+    for_each_name(report, [&](const LimitStatus& limit) {
+      if (!first) pen.put(", "), standing.put(", ");
+      first = false;
       pen.put("\"");
       pen.text(limit.name);
       pen.put("\";q=");
@@ -84,21 +92,17 @@ void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
       pen.put(";w=");
       pen.number(bounded(limit.window.count()));
       if (counts_tokens(limit.name)) pen.put(";weir-unit=\"tokens\"");
+      standing.put("\"");
+      standing.text(limit.name);
+      standing.put("\";r=");
+      standing.number(bounded(whole(limit.remaining)));
+      standing.put(";t=");
+      standing.number(bounded(wait_of(limit)));
     });
-    base::append_written(standing, room_for(limit.name), [&](Pen& pen) {
-      pen.text(separator);
-      pen.put("\"");
-      pen.text(limit.name);
-      pen.put("\";r=");
-      pen.number(bounded(whole(limit.remaining)));
-      pen.put(";t=");
-      pen.number(bounded(wait_of(limit)));
-    });
-    separator = ", ";
+    pen.put("\r\nRateLimit: ");
+    pen.move_up(second, standing.at());
+    pen.put("\r\n");
   });
-  fields += "\r\nRateLimit: ";
-  fields += standing;
-  fields += "\r\n";
 }
 
 void append_retry_after(std::string& fields, const Decision& refused) {

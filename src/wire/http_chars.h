@@ -12,7 +12,7 @@ enum CharClass : std::uint8_t {
   token_char = 1,   ///< in names: methods, fields, tokens (RFC 9110, 5.6.2)
   value_char = 2,   ///< in values of fields: visible, space, tab and bytes above 127 (RFC 9110, 5.5)
   target_char = 4,  ///< in a request target: what RFC 3986 allows, and what browsers send unescaped
-  host_char = 8,    ///< in a host name or its port
+  host_char = 8,    ///< in a host name
   hex_char = 16,
 };
 
@@ -33,7 +33,7 @@ constexpr std::array<std::uint8_t, 256> char_classes() {
     if (is_alphanumeric(c) || (visible && is_one_of(c, "!#$%&'*+-.^_`|~"))) classes |= token_char;
     if (visible || i == ' ' || i == '\t' || i >= 0x80) classes |= value_char;
     if (visible && !is_one_of(c, "\"#<>")) classes |= target_char;
-    if (is_alphanumeric(c) || (visible && is_one_of(c, "-._~%!$&'()*+;=:[]"))) classes |= host_char;
+    if (is_alphanumeric(c) || (visible && is_one_of(c, "-._~%!$&'()*+;="))) classes |= host_char;
     if (is_hex(c)) classes |= hex_char;
     table[i] = static_cast<std::uint8_t>(classes);
   }

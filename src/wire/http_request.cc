@@ -28,26 +28,29 @@ bool sends_content(Method method) {
   return method == Method::post || method == Method::put || method == Method::patch;
 }
 
+/// What stands behind a host: nothing, or a colon and up to five digits.
+bool is_port(std::string_view text) {
+  if (text.empty()) return true;
+  if (text[0] != ':' || text.size() > 6) return false;
+  return std::all_of(text.begin() + 1, text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// [address][:port]
+bool is_bracketed_host(std::string_view text) {
+  const std::size_t end = text.find(']');
+  if (end == std::string_view::npos || end < 3) return false;
+  for (const char c : text.substr(1, end - 1)) {
+    if (!is(c, hex_char) && c != ':' && c != '.') return false;
+  }
+  return is_port(text.substr(end + 1));
+}
+
 /// host[:port], where an IPv6 address is in brackets. Empty is a host too: that of a target without one.
 bool is_host(std::string_view text) {
-  if (!all(text, host_char)) return false;
-  std::string_view port = text;
-  if (text.starts_with('[')) {
-    const std::size_t end = text.find(']');
-    if (end == std::string_view::npos || end < 3) return false;
-    for (const char c : text.substr(1, end - 1)) {
-      if (!is(c, hex_char) && c != ':' && c != '.') return false;
-    }
-    port = text.substr(end + 1);
-  } else {
-    if (text.find_first_of("[]") != std::string_view::npos) return false;
-    const std::size_t colon = text.find(':');
-    if (colon == 0) return false;
-    port = colon == std::string_view::npos ? std::string_view() : text.substr(colon);
-  }
-  if (port.empty()) return true;
-  if (port[0] != ':' || port.size() > 6) return false;
-  return port.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  if (text.starts_with('[')) return is_bracketed_host(text);
+  std::size_t end = 0;
+  while (end < text.size() && is(text[end], host_char)) ++end;
+  return (end > 0 || text.empty()) && is_port(text.substr(end));
 }
 
 }  // namespace

@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::size_t number_room = 24;
 
-/// Room must have been reserved.
-void put_number(Buffer& out, std::uint64_t value, int base = 10) {
+/// Room must have been reserved. The base is known where it is compiled: that is several times faster.
+template <int base = 10>
+void put_number(Buffer& out, std::uint64_t value) {
   std::array<char, number_room> digits;
   const auto result = std::to_chars(digits.data(), digits.data() + digits.size(), value, base);
   out.put({digits.data(), static_cast<std::size_t>(result.ptr - digits.data())});
@@ -19,9 +20,11 @@ void put_number(Buffer& out, std::uint64_t value, int base = 10) {
 
 void put_status_line(Buffer& out, int status) {
   if (status == 200) return out.put("HTTP/1.1 200 OK\r\n");
-  out.put("HTTP/1.1 ");
-  put_number(out, static_cast<unsigned>(status));
-  out.put(" ");
+  const auto digit = [](int value) { return static_cast<char>('0' + value % 10); };
+  const std::array<char, 13> start{
+      'H',           'T', 'T', 'P', '/', '1', '.', '1', ' ', digit(status / 100), digit(status / 10),
+      digit(status), ' '};
+  out.put({start.data(), start.size()});
   out.put(reason_phrase(status));
   out.put("\r\n");
 }
@@ -148,7 +151,7 @@ void write_request_line(Buffer& out, std::string_view method, std::string_view t
 void write_chunk(Buffer& out, std::string_view data) {
   if (data.empty()) return;
   out.reserve(data.size() + number_room + 4);
-  put_number(out, data.size(), 16);
+  put_number<16>(out, data.size());
   out.put("\r\n");
   out.put(data);
   out.put("\r\n");

@@ -16,7 +16,11 @@ Acquire::Acquire(RedisBuckets& buckets, const store::Plan& plan, Mode mode, Deci
     : Operation(buckets, plan.request.name_space, plan.request.resource, done),
       plan_(plan),
       mode_(mode),
-      decision_(decision) {}
+      decision_(decision) {
+  command = base::SpareTexts::take();
+}
+
+Acquire::~Acquire() { base::SpareTexts::give(std::move(command)); }
 
 void Acquire::start() {
   const store::Request& request = plan_.request;
@@ -52,9 +56,7 @@ Result<void> Acquire::check() {
   return table::evaluate(stops_, plan_.request.consume, site().time.now());
 }
 
-std::string Acquire::packed(Time now) const {
-  std::string plan;
-  plan.reserve(640);
+void Acquire::pack(std::string& plan, Time now) const {
   append_number(plan, now);
   append_number(plan, 0);
   for (std::size_t k = 0; k < places_.size(); ++k) {
@@ -73,7 +75,6 @@ std::string Acquire::packed(Time now) const {
   std::string size;
   append_number(size, static_cast<std::int64_t>(plan.size()));
   plan.replace(size.size(), size.size(), size);
-  return plan;
 }
 
 /// With a marker, no longer than what is exact as a double.
@@ -110,7 +111,9 @@ void Acquire::send_plan() {
   const Time passed = now < 0 && !site().cluster && !once ? site().time.passed() : -1;
   asked_for_time_ = passed < 0;
   if (!asked_for_time_) now = -passed;
-  std::string plan = packed(now);
+  thread_local std::string plan;
+  plan.clear();
+  pack(plan, now);
   plan.append(std::to_string(buckets_.next_generation())).append(" ").append(resource_);
   for (const auto& set : in_plan_) plan.append("\n").append(set->text);
   word(plan);

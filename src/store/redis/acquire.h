@@ -1,21 +1,23 @@
 // An acquire, or a look at what one would be told.
 #pragma once
 
+#include "base/recycled.h"
 #include "store/redis/operation.h"
 
 namespace weir::redis {
 
-class Acquire final : public Operation {
+class Acquire final : public Operation, public base::Recycled<Acquire> {
  public:
   enum class Mode : std::uint8_t { acquire, peek };
   Acquire(RedisBuckets& buckets, const store::Plan& plan, Mode mode, Decision& decision,
           store::Completion<store::Progress> done);
+  ~Acquire() override;
   void start();
 
  private:
   Result<void> check();
   void send_plan();
-  std::string packed(Time now) const;
+  void pack(std::string& plan, Time now) const;
   Time lease_for() const;
   /// What the lease's marker says behind its deadline.
   std::string marked_amounts() const;

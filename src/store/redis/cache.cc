@@ -103,6 +103,8 @@ void CatalogCache::forget_all() {
 }
 
 Time CatalogCache::known(std::string_view name_space) {
+  // Nearly always: nothing was ever lost.
+  if (!any_known_.load(std::memory_order_acquire)) return 0;
   const store::Guard guard(mutex_);
   return tenant(name_space).known;
 }
@@ -111,6 +113,7 @@ void CatalogCache::set_known(std::string_view name_space, Time stamp) {
   const store::Guard guard(mutex_);
   Tenant& in = tenant(name_space);
   in.known = std::max(in.known, stamp);
+  any_known_.store(true, std::memory_order_release);
 }
 
 }  // namespace weir::redis

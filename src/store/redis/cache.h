@@ -5,6 +5,7 @@
 // one and tells which fields changed; whoever misses one forgets everything.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -71,6 +72,7 @@ class CatalogCache {
   const std::chrono::milliseconds keep_for_;
   store::Mutex mutex_;
   Map<Tenant> tenants_ WEIR_GUARDED_BY(mutex_);
+  std::atomic<bool> any_known_{false};
 };
 
 }  // namespace weir::redis

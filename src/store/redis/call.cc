@@ -91,17 +91,20 @@ void ScriptCall::begin(const Script& script, std::size_t keys, std::size_t words
 }
 
 void ScriptCall::name_script(bool whole, std::string_view rest) {
-  std::string named;
   whole_ = whole;
+  command.clear();
   // Enough for a plan of two limits in two buckets.
-  named.reserve(960 + rest.size() + (whole ? script_->body.size() : 0));
-  resp::append_command(named, words_ + 3);
-  resp::append_word(named, whole ? std::string_view("EVAL") : std::string_view("EVALSHA"));
-  resp::append_word(named, whole ? script_->body : std::string_view(script_->digest));
-  resp::append_word(named, static_cast<std::int64_t>(keys_));
-  rest_at_ = named.size();
-  named += rest;
-  command.swap(named);
+  command.reserve(960 + rest.size() + (whole ? script_->body.size() : 0));
+  resp::append_command(command, words_ + 3);
+  if (whole) {
+    resp::append_word(command, std::string_view("EVAL"));
+    resp::append_word(command, script_->body);
+  } else {
+    command += script_->named;
+  }
+  resp::append_word(command, static_cast<std::int64_t>(keys_));
+  rest_at_ = command.size();
+  command += rest;
 }
 
 void ScriptCall::key(std::string_view key) {

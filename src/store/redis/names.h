@@ -16,11 +16,13 @@ struct Names {
   /// What the keys of an entity's buckets begin with; the resource follows. A colon in the entity is written
   /// as %3A, so that it cannot be taken for the one before the resource.
   std::string buckets(std::string_view name_space, std::string_view family, std::string_view entity) const {
-    return of_entity(name_space, family, "}:b:", entity) += ':';
+    return bucket(name_space, family, entity, {});
   }
   std::string bucket(std::string_view name_space, std::string_view family, std::string_view entity,
                      std::string_view resource) const {
-    return buckets(name_space, family, entity).append(resource);
+    std::string key = of_entity(name_space, family, "}:b:", entity, resource.size() + 1);
+    key.append(1, ':').append(resource);
+    return key;
   }
   /// The resources that an entity has buckets on, a sorted set.
   std::string index(std::string_view name_space, std::string_view family, std::string_view entity) const {
@@ -43,9 +45,15 @@ struct Names {
 
  private:
   std::string of_entity(std::string_view name_space, std::string_view family, std::string_view kind,
-                        std::string_view entity) const {
-    std::string key = base::join(prefix, ":", name_space, ":{", family, kind);
-    for (const char c : entity) c == ':' ? key.append("%3A") : key.append(1, c);
+                        std::string_view entity, std::size_t behind = 0) const {
+    std::string key;
+    key.reserve(prefix.size() + name_space.size() + family.size() + kind.size() + entity.size() + behind + 3);
+    key.append(prefix).append(1, ':').append(name_space).append(":{").append(family).append(kind);
+    for (std::size_t colon; (colon = entity.find(':')) != std::string_view::npos;) {
+      key.append(entity.substr(0, colon)).append("%3A");
+      entity.remove_prefix(colon + 1);
+    }
+    key.append(entity);
     return key;
   }
   std::string of(std::string_view name_space, std::string_view what) const {

@@ -54,7 +54,10 @@ constexpr Meaning refusals[] = {
 
 }  // namespace
 
-Script::Script(std::string_view text) : body(text), digest(sha1(text)) {}
+Script::Script(std::string_view text) : body(text), digest(sha1(text)) {
+  wire::resp::append_word(named, std::string_view("EVALSHA"));
+  wire::resp::append_word(named, digest);
+}
 
 const Script& Script::acquire() {
   static const Script script(acquire_lua);

@@ -21,6 +21,7 @@ struct Script {
   explicit Script(std::string_view body);
   std::string_view body;
   std::string digest;  ///< SHA-1, in hexadecimal digits
+  std::string named;   ///< EVALSHA and the digest, as words of a command
 
   static const Script& acquire();
   static const Script& lease();
