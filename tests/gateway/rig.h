@@ -99,6 +99,11 @@ class Peer {
   std::string arrived_;
 };
 
+/// Answers every request on every connection with its head, as a body.
+inline void mirror(Peer& peer, unsigned /*number*/) {
+  for (std::string head; !(head = peer.read_head()).empty();) peer.answer(head);
+}
+
 /// Listens on a free port; each connection is given to `serve` on a thread of its own, with its number from
 /// 0.
 class Upstream {
