@@ -206,7 +206,7 @@ void DynamoClient::failed(DynamoCall& call, DynamoFailure failure) {
   if (again(call, failure)) return;
   // An earlier copy may have been carried out, whatever became of this one.
   if (call.in_doubt_ && failure.kind != Kind::condition) failure.kind = Kind::unknown;
-  finish(call, std::move(failure));
+  finish(call, failure);
 }
 
 bool DynamoClient::again(DynamoCall& call, const DynamoFailure& failure) {
@@ -235,7 +235,7 @@ bool DynamoClient::again(DynamoCall& call, const DynamoFailure& failure) {
   return true;
 }
 
-void DynamoClient::finish(DynamoCall& call, DynamoFailure failure) { call.on_error(failure); }
+void DynamoClient::finish(DynamoCall& call, const DynamoFailure& failure) { call.on_error(failure); }
 
 void DynamoClient::answered() {
   const std::scoped_lock lock(mutex_);
@@ -318,7 +318,7 @@ Asked DynamoClient::ask(std::string operation, std::string request, bool repeata
   waiting.time = time;
   send(waiting);
   waiting.wait();
-  if (waiting.failure_) return {.failure = *std::move(waiting.failure_)};
+  if (waiting.failure_) return {.failure = std::move(waiting.failure_)};
   waiting.answer_->body = {};
   return {.answer = *std::move(waiting.answer_), .body = std::move(waiting.body_)};
 }

@@ -11,6 +11,7 @@
 #include <list>
 #include <mutex>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -31,8 +32,8 @@ class FaultyProxy {
     const auto address = *net::Address::parse("127.0.0.1", at);
     listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     net::SocketAddress name = net::to_socket(address);
-    ::bind(listening_, name.pointer(), name.size);
-    ::listen(listening_, 64);
+    if (::bind(listening_, name.pointer(), name.size) != 0 || ::listen(listening_, 64) != 0)
+      throw std::runtime_error("no port for the proxy");
     ::getsockname(listening_, name.pointer(), &name.size);
     port_ = net::from_socket(name).port;
     accepting_ = std::thread([this] { accept_all(); });

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "base/text.h"
 #include "dynamodb/table.h"
 
 namespace weir::dynamodb {
@@ -21,9 +22,10 @@ struct Sum {
 /// Runs weir_dynamodb_worker so many times at once, with `words` after the URL, and does something meanwhile.
 inline Sum hammer(const std::string& url, int processes, const std::string& words,
                   const std::function<void()>& meanwhile) {
+  const std::string command = base::join(WEIR_DYNAMODB_WORKER, " '", url, "' ", words);
   std::vector<FILE*> pipes;
-  for (int i = 0; i < processes; ++i)
-    pipes.push_back(::popen((std::string(WEIR_DYNAMODB_WORKER) + " '" + url + "' " + words).c_str(), "r"));
+  pipes.reserve(static_cast<std::size_t>(processes));
+  for (int i = 0; i < processes; ++i) pipes.push_back(::popen(command.c_str(), "r"));
   meanwhile();
   Sum sum;
   for (FILE* const pipe : pipes) {

@@ -55,7 +55,7 @@ void acquire_and_adjust(weir::Limiter& limiter, const char* entity, int round, T
     return;
   }
   ++told.charged;
-  if (round % 7 != 0) return;
+  if (round % 5 != 0) return;
   const bool more = round % 2 == 0;
   const auto adjusted = decision->lease().adjust({{"rpm", more ? on_top : -1}});
   if (adjusted) {

@@ -57,7 +57,8 @@ class DynamoDbLocal {
     name.sin_family = AF_INET;
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof name;
-    ::bind(socket, reinterpret_cast<sockaddr*>(&name), size);
+    if (::bind(socket, reinterpret_cast<sockaddr*>(&name), size) != 0)
+      throw std::runtime_error("no port of 127.0.0.1 is free");
     ::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size);
     ::close(socket);
     return ntohs(name.sin_port);
