@@ -37,10 +37,10 @@ void pause(std::chrono::milliseconds length) {
 
 class Making {
  public:
-  Making(aws::DynamoClient& client, const std::string& table, const Tell& progress,
+  Making(aws::DynamoClient& client, std::string table, const Tell& progress,
          std::chrono::milliseconds patience)
       : client_(client),
-        table_(table),
+        table_(std::move(table)),
         progress_(progress),
         ends_(std::chrono::steady_clock::now() + patience) {}
 
