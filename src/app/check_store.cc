@@ -2,6 +2,7 @@
 
 #include "app/open_store.h"
 #include "app/url.h"
+#include "store/dynamodb/check.h"
 #include "store/redis/redis_store.h"
 #include "store/sqlite/check.h"
 

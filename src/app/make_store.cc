@@ -2,6 +2,7 @@
 
 #include "app/url.h"
 #include "base/text.h"
+#include "store/dynamodb/templates.h"
 
 namespace weir::app {
 

@@ -1,5 +1,6 @@
 #include "aws/credentials_source.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/text.h"
@@ -44,10 +45,8 @@ std::string trimmed_token(std::string text) {
 
 /// A line in a header must stay one.
 bool fits_in_a_field(std::string_view text) {
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) return false;
-  }
-  return true;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F; });
 }
 
 bool is_plain_address(const Server& server) {

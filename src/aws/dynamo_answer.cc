@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include "aws/credentials_source.h"
 #include "base/text.h"
@@ -55,7 +56,7 @@ bool read_unprocessed(Reader& reader, std::vector<Item>& keys) {
 std::int64_t thousandths(std::string_view number) {
   double units = 0;
   std::from_chars(number.data(), number.data() + number.size(), units);
-  return units > 0 && units < 1e12 ? static_cast<std::int64_t>(units * 1000 + 0.5) : 0;
+  return units > 0 && units < 1e12 ? std::int64_t{std::llround(units * 1000)} : 0;
 }
 
 /// {"CapacityUnits":1.0,...}, or a list of them.

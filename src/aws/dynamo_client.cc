@@ -211,7 +211,7 @@ void DynamoClient::failed(DynamoCall& call, DynamoFailure failure) {
   if (again(call, failure)) return;
   // An earlier copy may have been carried out, whatever became of this one.
   if (call.in_doubt_ && failure.kind != Kind::condition) failure.kind = Kind::unknown;
-  finish(call, std::move(failure));
+  finish(call, failure);
 }
 
 bool DynamoClient::again(DynamoCall& call, const DynamoFailure& failure) {
@@ -240,7 +240,7 @@ bool DynamoClient::again(DynamoCall& call, const DynamoFailure& failure) {
   return true;
 }
 
-void DynamoClient::finish(DynamoCall& call, DynamoFailure failure) { call.on_error(failure); }
+void DynamoClient::finish(DynamoCall& call, const DynamoFailure& failure) { call.on_error(failure); }
 
 void DynamoClient::answered() {
   const std::scoped_lock lock(mutex_);
@@ -323,7 +323,7 @@ Asked DynamoClient::ask(std::string operation, std::string request, bool repeata
   waiting.time = time;
   send(waiting);
   waiting.wait();
-  if (waiting.failure_) return {.failure = *std::move(waiting.failure_), .spent = waiting.spent};
+  if (waiting.failure_) return {.failure = std::move(waiting.failure_), .spent = waiting.spent};
   waiting.answer_->body = {};
   return {.answer = *std::move(waiting.answer_), .body = std::move(waiting.body_), .spent = waiting.spent};
 }

@@ -149,7 +149,7 @@ class DynamoClient {
   void replied(DynamoCall& call, const net::HttpReply& reply);
   void failed(DynamoCall& call, DynamoFailure failure);
   bool again(DynamoCall& call, const DynamoFailure& failure);
-  void finish(DynamoCall& call, DynamoFailure failure);
+  static void finish(DynamoCall& call, const DynamoFailure& failure);
   void answered();
   void unanswered(const std::string& why);
   void probe(std::chrono::milliseconds pause);

@@ -113,7 +113,7 @@ class Reader {
     const YamlNode* const node = in_.scalar(id, subject, what, range);
     if (node == nullptr) return std::nullopt;
     const auto value = node->plain ? base::parse_digits(in_.text(*node)) : std::nullopt;
-    if (value && *value >= least && *value <= most) return *value;
+    if (value && *value >= least && *value <= most) return value;
     in_.problem(node->place, what, " of ", subject.text(), " is ", quoted(in_.text(*node)), "; use ", range);
     return std::nullopt;
   }

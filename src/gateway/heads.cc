@@ -1,5 +1,8 @@
 #include "gateway/heads.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "wire/http_chars.h"
 #include "wire/http_text.h"
 #include "wire/http_write.h"
@@ -76,12 +79,11 @@ bool is_rewritten(std::string_view name) {
 bool is_forbidden_in_trailer(std::string_view name) {
   if (is_hop_by_hop(name) || is_rewritten(name) || is_about_sender(name)) return true;
   if (name.size() > 8 && same_name(name.substr(0, 8), "content-")) return true;
-  for (const std::string_view other :
-       {"authorization", "cookie", "set-cookie", "cache-control", "max-forwards", "proxy-authenticate",
-        "proxy-authorization", "range", "trailer", "www-authenticate"}) {
-    if (same_name(name, other)) return true;
-  }
-  return false;
+  constexpr std::string_view others[] = {
+      "authorization",       "cookie", "set-cookie", "cache-control",   "max-forwards", "proxy-authenticate",
+      "proxy-authorization", "range",  "trailer",    "www-authenticate"};
+  return std::any_of(std::begin(others), std::end(others),
+                     [&](std::string_view other) { return same_name(name, other); });
 }
 
 /// The names that Connection lists, beyond the usual ones.

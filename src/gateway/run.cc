@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <fstream>
 #include <ostream>
 #include <sstream>
@@ -62,12 +63,10 @@ net::ServerOptions server_options(const GatewaySettings& settings) {
 
 /// Whether some requests may pass while there is no store.
 bool any_may_pass(const GatewaySettings& settings) {
-  for (const RouteSettings& route : settings.routes) {
-    const OnUnavailable policy =
-        route.on_unavailable.value_or(settings.on_unavailable.value_or(OnUnavailable::allow));
-    if (policy == OnUnavailable::allow) return true;
-  }
-  return false;
+  const OnUnavailable otherwise = settings.on_unavailable.value_or(OnUnavailable::allow);
+  return std::any_of(settings.routes.begin(), settings.routes.end(), [&](const RouteSettings& route) {
+    return route.on_unavailable.value_or(otherwise) == OnUnavailable::allow;
+  });
 }
 
 milliseconds monotonic_now_ms() {

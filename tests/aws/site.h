@@ -33,7 +33,7 @@ class Site final : public net::Handler {
     options.listen = {{.address = "127.0.0.1"}};
     server_ = *net::Server::start(options, *this);
   }
-  ~Site() { server_.reset(); }
+  ~Site() override { server_.reset(); }
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
 

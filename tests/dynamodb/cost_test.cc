@@ -234,7 +234,7 @@ TEST_F(Cost, ItemsHaveTheNamesOfTheSchema) {
   const std::pair<const char*, std::int64_t> numbers[] = {
       {"b_rpm_tk", 99'000},  {"b_rpm_cp", 100'000}, {"b_rpm_bx", 150'000},
       {"b_rpm_ra", 100'000}, {"b_rpm_rp", 60'000},  {"b_rpm_tc", 1'000},
-      {"rf", start_of_time}, {"at", start_of_time}, {"ttl", start_of_time / 1000 + 7 * 60}};
+      {"rf", start_of_time}, {"at", start_of_time}, {"ttl", start_of_time / 1000 + 420}};
   for (const auto& [name, value] : numbers) EXPECT_EQ(wire::aws::integer_of(item, name), value) << name;
   const Item limits = table.item(level_key("default", Level::system()));
   EXPECT_EQ(wire::aws::integer_of(limits, "l_rpm_cp"), 100);

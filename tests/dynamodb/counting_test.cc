@@ -1,5 +1,8 @@
 // What a cold chain takes, what is counted of it, and how a refusal without a request shows.
+#include <fstream>
 #include <map>
+#include <regex>
+#include <set>
 
 #include "dynamodb/table.h"
 #include "limiter/core.h"
@@ -97,6 +100,20 @@ TEST_F(Counting, UnitsAreCountedByWhatTheyWereFor) {
   const std::vector<NamedLimit> limits{{"rpm", *Limit::parse("4/min")}};
   ASSERT_TRUE(limiter.set_limits(Level::system(), limits, {}));
   EXPECT_GT(units(*store)["catalog write"], 0);
+}
+
+TEST_F(Counting, WhatIsCountedIsDocumentedAndTheOtherWayRound) {
+  std::ifstream file(std::string(WEIR_TESTS_FOLDER) + "/../docs/metrics.md");
+  std::set<std::string> documented;
+  const std::regex name("`(weir_store_[a-z_]+)");
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("with `dynamodb`") == std::string::npos) continue;
+    for (std::sregex_iterator at(line.begin(), line.end(), name), end; at != end; ++at)
+      documented.insert((*at)[1]);
+  }
+  std::set<std::string> counted;
+  for (const store::Reading& reading : table.store()->readings()) counted.insert(std::string(reading.name));
+  EXPECT_EQ(documented, counted);
 }
 
 TEST_F(Counting, AFirstWriteThatFailsIsCountedWithWhatItCost) {

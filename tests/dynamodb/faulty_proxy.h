@@ -11,6 +11,7 @@
 #include <list>
 #include <mutex>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -25,12 +26,14 @@ class FaultyProxy {
   /// Which fault the next request meets. Called on threads of the proxy, one at a time.
   using Choose = std::function<Fault(const std::string& request)>;
 
-  FaultyProxy(std::uint16_t backend, Choose choose) : backend_(backend), choose_(std::move(choose)) {
-    const auto any = *net::Address::parse("127.0.0.1", 0);
+  /// On a free port, unless one is named.
+  FaultyProxy(std::uint16_t backend, Choose choose, std::uint16_t at = 0)
+      : backend_(backend), choose_(std::move(choose)) {
+    const auto address = *net::Address::parse("127.0.0.1", at);
     listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    net::SocketAddress name = net::to_socket(any);
-    ::bind(listening_, name.pointer(), name.size);
-    ::listen(listening_, 64);
+    net::SocketAddress name = net::to_socket(address);
+    if (::bind(listening_, name.pointer(), name.size) != 0 || ::listen(listening_, 64) != 0)
+      throw std::runtime_error("no port for the proxy");
     ::getsockname(listening_, name.pointer(), &name.size);
     port_ = net::from_socket(name).port;
     accepting_ = std::thread([this] { accept_all(); });

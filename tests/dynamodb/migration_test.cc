@@ -66,7 +66,7 @@ class Migrating : public testing::Test {
   }
   bool has_legacy(const Old& old) const { return !table.item(key_of(old.item())).empty(); }
   /// Many of them, 25 at a time.
-  void put_all(const std::vector<Old>& all) {
+  void put_all(const std::vector<Old>& all) const {
     std::vector<ItemWrite> writes;
     for (const Old& old : all) writes.push_back(dynamodb::put(old.item()));
     for (std::size_t i = 0; i < writes.size(); i += 25) {
@@ -252,9 +252,9 @@ TEST_F(Migrating, ATableMigratesUnderTrafficThoughItIsStoppedAllTheTime) {
     for (int j = 0; j < 5; ++j)
       all.push_back({.entity = "key-" + std::to_string(i),
                      .limit = "l" + std::to_string(j),
-                     .tokens = 1'000 * (i % 90),
-                     .refilled_at = start_of_time - 1'000 * j - i,
-                     .consumed = 1'000 * i + j,
+                     .tokens = std::int64_t{1'000} * (i % 90),
+                     .refilled_at = start_of_time - Time{1'000} * j - i,
+                     .consumed = std::int64_t{1'000} * i + j,
                      .nested = (i + j) % 2 == 0});
   }
   put_all(all);
@@ -325,7 +325,8 @@ TEST_F(Migrating, AMigrationThatIsKilledGoesOnAndNothingCountsTwice) {
   std::vector<Old> all;
   for (int i = 0; i < 60; ++i) {
     for (const char* const limit : {"rpm", "tpm"})
-      all.push_back({.entity = "key-" + std::to_string(i), .limit = limit, .consumed = 1'000 * i});
+      all.push_back(
+          {.entity = "key-" + std::to_string(i), .limit = limit, .consumed = std::int64_t{1'000} * i});
   }
   put_all(all);
   table.limiter();

@@ -7,6 +7,8 @@
 #include "app/make_store.h"
 #include "aws/site.h"
 #include "dynamodb/table.h"
+#include "store/dynamodb/check.h"
+#include "store/dynamodb/templates.h"
 #include "wire/json_reader.h"
 
 namespace weir::dynamodb {

@@ -14,9 +14,11 @@ namespace {
 /// 2 tokens, one more each second: one tick of the traces is a second.
 class Traces : public testing::Test {
  protected:
+  /// The entity's own, under which nothing expires: a bucket that may expire has a further condition that
+  /// would stand in the way of some traces.
   void limits(const char* rpm) {
     Limiter admin = table.limiter();
-    ASSERT_TRUE(admin.set_limits(Level::system(), {{"rpm", rpm}}));
+    ASSERT_TRUE(admin.set_limits(Level::entity("key", "gpt-4"), {{"rpm", rpm}}));
   }
   /// A client that has seen the bucket as it is now.
   Limiter client_that_looked() {
@@ -35,6 +37,7 @@ class Traces : public testing::Test {
     return look->limits().find("rpm")->remaining.to_string();
   }
   std::int64_t tokens() const { return table.number("key", "b_rpm_tk"); }
+  Time refilled_at() const { return table.number("key", "rf"); }
   std::int64_t consumed() const { return table.number("key", "b_rpm_tc"); }
   void tick(int seconds = 1) { table.clock.advance(std::chrono::seconds(seconds)); }
 
@@ -66,11 +69,11 @@ TEST_F(Traces, ConcurrencyTraceOfTheSeed) {
 TEST_F(Traces, TwoWritersInTheSameMillisecondDoNotSpendTheSameTokens) {  // S1
   limits("2/2s");
   Limiter first = table.limiter();
-  ASSERT_TRUE(admits(first, 2));
-  tick(2);
+  ASSERT_TRUE(admits(first, 0));
   Limiter a = client_that_looked();
   Limiter b = client_that_looked();
   EXPECT_TRUE(admits(a, 2));
+  EXPECT_EQ(refilled_at(), start_of_time) << "the write of a moves nothing that b could tell it by";
   EXPECT_FALSE(admits(b, 2));
   EXPECT_EQ(tokens(), 0);
 }
@@ -87,16 +90,22 @@ TEST_F(Traces, AnAdjustBetweenReadAndWriteIsNotOverdrawn) {  // S2
 }
 
 TEST_F(Traces, ALateBlindWriteDoesNotLetAnotherOverdraw) {  // S3
-  limits("3/3s");
+  limits("30/30s");
   Limiter a = table.limiter();
   ASSERT_TRUE(admits(a, 0));
   Limiter b = client_that_looked();
-  EXPECT_TRUE(admits(a, 1));
-  table.clock.advance(1ms);
+  tick(1);
+  EXPECT_TRUE(admits(a, 10));
+  const Time then = table.clock.now();
+  table.clock.advance(50ms);
   Limiter c = client_that_looked();
-  EXPECT_TRUE(admits(b, 2));
-  EXPECT_FALSE(admits(c, 3));
-  EXPECT_GE(tokens(), 0);
+  // The image of b is from before that of c, and its first attempt fails.
+  EXPECT_TRUE(admits(b, 15));
+  EXPECT_EQ(refilled_at(), then) << "a blind write, which c cannot tell by the time of refill";
+  table.clock.advance(200ms);
+  EXPECT_FALSE(admits(c, 15)) << "it saw 20, and 5 are left";
+  EXPECT_EQ(consumed(), 25'000);
+  EXPECT_EQ(remaining(c), "5.25");
 }
 
 TEST_F(Traces, ARefundBetweenReadAndWriteDoesNotMakeTokens) {  // S4
@@ -125,7 +134,7 @@ TEST_F(Traces, AnIdleBucketDoesNotRepayADebitThatCameLater) {  // S5
 TEST_F(Traces, ASlowBlindWriteDoesNotEatRefillThatNeverFitted) {  // S6
   limits("2/2s");
   Limiter a = table.limiter();
-  ASSERT_TRUE(admits(a, 1));
+  ASSERT_TRUE(admits(a, 0));
   Limiter b = client_that_looked();
   tick(1);
   EXPECT_TRUE(admits(a, 1));
@@ -156,6 +165,13 @@ TEST_F(Traces, AnAdjustAfterTheBucketVanishedDoesNotWedgeIt) {  // S8
   EXPECT_TRUE(table.bucket("key").empty()) << "what is given back to a bucket that is gone makes none";
   EXPECT_TRUE(admits(a, 2));
   EXPECT_EQ(consumed(), 2'000);
+  // What is charged on top makes a whole one.
+  ASSERT_TRUE(table.client->ask("DeleteItem", single_write(table.table, erase(key)).json, true).ok());
+  ASSERT_TRUE(lease->lease().adjust({{"rpm", 1}}));
+  EXPECT_EQ(tokens(), 1'000);
+  EXPECT_EQ(refilled_at(), table.clock.now());
+  EXPECT_TRUE(admits(a, 1));
+  EXPECT_FALSE(admits(a, 1));
 }
 
 TEST_F(Traces, LoweringTheBurstIsNotOutrunByAClientThatReadBefore) {  // S11

@@ -20,13 +20,13 @@ class Hostile : public testing::Test {
     return seen_;
   }
   /// What one connection is answered, all of it; the client sends no more.
-  std::string everything(const std::string& bytes) {
+  std::string everything(const std::string& bytes) const {
     net::Client client = rig.client();
     client.send(bytes);
     client.end_sending();
     return client.rest();
   }
-  int status_of(const std::string& bytes) {
+  int status_of(const std::string& bytes) const {
     net::Client client = rig.client();
     client.send(bytes);
     return client.receive().status;

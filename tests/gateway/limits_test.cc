@@ -16,7 +16,7 @@ void answer_all(Peer& peer, unsigned /*number*/) {
 
 class Limits : public testing::Test {
  public:
-  std::string route(const std::string& more) { return Rig::route(upstream.url(), more); }
+  std::string route(const std::string& more) const { return Rig::route(upstream.url(), more); }
   Upstream upstream{answer_all};
 };
 

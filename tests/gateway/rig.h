@@ -59,7 +59,7 @@ class Peer {
     }
     return true;
   }
-  bool send(std::string_view bytes) {
+  bool send(std::string_view bytes) const {
     while (!bytes.empty()) {
       const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (sent <= 0) return false;
@@ -98,6 +98,11 @@ class Peer {
   int socket_;
   std::string arrived_;
 };
+
+/// Answers every request on every connection with its head, as a body.
+inline void mirror(Peer& peer, unsigned /*number*/) {
+  for (std::string head; !(head = peer.read_head()).empty();) peer.answer(head);
+}
 
 /// Listens on a free port; each connection is given to `serve` on a thread of its own, with its number from
 /// 0.
@@ -159,8 +164,8 @@ inline std::uint16_t closed_port() {
 /// The gateway, on a free port, with a store in memory and a clock that stands still.
 class Rig {
  public:
-  explicit Rig(const std::string& yaml, std::shared_ptr<store::Store> store = nullptr, unsigned threads = 1,
-               bool with_store = true) {
+  explicit Rig(const std::string& yaml, const std::shared_ptr<store::Store>& store = nullptr,
+               unsigned threads = 1, bool with_store = true) {
     GatewayOptions options;
     options.clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &clock);
     options.entropy = entropy_;
@@ -181,7 +186,7 @@ class Rig {
   static std::string route(const std::string& url, const std::string& more = "limits: {rpm: 1000000/min}") {
     return "routes: [{path: /, upstream: \"" + url + "\", " + more + "}]";
   }
-  void load(const std::string& yaml) {
+  void load(const std::string& yaml) const {
     auto settings = read_gateway_file(yaml, "f");
     ASSERT_TRUE(settings) << settings.error().message;
     const auto before = gateway->routing();

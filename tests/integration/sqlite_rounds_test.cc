@@ -3,47 +3,20 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 
 #include "app/open_store.h"
 #include "limiter/pending.h"
-#include "store/home.h"
 #include "store/sqlite/sqlite_store.h"
 #include "support/folder.h"
+#include "support/test_home.h"
 #include "weir/weir.h"
 
 namespace weir {
 namespace {
 
-/// Keeps what is brought until its thread asks for it.
-class TestHome final : public store::Home {
- public:
-  TestHome() { here() = this; }
-  ~TestHome() override { here() = nullptr; }
-
-  void bring(store::Returned&& returned) override {
-    const std::scoped_lock lock(mutex_);
-    returned_.push_back(std::move(returned));
-    brought_.notify_one();
-  }
-  /// Waits for the next that is brought, and has it told.
-  void tell_next() {
-    std::unique_lock lock(mutex_);
-    brought_.wait(lock, [&] { return !returned_.empty(); });
-    const store::Returned next = std::move(returned_.front());
-    returned_.pop_front();
-    lock.unlock();
-    next.tell();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable brought_;
-  std::deque<store::Returned> returned_;
-};
+using tests::TestHome;
 
 class Rounds : public testing::Test {
  protected:
@@ -86,7 +59,7 @@ TEST_F(Rounds, ShareACommitAndAreToldOnTheirThread) {
   for (int i = 0; i < count; ++i)
     calls.emplace_back(*core).pending.start("key", "r", consume, {}, {&Call::done, &calls.back()});
   foundation.store->buckets().end_round();
-  while (!calls.back().ok) home.tell_next();
+  while (!calls.back().ok) ASSERT_TRUE(home.tell_next());
   for (const Call& call : calls) {
     EXPECT_TRUE(call.ok);
     EXPECT_EQ(call.thread, std::this_thread::get_id());
@@ -113,7 +86,7 @@ TEST_F(Rounds, OfSeveralThreadsLoseNobody) {
       for (int one = 0; one < 1 + i % 7; ++one)
         calls.emplace_back(*core).pending.start("key", "r", consume, {}, {&Call::done, &calls.back()});
       foundation.store->buckets().end_round();
-      while (!calls.back().ok) home.tell_next();
+      while (!calls.back().ok) ASSERT_TRUE(home.tell_next());
       for (const Call& call : calls) told += call.ok ? 1 : 0;
     }
   };

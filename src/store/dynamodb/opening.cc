@@ -83,7 +83,7 @@ bool Opening::may_have_legacy() {
 
 void Opening::look() {
   ask(Step::looking, {"Scan", base::join("{\"TableName\":", base::json_string(site_.table),
-                                         ",\"Limit\":1,\"ConsistentRead\":true}")});
+                                         R"(,"Limit":1,"ConsistentRead":true})")});
 }
 
 /// Whoever comes first makes the record; somebody else may be doing so at the same time. From here on

@@ -1,4 +1,6 @@
 // Legacy items on the way of an operation.
+#include <algorithm>
+
 #include "base/text.h"
 #include "store/dynamodb/operation.h"
 
@@ -10,15 +12,16 @@ void Operation::read_to_show() {
 }
 
 bool Operation::wait_for_legacy(const conditional::Transaction& transaction, Time now) {
-  for (const conditional::Write& write : transaction.writes) {
-    if (!write.item || places_[write.bucket].without_legacy || !site_.may_have_legacy()) continue;
-    held_back_ = transaction;
-    held_back_at_ = now;
-    legacy_step_ = Legacy::finding;
-    find_legacy(write.bucket);
-    return true;
-  }
-  return false;
+  const auto creates = std::find_if(
+      transaction.writes.begin(), transaction.writes.end(), [&](const conditional::Write& write) {
+        return write.item && !places_[write.bucket].without_legacy && site_.may_have_legacy();
+      });
+  if (creates == transaction.writes.end()) return false;
+  held_back_ = transaction;
+  held_back_at_ = now;
+  legacy_step_ = Legacy::finding;
+  find_legacy(creates->bucket);
+  return true;
 }
 
 void Operation::find_legacy(std::size_t place) {

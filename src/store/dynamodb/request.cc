@@ -271,7 +271,7 @@ Request batch_write(const std::string& table, std::span<const ItemWrite> writes)
   std::string json = join("{\"RequestItems\":{", json_string(table), ":[");
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const bool puts = writes[i].kind == ItemWrite::Kind::put;
-    json += join(i == 0 ? "" : ",", puts ? "{\"PutRequest\":{\"Item\":" : "{\"DeleteRequest\":{\"Key\":",
+    json += join(i == 0 ? "" : ",", puts ? R"({"PutRequest":{"Item":)" : R"({"DeleteRequest":{"Key":)",
                  item_json(puts ? writes[i].item : writes[i].key.item()), "}}");
   }
   json += R"(]},"ReturnConsumedCapacity":"TOTAL"})";

@@ -22,7 +22,7 @@ class Expression {
   std::string value(std::int64_t number) { return value(Value::of(number)); }
 
   void condition(std::string_view term);
-  void set(std::string_view attribute, Value value);
+  void set(std::string_view attribute, Value to);
   void add(std::string_view attribute, std::int64_t number);
   void remove(std::string_view attribute);
 

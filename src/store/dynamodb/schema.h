@@ -1,13 +1,11 @@
-// The table itself: what it is made of, making it, and whether one is as it should be.
+// The table itself: what it is made of, and making it.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "aws/dynamo_client.h"
-#include "store/finding.h"
 #include "weir/result.h"
 
 namespace weir::dynamodb {
@@ -33,18 +31,5 @@ using Tell = std::function<void(const std::string& what)>;
 /// there already stays. Blocks, at most `patience`.
 Result<void> make_table(aws::DynamoClient& client, const std::string& table, const Tell& progress,
                         std::chrono::milliseconds patience = std::chrono::minutes(10));
-
-/// The same for others to carry out.
-std::string cloudformation_template(std::string_view table);
-std::string terraform_template(std::string_view table);
-/// The rights that weir needs, as a policy of IAM: to decide and change, or to make the table too.
-std::string iam_policy(std::string_view table, std::string_view region, bool to_make_it);
-
-/// Whether we may do what decisions and changes take: asks for each, in such a way that nothing is changed.
-store::Finding check_rights(aws::DynamoClient& client, const std::string& table);
-
-/// Looks a table over without changing it.
-std::vector<store::Finding> check_table(aws::DynamoClient& client, const std::string& table,
-                                        Time clock_bound);
 
 }  // namespace weir::dynamodb

@@ -1,0 +1,41 @@
+// A thread that is told of its operations when it asks.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "store/home.h"
+
+namespace weir::tests {
+
+/// The home of the thread that makes it. Keeps what is brought until that asks for it.
+class TestHome final : public store::Home {
+ public:
+  TestHome() { here() = this; }
+  ~TestHome() override { here() = nullptr; }
+
+  void bring(store::Returned&& returned) override {
+    const std::scoped_lock lock(mutex_);
+    returned_.push_back(std::move(returned));
+    brought_.notify_one();
+  }
+  /// Waits for the next that is brought, and has it told. False if nothing comes within half a minute.
+  bool tell_next() {
+    std::unique_lock lock(mutex_);
+    if (!brought_.wait_for(lock, std::chrono::seconds(30), [&] { return !returned_.empty(); })) return false;
+    const store::Returned next = std::move(returned_.front());
+    returned_.pop_front();
+    lock.unlock();
+    next.tell();
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable brought_;
+  std::deque<store::Returned> returned_;
+};
+
+}  // namespace weir::tests
