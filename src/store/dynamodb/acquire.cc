@@ -149,7 +149,7 @@ bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
   return true;
 }
 
-void Acquire::act(Action action) {
+void Acquire::act(const Action& action) {
   switch (action.kind) {
     case Action::Kind::read:
       site_.counts.reads.fetch_add(1, std::memory_order_relaxed);

@@ -26,7 +26,7 @@ class Acquire final : public Operation {
   bool repair_future(const std::vector<conditional::Image>& images);
   void on_event(const conditional::Event& event) override;
   Purpose purpose(bool decided) const override;
-  void act(conditional::Action action);
+  void act(const conditional::Action& action);
   Result<void> check_sizes();
   void conclude();
   void admitted();
