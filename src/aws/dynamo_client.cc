@@ -140,8 +140,8 @@ void DynamoClient::send(DynamoCall& call) {
 void DynamoClient::attempt(DynamoCall& call) {
   keeper_->get(now(), [this, &call](Result<CredentialsKeeper::Shared> found) {
     if (!found)
-      return finish(
-          call, {.kind = call.in_doubt_ ? Kind::unknown : Kind::denied, .message = found.error().message});
+      return call.on_error(
+          {.kind = call.in_doubt_ ? Kind::unknown : Kind::denied, .message = found.error().message});
     call.credentials_ = *std::move(found);
     sign_and_send(call);
   });
@@ -150,8 +150,8 @@ void DynamoClient::attempt(DynamoCall& call) {
 void DynamoClient::sign_and_send(DynamoCall& call) {
   const auto left = std::chrono::ceil<milliseconds>(call.ends_ - Steady::now());
   if (left.count() <= 0) {
-    return finish(
-        call, {.kind = call.in_doubt_ ? Kind::unknown : Kind::unavailable, .message = "no answer in time"});
+    return call.on_error(
+        {.kind = call.in_doubt_ ? Kind::unknown : Kind::unavailable, .message = "no answer in time"});
   }
   const std::string target = base::join(target_prefix, call.operation);
   const Time now_here = now();
@@ -211,7 +211,7 @@ void DynamoClient::failed(DynamoCall& call, DynamoFailure failure) {
   if (again(call, failure)) return;
   // An earlier copy may have been carried out, whatever became of this one.
   if (call.in_doubt_ && failure.kind != Kind::condition) failure.kind = Kind::unknown;
-  finish(call, failure);
+  call.on_error(failure);
 }
 
 bool DynamoClient::again(DynamoCall& call, const DynamoFailure& failure) {
@@ -239,8 +239,6 @@ bool DynamoClient::again(DynamoCall& call, const DynamoFailure& failure) {
   pool_->after(pause, [this, &call] { attempt(call); });
   return true;
 }
-
-void DynamoClient::finish(DynamoCall& call, const DynamoFailure& failure) { call.on_error(failure); }
 
 void DynamoClient::answered() {
   const std::scoped_lock lock(mutex_);

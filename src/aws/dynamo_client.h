@@ -61,11 +61,6 @@ struct DynamoCounts {
 struct Units {
   std::uint64_t read = 0;
   std::uint64_t written = 0;
-  Units& operator+=(const Units& other) {
-    read += other.read;
-    written += other.written;
-    return *this;
-  }
 };
 
 /// One request and what becomes of it. Made and kept by its owner until one of the two functions was called,
@@ -149,7 +144,6 @@ class DynamoClient {
   void replied(DynamoCall& call, const net::HttpReply& reply);
   void failed(DynamoCall& call, DynamoFailure failure);
   bool again(DynamoCall& call, const DynamoFailure& failure);
-  static void finish(DynamoCall& call, const DynamoFailure& failure);
   void answered();
   void unanswered(const std::string& why);
   void probe(std::chrono::milliseconds pause);

@@ -28,8 +28,8 @@ class RouteTable {
     std::string path;
     std::size_t index;
   };
-  std::vector<Entry> entries_;
-  bool has_hosts_ = false;  ///< those with a host first, then the longest path first
+  std::vector<Entry> entries_;  ///< those with a host first, then the longest path first
+  bool has_hosts_ = false;      ///< some routes are for one host only
 };
 
 /// Decodes escapes of everything that may stand in a path as it is, resolves "." and "..", and makes several

@@ -27,8 +27,8 @@ class RedisRouter final : public RedisLink::Owner {
   void start();
   ~RedisRouter();
 
-  /// From any thread: have the calls taken that were handed over.
-  /// From any thread. Once for all who want it before it has happened.
+  /// From any thread: have the calls taken that were handed over, once for all who want it before it has
+  /// happened.
   void wake();
   bool is_here() const { return std::this_thread::get_id() == thread_.get_id(); }
 

@@ -83,7 +83,10 @@ void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
     bool first = true;
     pen.put("RateLimit-Policy: ");
     for_each_name(report, [&](const LimitStatus& limit) {
-      if (!first) pen.put(", "), standing.put(", ");
+      if (!first) {
+        pen.put(", ");
+        standing.put(", ");
+      }
       first = false;
       pen.put("\"");
       pen.text(limit.name);

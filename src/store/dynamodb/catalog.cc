@@ -107,7 +107,11 @@ class Finding final : public aws::DynamoCall {
     for (const Item& item : answer.items) {
       const Key key = key_of(item);
       for (Link& link : links_) {
-        if (auto taken = link.take(key, item); !taken) return finish(taken.error());
+        const auto taken = link.take(key, item);
+        if (taken) continue;
+        // Of what was read ahead, nothing may be needed. Whoever does need it will find the same.
+        if (found_) return finish_found();
+        return finish(taken.error());
       }
     }
     if (!answer.unprocessed.empty()) {

@@ -19,18 +19,8 @@ using wire::aws::text_of;
 
 namespace {
 
-constexpr int most_attempts = 100;
 /// After so many that failed, busy buckets are told afterwards.
 constexpr int attempts_with_buckets = 8;
-constexpr std::size_t most_in_transaction = 100;
-/// Of one part of a journal, and of one transaction, in bytes as DynamoDB counts.
-constexpr std::size_t largest_part = std::size_t{200} * 1024;
-constexpr std::size_t largest_transaction = std::size_t{2} * 1024 * 1024;
-
-Value operation_value(const ItemWrite& write) {
-  if (write.kind == ItemWrite::Kind::put) return Value::of_map({{"put", Value::of_map(write.item)}});
-  return Value::of_map({{"del", Value::of_map(write.key.item())}});
-}
 
 }  // namespace
 
@@ -411,93 +401,6 @@ Result<CatalogChange::Sent> CatalogChange::send(std::vector<ItemWrite> writes) {
   using Kind = aws::DynamoFailure::Kind;
   if (asked.failure->kind == Kind::condition || asked.failure->kind == Kind::conflict) return Sent::overtaken;
   return aws::error_of(*asked.failure);
-}
-
-Result<CatalogChange::Sent> CatalogChange::send_by_journal(const table::Draft& draft, std::size_t events,
-                                                           const std::vector<ItemWrite>& writes) {
-  const std::string id = std::to_string(site_.entropy.next());
-  std::vector<ItemWrite> parts;
-  std::vector<Value> operations;
-  std::size_t size = 0;
-  const auto end_part = [&] {
-    if (operations.empty()) return;
-    Item item = journal_key(name_space_, id, parts.size()).item();
-    item.push_back({"operations", Value::of_list(std::move(operations))});
-    // Left behind by somebody who was killed before anybody could know of it, it goes away by itself.
-    item.push_back({"ttl", Value::of(to_ttl(base::saturating_add(now_, Time{7} * 24 * 3'600'000)))});
-    parts.push_back(put(std::move(item)));
-    operations.clear();
-    size = 0;
-  };
-  for (const ItemWrite& write : writes) {
-    Value operation = operation_value(write);
-    const std::size_t of_it = wire::aws::size_of(operation);
-    if (size + of_it > largest_part) end_part();
-    size += of_it;
-    operations.push_back(std::move(operation));
-  }
-  end_part();
-  for (const ItemWrite& part : parts) {
-    if (auto written = asking_.write_all(std::span(&part, 1)); !written) return written.error();
-  }
-  auto sent = send({head_write(draft, events, id)});
-  if (!sent || *sent == Sent::overtaken) return sent;
-  if (auto rolled = roll_forward(id); !rolled) return rolled.error();
-  return Sent::done;
-}
-
-Result<void> CatalogChange::roll_forward(const std::string& id) {
-  ItemWrite check{.kind = ItemWrite::Kind::check, .key = head_key(name_space_)};
-  const std::string name = check.expression.name("pending");
-  check.expression.condition(join(name, "=", check.expression.value(Value::of(id))));
-  std::vector<ItemWrite> parts;
-  std::vector<ItemWrite> batch;
-  std::size_t size = 0;
-  bool finished_by_others = false;
-  std::optional<Error> failed;
-  const auto send_batch = [&] {
-    if (batch.empty()) return true;
-    batch.push_back(check);
-    auto sent = send(std::exchange(batch, {}));
-    size = 0;
-    if (!sent) return failed = sent.error(), false;
-    // Nobody else writes the catalog now, so the condition fails only if the work is done; a conflict is with
-    // somebody who does the same.
-    if (*sent == Sent::overtaken) return finished_by_others = true, false;
-    return true;
-  };
-  auto read = asking_.for_each({.pk = journal_pk(name_space_, id)}, [&](const Item& item) {
-    parts.push_back(erase(key_of(item)));
-    const Value* const operations = wire::aws::find(item, "operations");
-    if (operations == nullptr) return true;
-    for (const Value& operation : operations->list) {
-      const Value* const put_one = operation.find("put");
-      const Value* const erase_one = operation.find("del");
-      if (put_one != nullptr) batch.push_back(put(put_one->members));
-      if (erase_one != nullptr) batch.push_back(erase(key_of(erase_one->members)));
-      size += wire::aws::size_of(operation);
-      if ((batch.size() == most_in_transaction - 1 || size > largest_transaction) && !send_batch())
-        return false;
-    }
-    return true;
-  });
-  if (!read) return read.error();
-  if (!failed && !finished_by_others) send_batch();
-  if (failed) return *failed;
-  if (!finished_by_others) {
-    ItemWrite done{.kind = ItemWrite::Kind::update, .key = head_key(name_space_)};
-    const std::string pending = done.expression.name("pending");
-    done.expression.condition(join(pending, "=", done.expression.value(Value::of(id))));
-    done.expression.remove("pending");
-    const auto ended = asking_.ask(single_write(site_.table, done), true);
-    if (!ended.ok() && ended.failure->kind != aws::DynamoFailure::Kind::condition)
-      return aws::error_of(*ended.failure);
-    return asking_.write_all(parts);
-  }
-  // Somebody else is at it. If that was not the end of it, there is something left to do.
-  auto head = read_head();
-  if (!head) return head.error();
-  return head->pending == id && ++attempts_ < most_attempts ? roll_forward(id) : Result<void>();
 }
 
 }  // namespace weir::dynamodb

@@ -38,6 +38,8 @@ class CatalogChange {
     std::string pending = {};
   };
   enum class Sent : unsigned char { done, overtaken };
+  static constexpr int most_attempts = 100;
+  static constexpr std::size_t most_in_transaction = 100;
 
   Result<std::vector<store::Changed>> attempt(bool& overtaken);
   Result<Head> read_head();
@@ -60,6 +62,7 @@ class CatalogChange {
   ItemWrite head_write(const table::Draft& draft, std::size_t events, const std::string& pending) const;
 
   Result<Sent> send(std::vector<ItemWrite> writes);
+  // The journal (catalog_journal.cc).
   Result<Sent> send_by_journal(const table::Draft& draft, std::size_t events,
                                const std::vector<ItemWrite>& writes);
   /// Carries out what a journal says.
