@@ -133,7 +133,7 @@ void RedisLink::receive(const resp::Reply& reply) {
   if (stage_ == Stage::greeting) return greeted(reply);
   if (!hopeful_) {
     // It was only slow.
-    set_hopeful(true);
+    hopeful_ = true;
     trouble_.clear();
     owner_.on_ready(*this);
   }
@@ -164,9 +164,11 @@ void RedisLink::fail(const std::string& why) {
   stage_ = Stage::idle;
   schedule_attempt(Clock::now());
   // A connection that breaks is mostly back at once, and who has not sent anything yet can wait for it.
-  if (!was_ready) set_hopeful(false);
-  release_sent(trouble_);
+  if (!was_ready) hopeful_ = false;
+  // Before anybody is told: who then asks how the server is must not hear that all is well.
   owner_.on_lost(*this);
+  release_sent(trouble_);
+  if (!hopeful_) release_waiting(trouble_);
 }
 
 /// Calls of a lost connection: what was not sent, or can be sent again, waits for the next one.
@@ -190,13 +192,10 @@ void RedisLink::fail_call(RedisCall& call, const std::string& why) {
   owner_.on_failed(call, {call.maybe_done_, why});
 }
 
-void RedisLink::set_hopeful(bool hopeful) {
-  if (hopeful_ == hopeful) return;
-  hopeful_ = hopeful;
-  if (hopeful) return;
+void RedisLink::release_waiting(const std::string& why) {
   std::deque<RedisCall*> waiting;
   waiting.swap(waiting_);
-  for (RedisCall* call : waiting) fail_call(*call, trouble_);
+  for (RedisCall* call : waiting) fail_call(*call, why);
 }
 
 void RedisLink::close(const std::string& why) {
@@ -207,9 +206,7 @@ void RedisLink::close(const std::string& why) {
   trouble_ = why;
   hopeful_ = false;
   release_sent(why);
-  std::deque<RedisCall*> waiting;
-  waiting.swap(waiting_);
-  for (RedisCall* call : waiting) fail_call(*call, why);
+  release_waiting(why);
 }
 
 void RedisLink::tick(Clock::time_point now) {
@@ -233,31 +230,32 @@ void RedisLink::tick(Clock::time_point now) {
 /// Calls whose time is over. Their answers may still come and are dropped.
 void RedisLink::expire(Clock::time_point now) {
   const Clock::time_point by = now + redis_tick;
-  bool late = false;
-  for (std::size_t i = 0; i < sent_calls_.size(); ++i) {
-    RedisCall* const call = sent_calls_[i].call;
-    if (call == nullptr || call->expires_ > by) continue;
-    late = true;
-    sent_calls_[i].call = nullptr;
-    call->maybe_done_ = call->maybe_done_ || written_bytes_ > sent_calls_[i].begins;
-    fail_call(*call, address_.to_string() + " does not answer in time");
+  std::vector<RedisCall*> late;
+  for (Sent& sent : sent_calls_) {
+    if (sent.call == nullptr || sent.call->expires_ > by) continue;
+    sent.call->maybe_done_ = sent.call->maybe_done_ || written_bytes_ > sent.begins;
+    late.push_back(std::exchange(sent.call, nullptr));
   }
-  for (std::size_t i = 0; i < waiting_.size();) {
-    RedisCall* const call = waiting_[i];
-    if (call->expires_ > by) {
-      ++i;
-      continue;
-    }
-    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
-    fail_call(*call, trouble_.empty() ? address_.to_string() + " is not connected" : trouble_);
-    late = true;
-  }
-  // Nothing has come back for as long as a caller waits: the next ones need not try.
-  if (late && hopeful_ && now - silent_since_ >= options_.deadline - redis_tick) {
+  const std::size_t late_sent = late.size();
+  std::erase_if(waiting_, [&](RedisCall* call) {
+    if (call->expires_ > by) return false;
+    late.push_back(call);
+    return true;
+  });
+  if (late.empty()) return;
+  // A caller has waited in vain, and nothing has come back for most of that time (not for all of it: a busy
+  // machine may have taken a while to send the call): the next ones need not try. As in fail(), this is known
+  // before anybody is told.
+  const bool gives_up = hopeful_ && now - silent_since_ >= options_.deadline / 2;
+  if (gives_up) {
     if (trouble_.empty()) trouble_ = address_.to_string() + " does not answer";
-    set_hopeful(false);
+    hopeful_ = false;
     owner_.on_lost(*this);
   }
+  const std::string unsent = trouble_.empty() ? address_.to_string() + " is not connected" : trouble_;
+  for (std::size_t i = 0; i < late.size(); ++i)
+    fail_call(*late[i], i < late_sent ? address_.to_string() + " does not answer in time" : unsent);
+  if (gives_up) release_waiting(unsent);
 }
 
 void RedisLink::wait_for_read() {

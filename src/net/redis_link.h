@@ -96,7 +96,7 @@ class RedisLink {
   void fail_call(RedisCall& call, const std::string& why);
   void expire(Clock::time_point now);
   void schedule_attempt(Clock::time_point now);
-  void set_hopeful(bool hopeful);
+  void release_waiting(const std::string& why);
   void wait_for_read();
   void wait_for_write();
 

@@ -163,7 +163,7 @@ void RedisLink::become_ready() {
   if (!first_words_.empty()) output_.append(first_words_);
   queued_bytes_ = output_.size();
   written_bytes_ = 0;
-  set_hopeful(true);
+  hopeful_ = true;
   std::deque<RedisCall*> waiting;
   waiting.swap(waiting_);
   for (RedisCall* call : waiting) append(*call);

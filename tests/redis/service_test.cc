@@ -23,7 +23,7 @@ class OnRedis : public Api {
 
   /// As `weir serve` does.
   void serve(const std::string& url, std::optional<OnUnavailable> policy) {
-    auto store = app::open_store(url + "?deadline_ms=150", {.must_be_reachable = false}, clock, *entropy_);
+    auto store = app::open_store(url + "?deadline_ms=500", {.must_be_reachable = false}, clock, *entropy_);
     ASSERT_TRUE(store) << store.error().message;
     start(*std::move(store), {.on_unavailable = policy, .log = &log});
   }
@@ -181,7 +181,7 @@ TEST_P(OnRedis, APausedOrSlowServerIsAwayUntilItAnswersAgain) {
   EXPECT_EQ(up(), "0");
   server.resume();
   EXPECT_TRUE(recovers());
-  proxy.set_delay(400ms);
+  proxy.set_delay(1500ms);
   EXPECT_EQ(outcome(), "200 degraded");
   proxy.set_delay(0ms);
   EXPECT_TRUE(recovers());
