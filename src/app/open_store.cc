@@ -51,12 +51,14 @@ class OpenFiles {
 };
 
 Result<std::shared_ptr<store::Store>> open_redis(const RedisUrl& url, const Options& options,
-                                                 const std::shared_ptr<const Clock>& clock) {
+                                                 const std::shared_ptr<const Clock>& clock,
+                                                 const StoreDefaults& defaults) {
   auto redis = redis_options(url);
   if (!redis) return redis.error();
   // The server's time counts, unless a test has one of its own.
   if (options.clock != nullptr) redis->clock = clock;
   redis->must_be_reachable = options.must_be_reachable;
+  redis->refuse_for = url.refuse.value_or(defaults.refuse_for);
   auto store = redis::RedisStore::open(*redis);
   if (!store) return store.error();
   return std::shared_ptr<store::Store>(*std::move(store));
@@ -89,12 +91,12 @@ Result<redis::RedisStoreOptions> redis_options(const RedisUrl& url) {
 
 Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& options,
                                                  const std::shared_ptr<const Clock>& clock,
-                                                 base::Entropy& entropy) {
+                                                 base::Entropy& entropy, const StoreDefaults& defaults) {
   auto parsed = parse_store_url(url);
   if (!parsed) return parsed.error();
   if (parsed->kind == StoreKind::sqlite)
     return open_files().open(parsed->path, {clock, options.wait_for_file, options.create}, entropy);
-  if (parsed->kind == StoreKind::redis) return open_redis(parsed->redis, options, clock);
+  if (parsed->kind == StoreKind::redis) return open_redis(parsed->redis, options, clock, defaults);
   if (parsed->kind == StoreKind::dynamodb) {
     // The time of this machine counts, unless a test has one of its own.
     if (options.clock != nullptr) parsed->dynamodb.clock = clock;

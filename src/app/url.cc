@@ -4,19 +4,13 @@
 #include <array>
 
 #include "app/dynamodb_url.h"
+#include "base/hex.h"
 #include "base/text.h"
 
 namespace weir::app {
 namespace {
 
 using base::invalid;
-
-std::optional<unsigned> digit_of(char c) {
-  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
-  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
-  return std::nullopt;
-}
 
 /// Resolves %XX.
 std::optional<std::string> decoded(std::string_view text) {
@@ -26,8 +20,8 @@ std::optional<std::string> decoded(std::string_view text) {
       out += text[i];
       continue;
     }
-    const auto high = i + 2 < text.size() ? digit_of(text[i + 1]) : std::nullopt;
-    const auto low = i + 2 < text.size() ? digit_of(text[i + 2]) : std::nullopt;
+    const auto high = i + 2 < text.size() ? base::hex_value(text[i + 1]) : std::nullopt;
+    const auto low = i + 2 < text.size() ? base::hex_value(text[i + 2]) : std::nullopt;
     if (!high || !low) return std::nullopt;
     out += static_cast<char>(*high << 4U | *low);
     i += 2;
@@ -53,15 +47,16 @@ bool good_prefix(std::string_view prefix) {
 }
 
 Result<std::chrono::milliseconds> read_milliseconds(std::string_view name, std::string_view text) {
+  const std::int64_t least = name == "refuse_ms" ? 0 : 1;
   const auto number = base::parse_digits(text);
-  if (number && *number >= 1 && *number <= 3'600'000) return std::chrono::milliseconds(*number);
-  return invalid(name, " in the URL of the store is ", base::quoted(text),
-                 "; use milliseconds from 1 to 3600000");
+  if (number && *number >= least && *number <= 3'600'000) return std::chrono::milliseconds(*number);
+  return invalid(name, " in the URL of the store is ", base::quoted(text), "; use milliseconds from ",
+                 std::to_string(least), " to 3600000");
 }
 
 Result<void> read_parameter(RedisUrl& url, std::string_view name, const std::string& value) {
-  constexpr std::array<std::string_view, 7> names = {"cluster", "prefix", "deadline_ms", "cache_ms",
-                                                     "cacert",  "cert",   "key"};
+  constexpr std::array<std::string_view, 8> names = {"cluster",   "prefix", "deadline_ms", "cache_ms",
+                                                     "refuse_ms", "cacert", "cert",        "key"};
   if (name == "cluster") {
     if (value != "true" && value != "false")
       return invalid("cluster in the URL of the store is ", base::quoted(value), "; use true or false");
@@ -71,10 +66,10 @@ Result<void> read_parameter(RedisUrl& url, std::string_view name, const std::str
       return invalid("prefix ", base::quoted(value),
                      " in the URL of the store must be 1 to 64 letters, digits and `-_.:`");
     url.prefix = value;
-  } else if (name == "deadline_ms" || name == "cache_ms") {
+  } else if (name == "deadline_ms" || name == "cache_ms" || name == "refuse_ms") {
     auto time = read_milliseconds(name, value);
     if (!time) return time.error();
-    (name == "deadline_ms" ? url.deadline : url.cache) = *time;
+    (name == "deadline_ms" ? url.deadline : name == "cache_ms" ? url.cache : url.refuse) = *time;
   } else if (name == "cacert") {
     url.authorities = value;
   } else if (name == "cert") {

@@ -26,6 +26,7 @@ struct RedisUrl {
   std::string prefix = "weir";
   std::optional<std::chrono::milliseconds> deadline;
   std::optional<std::chrono::milliseconds> cache;
+  std::optional<std::chrono::milliseconds> refuse;
   std::string authorities;  ///< cacert=FILE
   std::string certificate;  ///< cert=FILE
   std::string key;          ///< key=FILE

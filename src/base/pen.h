@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/hex.h"
 #include "weir/amount.h"
 #include "weir/detail/copy.h"
 
@@ -98,15 +99,14 @@ class Pen {
   }
 
   void escape(char c) {
-    constexpr std::string_view digits = "0123456789abcdef";
     *at_++ = '\\';
     if (c == '"' || c == '\\') {
       *at_++ = c;
       return;
     }
     put("u00");
-    *at_++ = digits[static_cast<unsigned char>(c) >> 4U];
-    *at_++ = digits[static_cast<unsigned char>(c) & 15U];
+    *at_++ = hex_digits[static_cast<unsigned char>(c) >> 4U];
+    *at_++ = hex_digits[static_cast<unsigned char>(c) & 15U];
   }
 
   char* at_;

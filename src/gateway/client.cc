@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "base/hex.h"
 #include "limits/names.h"
 #include "wire/http_chars.h"
 #include "wire/http_text.h"
@@ -34,12 +35,7 @@ void append_address(std::string& entity, const net::Address& address) {
 void set_hash(std::string& entity, std::string_view value) {
   std::array<unsigned char, 32> digest{};
   EVP_Digest(value.data(), value.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
-  entity = "h:";
-  constexpr std::string_view digits = "0123456789abcdef";
-  for (const unsigned char byte : digest) {
-    entity += digits[byte >> 4U];
-    entity += digits[byte & 15U];
-  }
+  entity = "h:" + base::hex(digest);
 }
 
 void set_address(std::string& entity, const net::Address& client, bool network) {

@@ -146,7 +146,9 @@ Result<void> Running::start() {
 }
 
 Result<void> Running::open_store() {
-  auto store = app::open_store(store_url_, {}, clock_, *entropy_);
+  // A gateway gives nothing back, so a bucket that is found too empty stays so until it refills.
+  const app::StoreDefaults defaults{.refuse_for = milliseconds(100)};
+  auto store = app::open_store(store_url_, {}, clock_, *entropy_, defaults);
   if (!store) return store.error();
   gateway_->set_store(*std::move(store));
   return {};

@@ -1,4 +1,5 @@
 // The limiter's side of a lease: who may change it, under which limits, and what its holder remembers.
+#include "base/hex.h"
 #include "base/text.h"
 #include "limiter/changing.h"
 #include "limiter/core.h"
@@ -11,13 +12,6 @@ namespace {
 using base::error;
 using detail::LeaseData;
 using detail::LeaseVerb;
-
-std::string hex(std::uint64_t number) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (unsigned shift = 64; shift > 0; shift -= 4) text += digits[number >> (shift - 4) & 15U];
-  return text;
-}
 
 }  // namespace
 
@@ -63,7 +57,7 @@ Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<con
   if (store_.every_change_is_marked() && lease.ending == detail::Ending::open) share(lease);
   // The holder's own adjusts are not repeated, but on a shared lease they are told apart by a key.
   const std::string key =
-      verb == LeaseVerb::adjust && lease.shared ? hex(foundation_.entropy->next()) : std::string();
+      verb == LeaseVerb::adjust && lease.shared ? base::hex(foundation_.entropy->next()) : std::string();
   return change_keyed(lease, {verb, key, charges});
 }
 

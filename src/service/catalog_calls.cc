@@ -1,10 +1,10 @@
 // Calls that are answered at once: what is available, limits, entities, buckets, the audit.
 #include "api/catalog_json.h"
 #include "api/decision_json.h"
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "service/calls.h"
-#include "service/hex.h"
 #include "service/query.h"
 #include "service/rate_limit_fields.h"
 
@@ -19,7 +19,7 @@ Reply malformed(const std::string& detail) { return problem(400, "malformed", de
 /// How much of a listing: `limit` and `cursor`. Cursors are made of names, which have characters that mean
 /// something else in a query; in hex they can be put there as they are.
 Result<Paging> paging_of(const Query& query) {
-  auto cursor = from_hex(query.get("cursor"));
+  auto cursor = base::from_hex(query.get("cursor"));
   if (!cursor) return base::invalid("cursor must be what the page before said in \"next\"");
   Paging paging{.cursor = *std::move(cursor)};
   if (!query.has("limit")) return paging;
@@ -36,7 +36,7 @@ Reply page_reply(const Result<Page<T>>& page, const char* name, ToJson&& json_of
   for (const T& item : page->items) items.add(json_of(item));
   auto json = JsonWriter::object();
   json.raw(name, items.str());
-  if (!page->next.empty()) json.text("next", to_hex(page->next));
+  if (!page->next.empty()) json.text("next", base::hex(page->next));
   return {.body = json.str()};
 }
 

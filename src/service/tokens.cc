@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/hex.h"
 #include "base/text.h"
 #include "limits/names.h"
-#include "service/hex.h"
 
 namespace weir::service {
 namespace {
@@ -48,7 +48,8 @@ Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
   }
   if (entry.caller.roles == 0) return invalid("the second word names no role");
   constexpr std::string_view scheme = "sha256:";
-  const auto digest = words[2].starts_with(scheme) ? from_hex(words[2].substr(scheme.size())) : std::nullopt;
+  const auto digest =
+      words[2].starts_with(scheme) ? base::from_hex(words[2].substr(scheme.size())) : std::nullopt;
   if (!digest || digest->size() != entry.digest.size()) {
     return invalid(
         "the third word must be sha256: and 64 hex digits; make it with: printf %s TOKEN | sha256sum");

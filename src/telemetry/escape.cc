@@ -1,16 +1,15 @@
 #include "telemetry/escape.h"
 
+#include "base/hex.h"
 #include "base/text.h"
 
 namespace weir::telemetry {
 namespace {
 
-constexpr std::string_view digits = "0123456789abcdef";
-
 void append_byte(std::string& out, std::string_view prefix, unsigned char byte) {
   out.append(prefix);
-  out += digits[byte >> 4U];
-  out += digits[byte & 15U];
+  out += base::hex_digits[byte >> 4U];
+  out += base::hex_digits[byte & 15U];
 }
 
 /// How many bytes from `at` on are one character of UTF-8; 0: none.

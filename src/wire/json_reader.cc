@@ -1,5 +1,6 @@
 #include "wire/json_reader.h"
 
+#include "base/hex.h"
 #include "base/text.h"
 
 namespace weir::wire::json {
@@ -105,18 +106,9 @@ bool Reader::hex4(unsigned& out) {
   out = 0;
   for (int i = 0; i < 4; ++i) {
     if (at_ >= text_.size()) return false;
-    const char c = text_[at_++];
-    unsigned digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<unsigned>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<unsigned>(c - 'a') + 10;
-    } else if (c >= 'A' && c <= 'F') {
-      digit = static_cast<unsigned>(c - 'A') + 10;
-    } else {
-      return false;
-    }
-    out = out << 4U | digit;
+    const auto digit = base::hex_value(text_[at_++]);
+    if (!digit) return false;
+    out = out << 4U | *digit;
   }
   return true;
 }

@@ -7,25 +7,16 @@
 #include <ctime>
 #include <span>
 
+#include "base/hex.h"
 #include "base/text.h"
 
 namespace weir::wire::aws {
 namespace {
 
+using base::hex;
 using Digest = std::array<unsigned char, 32>;
 
 constexpr std::string_view algorithm = "AWS4-HMAC-SHA256";
-
-std::string hex(std::span<const unsigned char> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const unsigned char byte : bytes) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 15U];
-  }
-  return text;
-}
 
 std::string sha256_hex(std::string_view text) {
   Digest digest{};

@@ -56,13 +56,14 @@ class OnlyInFile final : public InFile {
 /// were another process.
 class InRedis : public StoreUnderTest {
  public:
+  explicit InRedis(const std::string& more = {}) : store_(server_.patient_url() + more) {}
   Result<Limiter> open(const Options& options) override { return store_.open(options); }
   void advance(std::chrono::milliseconds by) override { store_.advance(by); }
   Time now() override { return store_.now(); }
 
  protected:
   tests::RedisServer server_;
-  InProcess store_{server_.patient_url()};
+  InProcess store_;
 };
 
 }  // namespace
@@ -71,7 +72,9 @@ std::vector<StoreKind> stores() {
   return {{"memory", [] { return std::make_unique<InProcess>("memory:"); }},
           {"sqlite", [] { return std::make_unique<InFile>(); }},
           {"sqlite_only_in_file", [] { return std::make_unique<OnlyInFile>(); }},
-          {"redis", [] { return std::make_unique<InRedis>(); }}};
+          {"redis", [] { return std::make_unique<InRedis>(); }},
+          // What one process does, it does not keep from itself.
+          {"redis_refusing_from_memory", [] { return std::make_unique<InRedis>("&refuse_ms=60000"); }}};
 }
 
 }  // namespace weir::contract

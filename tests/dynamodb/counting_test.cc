@@ -14,10 +14,10 @@ class Counting : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(admin.set_limits(Level::system(), {{"rpm", "3/min"}})); }
 
-  limiter::Core core(const std::shared_ptr<DynamoStore>& store) {
+  limiter::Core core(const std::shared_ptr<DynamoStore>& store, const Options& options = {}) {
     return limiter::Core({std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &table.clock),
                           std::make_shared<base::SystemEntropy>(), store},
-                         {});
+                         options);
   }
   Decision acquire(limiter::Core& core, std::string_view entity) {
     auto decision = core.acquire(entity, "gpt-4", charge, {});
@@ -143,6 +143,19 @@ TEST_F(Counting, ARefusalFromMemorySaysSoAndOthersDoNot) {
   table.clock.advance(101ms);
   const Decision asked = acquire(limiter, "key");
   EXPECT_TRUE(asked.refused() && !asked.from_memory());
+}
+
+TEST_F(Counting, AWaitThatNobodyHasPromisedYetIsNotTakenFromMemory) {
+  auto store = table.store({.refuse_for = 60s});
+  // Kept no longer than it takes to fill, so that to wait for all of it needs a longer promise.
+  auto limiter = core(store, {.bucket_ttl_refill_multiplier = 1});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(acquire(limiter, "key").admitted());
+  EXPECT_TRUE(acquire(limiter, "key").from_memory());
+  const auto all = [&] { return limiter.acquire("key", "gpt-4", std::vector<Charge>{{"rpm", 3}}, {}); };
+  EXPECT_FALSE(all()->from_memory());
+  EXPECT_TRUE(all()->from_memory());
+  table.clock.advance(60s);
+  EXPECT_TRUE(all()->admitted());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/hex.h"
 #include "limits/short_form.h"
 
 namespace weir {
@@ -45,6 +46,19 @@ TEST(LimitText, ALimitIsWrittenInItsShortFormWhereThatSaysItExactly) {
   }
   const auto named = parse_limits({{"rpm", "100"}, {"tpm", "5/s"}});
   EXPECT_EQ(limits::to_text(*named), "rpm 100/min, tpm 5/s");
+}
+
+TEST(Hex, NumbersAndBytesBecomeDigitsAndBytesComeBack) {
+  EXPECT_EQ(base::hex(std::uint64_t{0x0123456789abcdef}), "0123456789abcdef");
+  EXPECT_EQ(base::hex(std::uint64_t{0}), "0000000000000000");
+  EXPECT_EQ(base::hex(std::string_view("\x00\xffz", 3)), "00ff7a");
+  EXPECT_EQ(base::from_hex("00fF7A"), std::string("\x00\xffz", 3));
+  EXPECT_EQ(base::from_hex(""), "");
+}
+
+TEST(Hex, WhatIsNoPairOfDigitsIsNothing) {
+  for (const char* const text : {"0", "0g", "g0", "0x", " 0", "00 "})
+    EXPECT_FALSE(base::from_hex(text)) << text;
 }
 
 }  // namespace

@@ -138,12 +138,15 @@ bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
     }
   }
   if (!exceeded) return false;
-  site_.counts.refused_from_memory.fetch_add(1, std::memory_order_relaxed);
   seen_ = images;
   from_memory_ = true;
   decision_.report().clear();
   report(false);
-  decision_.set_refused(wait());
+  const std::optional<Time> waits = table::wait_of(stops_, now_);
+  // A moment that nobody has promised yet has to be promised.
+  if (waits && !promise(base::saturating_add(now_, *waits)).writes.empty()) return from_memory_ = false;
+  site_.counts.refused_from_memory.fetch_add(1, std::memory_order_relaxed);
+  decision_.set_refused(waits);
   decision_.set_from_memory();
   finish(Progress::decided);
   return true;
@@ -189,7 +192,7 @@ void Acquire::on_event(const Event& event) {
   if (step_ == Step::promising) {
     // Whether the word could be kept or the store was too busy for it: what was refused stays refused, unless
     // a bucket turned out to be another one.
-    for (std::size_t i = 0; i < places_.size(); ++i) site_.memory.remember(places_[i].id, {event.images[i]});
+    for (std::size_t i = 0; i < places_.size(); ++i) remember(i, event.images[i], now_);
     if (event.kind != Event::Kind::failed || ++promises_ >= most_promises) return finish(Progress::decided);
     return begin(event.images);
   }
@@ -260,16 +263,6 @@ void Acquire::report(bool charged) {
   }
 }
 
-std::optional<Time> Acquire::wait() {
-  Time longest = 0;
-  for (const table::Stop& stop : stops_) {
-    const auto of_it = table::wait_of(stop, now_);
-    if (!of_it) return std::nullopt;
-    longest = std::max(longest, *of_it);
-  }
-  return longest;
-}
-
 void Acquire::admitted() {
   const conditional::AcquireOutcome& outcome = machine_->outcome();
   for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -316,7 +309,7 @@ void Acquire::looked(const Event& event) {
     decision_.set_admitted();
     decision_.set_deadline(base::saturating_add(now_, plan_.request.lease_for));
   } else {
-    decision_.set_refused(wait());
+    decision_.set_refused(table::wait_of(stops_, now_));
   }
   finish(Progress::decided);
 }
@@ -324,7 +317,7 @@ void Acquire::looked(const Event& event) {
 void Acquire::refused() {
   decision_.report().clear();
   report(false);
-  const std::optional<Time> waits = wait();
+  const std::optional<Time> waits = table::wait_of(stops_, now_);
   decision_.set_refused(waits);
   if (!waits) return finish(Progress::decided);
   const conditional::Transaction kept = promise(base::saturating_add(now_, *waits));

@@ -37,7 +37,6 @@ class Acquire final : public Operation {
   bucket::LeaseRecord lease_record() const;
   const bucket::State* alive(std::size_t place) const;
   /// Until the report's buckets hold what is asked for; nothing: they never will.
-  std::optional<Time> wait();
   /// The lines of all buckets.
   void report(bool charged);
 

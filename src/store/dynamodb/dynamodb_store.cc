@@ -152,7 +152,7 @@ std::vector<store::Reading> DynamoStore::readings() const {
   add("weir_store_first_writes_total", "First writes of decisions.", {}, counts.first_writes);
   add("weir_store_first_writes_failed_total", "First writes whose condition did not hold.", {},
       counts.failed_first_writes);
-  add("weir_store_refused_from_memory_total", "Refusals without asking DynamoDB.", {},
+  add("weir_store_refused_from_memory_total", "Refusals without asking the store.", {},
       counts.refused_from_memory);
   const aws::DynamoCounts& sent = client_->counts();
   add("weir_store_requests_total", "Requests that were sent to DynamoDB.", {}, sent.requests);

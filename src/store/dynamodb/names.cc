@@ -1,18 +1,13 @@
 #include "store/dynamodb/names.h"
 
+#include "base/hex.h"
 #include "base/text.h"
 
 namespace weir::dynamodb {
 namespace {
 
+using base::hex;
 using base::join;
-
-std::string hex(std::uint64_t number) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (unsigned shift = 64; shift > 0; shift -= 4) text += digits[number >> (shift - 4) & 15U];
-  return text;
-}
 
 }  // namespace
 

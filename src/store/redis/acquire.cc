@@ -39,7 +39,7 @@ void Acquire::start() {
   if (mode_ == Mode::peek) return load({});
   if (request.once != nullptr) marker_ = lease_key(end, *request.once);
   for (const table::Stop& stop : stops_) in_plan_.push_back(sets().get(stop.resolution->limits));
-  send_plan();
+  if (!refuse_from_memory()) send_plan();
 }
 
 /// Fails on a limit that no bucket has and on one that is named twice.
@@ -188,19 +188,19 @@ void Acquire::admitted(Time now, Reply::Children states) {
 }
 
 /// A bucket that was left as it was: what it holds now.
-bool Acquire::show_as_it_is(std::size_t place, const Reply& reply, Time now) {
+bool Acquire::show_as_it_is(std::size_t place, std::string_view b, Time now) {
   table::Stop& stop = stops_[place];
   const limits::LimitSet& set = *stop.resolution->limits;
   stop.at = now;
   std::uint64_t generation = 0;
-  if (reply.is_text()) {
-    const auto state = read_state(reply.text());
+  if (!b.empty()) {
+    const auto state = read_state(b);
     if (!state || state->limits != set.size()) return false;
     stop.at = std::max(now, state->refilled_at);
     generation = static_cast<std::uint64_t>(state->generation);
     for (std::size_t i = 0; i < set.size(); ++i) {
-      stop.held[i] = bucket::claim(set[i].rate, set[i].burst, state->refilled_at, stop.at)
-                         .held(number_at(reply.text(), 2 * i));
+      stop.held[i] =
+          bucket::claim(set[i].rate, set[i].burst, state->refilled_at, stop.at).held(number_at(b, 2 * i));
     }
   } else {
     for (std::size_t i = 0; i < set.size(); ++i) stop.held[i] = set[i].capacity;
@@ -210,17 +210,67 @@ bool Acquire::show_as_it_is(std::size_t place, const Reply& reply, Time now) {
   return true;
 }
 
-void Acquire::refused(Time now, Reply::Children states) {
+bool Acquire::show_refused(Time now, const States& states) {
   decision_.report().clear();
-  std::optional<Time> wait = 0;
   for (std::size_t k = 0; k < places_.size(); ++k) {
-    if (!show_as_it_is(k, states.next(), now))
-      return failed({ErrorCode::unavailable, "Redis answers nonsense"});
-    const auto longer = table::wait_of(stops_[k], now);
-    wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
+    if (!show_as_it_is(k, states[k], now)) return false;
   }
-  decision_.set_refused(wait);
+  decision_.set_refused(table::wait_of(stops_, now));
+  return true;
+}
+
+void Acquire::refused(Time now, Reply::Children children) {
+  States states;
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    const Reply state = children.next();
+    if (state.is_text()) states[k] = state.text();
+  }
+  if (!show_refused(now, states)) return failed({ErrorCode::unavailable, "Redis answers nonsense"});
+  const auto wait = table::wait_of(stops_, now);
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    // One that is not there and has to be, to grow, is there from now on.
+    if (states[k].empty() && table::wait_of(stops_[k], now) != 0) continue;
+    site().spent.remember(key_of(places_[k]),
+                          {std::string(states[k]), now, base::saturating_add(now, wait.value_or(0))});
+  }
   finish(Progress::decided);
+}
+
+bool Acquire::counts(std::size_t place, std::string_view b, Time now) const {
+  const limits::Resolution& resolution = *places_[place].resolution;
+  if (resolution.valid_until <= now) return false;
+  if (b.empty()) return true;
+  const auto state = read_state(b);
+  return state && state->digest == in_plan_[place]->digest && state->version >= resolution.stamp &&
+         state->stamp <= known(places_[place]) && from_redis(state->expires_at) > now;
+}
+
+/// Buckets that were too empty a moment ago are not asked again: what they refill is known, and nothing but a
+/// credit or a change by another process can have filled them otherwise.
+bool Acquire::refuse_from_memory() {
+  SpentBuckets& spent = site().spent;
+  const Time now = site().time.now();
+  if (plan_.request.once != nullptr || !spent.any(now)) return false;
+  std::array<SpentBuckets::Seen, limits::max_chain> seen;
+  States states;
+  Time kept = limits::never;
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    auto known = spent.find(key_of(places_[k]), now);
+    if (!known || !counts(k, known->state, now)) return false;
+    seen[k] = *std::move(known);
+    states[k] = seen[k].state;
+    kept = std::min(kept, seen[k].kept);
+  }
+  if (!show_refused(now, states)) return false;
+  // The time is known here to some milliseconds; who has to wait no longer than that asks. So does who would
+  // be told of a moment that no refusal has promised yet.
+  constexpr Time unsure = 3;
+  const auto wait = table::wait_of(stops_, now);
+  if (wait && (*wait <= unsure || base::saturating_add(now, *wait) > kept)) return false;
+  spent.count_refusal();
+  decision_.set_from_memory();
+  finish(Progress::decided);
+  return true;
 }
 
 Result<Progress> Acquire::decide(Workbench& bench) {

@@ -1,6 +1,8 @@
 // An acquire, or a look at what one would be told.
 #pragma once
 
+#include <array>
+
 #include "base/recycled.h"
 #include "store/redis/operation.h"
 
@@ -15,6 +17,8 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
   void start();
 
  private:
+  /// Field b of each bucket; empty: there is none.
+  using States = std::array<std::string_view, limits::max_chain>;
   Result<void> check();
   void send_plan();
   void pack(std::string& plan, Time now) const;
@@ -25,13 +29,18 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
   void admitted(std::string_view states);
   void admitted(Time now, Reply::Children states);
   void refused(Time now, Reply::Children states);
+  bool refuse_from_memory();
+  /// Whether what was seen of a bucket is what the plan would be held to.
+  bool counts(std::size_t place, std::string_view state, Time now) const;
+  /// Shows all buckets as they are; false: one cannot be read.
+  bool show_refused(Time now, const States& states);
   Result<store::Progress> decide(Workbench& bench) override;
   void restart() override;
   /// The lines of one bucket.
   LimitReport::Line* report(std::size_t place, std::uint64_t generation, bool charged);
   /// Takes one bucket's tokens from its state after the charge; false: it cannot be read.
   bool show_charged(std::size_t place, std::string_view b);
-  bool show_as_it_is(std::size_t place, const Reply& state, Time now);
+  bool show_as_it_is(std::size_t place, std::string_view state, Time now);
   std::string marker_key() const override { return marker_; }
 
   const store::Plan& plan_;

@@ -96,10 +96,12 @@ void RedisCatalog::find(std::string_view name_space, std::string_view entity, st
 
 void RedisCatalog::on_connected() {
   site_.time.forget();
+  site_.spent.forget_all();
   if (site_.opening != nullptr) site_.opening->read();
 }
 
 void RedisCatalog::on_message(std::string_view message) {
+  site_.spent.forget_all();
   WordReader reader(message);
   const std::string name_space(reader.name());
   const std::int64_t generation = reader.number();
@@ -155,6 +157,7 @@ void RedisCatalog::change(const store::Changes& changes,
     const std::scoped_lock lock(changing_);
     return CatalogChange(*this, changes).run();
   }();
+  site_.spent.forget_all();
   done(std::move(changed));
 }
 

@@ -1,15 +1,12 @@
 #include "store/redis/names.h"
 
+#include "base/hex.h"
+
 namespace weir::redis {
 
 std::string Names::lease(std::string_view name_space, std::string_view family,
                          const table::Nonce& nonce) const {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string key = base::join(prefix, ":", name_space, ":{", family, "}:l:");
-  for (const std::uint64_t half : nonce) {
-    for (unsigned shift = 64; shift > 0; shift -= 4) key += digits[half >> (shift - 4) & 15U];
-  }
-  return key;
+  return base::join(prefix, ":", name_space, ":{", family, "}:l:", base::hex(nonce[0]), base::hex(nonce[1]));
 }
 
 }  // namespace weir::redis

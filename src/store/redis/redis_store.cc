@@ -11,8 +11,9 @@ RedisStore::RedisStore(const RedisStoreOptions& options)
       catalog_(site_, options.cache_for),
       client_(std::make_unique<net::RedisClient>(options.server, entropy_, Names{options.prefix}.channel(),
                                                  &catalog_)),
-      site_{*client_, Names{options.prefix}, options.server.cluster, ServerTime(options.clock.get()),
-            entropy_},
+      site_{
+          *client_, Names{options.prefix},           options.server.cluster, ServerTime(options.clock.get()),
+          entropy_, SpentBuckets(options.refuse_for)},
       opening_(site_),
       buckets_(site_, catalog_) {
   site_.opening = &opening_;
@@ -39,6 +40,13 @@ Result<void> RedisStore::health() const {
   if (!client_->up()) return error_of({false, client_->trouble()});
   if (auto open = opened(); !open) return open;
   return site_.refusal.check();
+}
+
+std::vector<store::Reading> RedisStore::readings() const {
+  return {{"weir_store_refused_from_memory_total",
+           "Refusals without asking the store.",
+           {},
+           static_cast<double>(site_.spent.refusals())}};
 }
 
 Result<void> RedisStore::keep_audit_for(Time duration) {

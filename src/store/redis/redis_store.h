@@ -21,6 +21,9 @@ struct RedisStoreOptions {
   std::string prefix = "weir";
   /// How long limits are remembered without being told of a change.
   std::chrono::milliseconds cache_for{60'000};
+  /// For how long a bucket that was just found too empty is refused without asking; 0: always ask. Credits
+  /// and changes that other processes make meanwhile are noticed that much later.
+  std::chrono::milliseconds refuse_for{0};
   /// Whether opening fails while the server cannot be used. If not, calls fail until it can.
   bool must_be_reachable = true;
   /// For tests: the time, instead of the server's. Everybody on the store must agree on it.
@@ -40,6 +43,7 @@ class RedisStore final : public store::Store {
   const store::LeaseKey& lease_key() const override { return opening_.lease_key(); }
   Result<void> opened() const override;
   Result<void> health() const override;
+  std::vector<store::Reading> readings() const override;
   bool is_elsewhere() const override { return true; }
   Time now() const override { return site_.time.now(); }
   Result<void> keep_audit_for(Time duration) override;

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/hex.h"
 #include "base/text.h"
 #include "store/redis/opening.h"
 #include "store/redis/scripts.h"
@@ -19,13 +20,7 @@ Time steady_now() {
 std::string sha1(std::string_view text) {
   std::array<unsigned char, 20> bytes{};
   EVP_Digest(text.data(), text.size(), bytes.data(), nullptr, EVP_sha1(), nullptr);
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string hex;
-  for (const unsigned char byte : bytes) {
-    hex += digits[byte >> 4U];
-    hex += digits[byte & 15U];
-  }
-  return hex;
+  return base::hex(bytes);
 }
 
 struct Meaning {

@@ -11,6 +11,7 @@
 #include "net/redis_client.h"
 #include "store/redis/names.h"
 #include "store/redis/refusal.h"
+#include "store/redis/spent.h"
 #include "weir/clock.h"
 #include "weir/result.h"
 
@@ -62,6 +63,7 @@ struct Site {
   bool cluster = false;
   ServerTime time;
   base::Entropy& entropy;
+  SpentBuckets spent{std::chrono::milliseconds(0)};
   Opening* opening = nullptr;                ///< null: nothing has to be read first
   std::atomic<bool> without_digests{false};  ///< the server does not let us use EVALSHA
   Refusal refusal{*this};

@@ -98,4 +98,14 @@ std::optional<Time> wait_of(const Stop& stop, Time now) {
   return longest;
 }
 
+std::optional<Time> wait_of(const Stops& stops, Time now) {
+  Time longest = 0;
+  for (const Stop& stop : stops) {
+    const auto wait = wait_of(stop, now);
+    if (!wait) return std::nullopt;
+    longest = std::max(longest, *wait);
+  }
+  return longest;
+}
+
 }  // namespace weir::table

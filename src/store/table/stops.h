@@ -59,6 +59,8 @@ class Stops {
   const Stop& operator[](std::size_t index) const { return stops_[index]; }
   Stop* begin() { return stops_; }
   Stop* end() { return stops_ + size_; }
+  const Stop* begin() const { return stops_; }
+  const Stop* end() const { return stops_ + size_; }
 
   Detour& add_detour(Stop& stop) {
     detours_.push_back(std::make_unique<Detour>());
@@ -84,6 +86,8 @@ void take_detour(Stops& stops, Stop& stop, Time now);
 
 /// How long until the stop would admit all that is asked of it, from now; nothing if it never can.
 std::optional<Time> wait_of(const Stop& stop, Time now);
+/// The same of all of them.
+std::optional<Time> wait_of(const Stops& stops, Time now);
 /// When one limit would admit its amount, from now: 0 if it does, LimitReport::never_fits if it cannot.
 Time wait_of(const Stop& stop, std::size_t limit, Time now);
 

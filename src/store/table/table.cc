@@ -225,7 +225,6 @@ Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, Effe
 void Table::conclude(const Request& request, Stops& stops, Decision& decision, Effect effect, Time now) {
   const bool admitted = std::all_of(stops.begin(), stops.end(), [](const Stop& stop) { return stop.fits; });
   const bool charged = admitted && effect == Effect::charge;
-  std::optional<Time> wait = 0;
   decision.report().clear();
   for (Stop& stop : stops) {
     if (effect == Effect::repeat) {
@@ -234,14 +233,13 @@ void Table::conclude(const Request& request, Stops& stops, Decision& decision, E
     }
     if (charged) charge_stop(request, stop, now);
     report_stop(decision.report(), request.resource, stop, charged, now);
-    const auto longer = wait_of(stop, now);
-    wait = wait && longer ? std::optional(std::max(*wait, *longer)) : std::nullopt;
   }
   if (admitted || effect == Effect::repeat) {
     decision.set_admitted();
     decision.set_deadline(base::saturating_add(now, request.lease_for));
     return;
   }
+  const auto wait = wait_of(stops, now);
   decision.set_refused(wait);
   if (effect == Effect::charge && wait) keep_promise(request, stops, base::saturating_add(now, *wait), now);
 }

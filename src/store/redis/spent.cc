@@ -1,0 +1,46 @@
+#include "store/redis/spent.h"
+
+namespace weir::redis {
+namespace {
+
+// Past this many in a shard it is cheaper to ask again than to remember.
+constexpr std::size_t most_in_shard = 4096;
+
+}  // namespace
+
+std::optional<SpentBuckets::Seen> SpentBuckets::find(std::string_view key, Time now) const {
+  const Shard& shard = shard_of(key);
+  const store::Guard guard(shard.mutex);
+  const auto found = shard.buckets.find(key);
+  if (found == shard.buckets.end() || !is_fresh(found->second.at, now)) return std::nullopt;
+  return found->second;
+}
+
+void SpentBuckets::remember(std::string_view key, Seen seen) {
+  if (refuse_for_ == 0) return;
+  newest_.store(seen.at, std::memory_order_relaxed);
+  Shard& shard = shard_of(key);
+  const store::Guard guard(shard.mutex);
+  if (const auto found = shard.buckets.find(key); found != shard.buckets.end()) {
+    found->second = std::move(seen);
+    return;
+  }
+  if (shard.buckets.size() >= most_in_shard) shard.buckets.clear();
+  shard.buckets.emplace(key, std::move(seen));
+}
+
+void SpentBuckets::forget(std::string_view key) {
+  Shard& shard = shard_of(key);
+  const store::Guard guard(shard.mutex);
+  if (const auto found = shard.buckets.find(key); found != shard.buckets.end()) shard.buckets.erase(found);
+}
+
+void SpentBuckets::forget_all() {
+  newest_.store(0, std::memory_order_relaxed);
+  for (Shard& shard : shards_) {
+    const store::Guard guard(shard.mutex);
+    shard.buckets.clear();
+  }
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,59 @@
+// Buckets that Redis has just found too empty, as they were then. What they refill is known, so whoever asks
+// for more than they can hold by now is refused without asking Redis. Nobody is admitted by it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "store/lock.h"
+#include "weir/clock.h"
+
+namespace weir::redis {
+
+/// Safe to use from any thread.
+class SpentBuckets {
+ public:
+  struct Seen {
+    std::string state;  ///< field b; empty: there was no bucket
+    Time at = 0;        ///< by the server's clock
+    Time kept = 0;      ///< the moment until which a refusal has promised to keep it
+  };
+  /// `refuse_for`: how long what was seen counts; 0: not at all.
+  explicit SpentBuckets(std::chrono::milliseconds refuse_for) : refuse_for_(refuse_for.count()) {}
+
+  /// Whether anything is remembered at this moment.
+  bool any(Time now) const { return is_fresh(newest_.load(std::memory_order_relaxed), now); }
+  std::optional<Seen> find(std::string_view key, Time now) const;
+  void remember(std::string_view key, Seen seen);
+  void forget(std::string_view key);
+  void forget_all();
+
+  /// How often somebody was refused by it.
+  std::uint64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }
+  void count_refusal() { refusals_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  struct Shard {
+    mutable store::Mutex mutex;
+    std::unordered_map<std::string, Seen, Hash, std::equal_to<>> buckets WEIR_GUARDED_BY(mutex);
+  };
+  bool is_fresh(Time at, Time now) const { return refuse_for_ > 0 && now >= at && now - at < refuse_for_; }
+  Shard& shard_of(std::string_view key) { return shards_[Hash()(key) % shards_.size()]; }
+  const Shard& shard_of(std::string_view key) const { return shards_[Hash()(key) % shards_.size()]; }
+
+  const Time refuse_for_;
+  std::atomic<Time> newest_{0};
+  std::atomic<std::uint64_t> refusals_{0};
+  std::array<Shard, 16> shards_;
+};
+
+}  // namespace weir::redis
