@@ -72,10 +72,16 @@ bool Passage::reach(Pool& pool) {
   return upstream_ != nullptr;
 }
 
+std::string_view Passage::host_told() const {
+  const HostTold& told = route_->settings.upstream_host;
+  if (told.kind == HostTold::Kind::client) return request().host();
+  return told.kind == HostTold::Kind::name ? told.name : upstream_->pool().server().authority();
+}
+
 void Passage::send_head() {
   const net::Address& peer = exchange_.peer();
   const Sender sender{lane_.text_of(peer), plain(peer).v6, origin_.trusted, exchange_.tls()};
-  write_upstream_head(upstream_->output(), request(), sender);
+  write_upstream_head(upstream_->output(), request(), sender, host_told());
   awaits_ = Awaits::answer;
   if (body_ended_) {
     upstream_->allow_silence(route_->settings.timeout);

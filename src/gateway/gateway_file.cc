@@ -202,12 +202,13 @@ class Reader {
   }
 
   void read_route(std::uint32_t id) {
-    constexpr std::array<std::string_view, 9> names{
-        "path", "upstream", "name", "host", "limit_by", "limits", "cost", "on_unavailable", "timeout_ms"};
+    constexpr std::array<std::string_view, 10> names{"path",       "upstream",     "name", "host",
+                                                     "limit_by",   "limits",       "cost", "on_unavailable",
+                                                     "timeout_ms", "upstream_host"};
     // The name of the route, for messages, before its fields are looked at.
     const std::string called = name_in(id);
     const Subject subject{"route", called};
-    const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout] =
+    const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, told] =
         in_.fields(id, subject, names, route_example);
     if (in_.node(id).kind != config::NodeKind::mapping) return;
     RouteSettings route;
@@ -216,6 +217,7 @@ class Reader {
     good = (upstream != 0 ? read_upstreams(upstream, subject, route)
                           : missing(id, subject, "upstream", "upstream: \"http://127.0.0.1:9000\"")) &&
            good;
+    if (told != 0) good = read_upstream_host(told, subject, route.upstream_host) && good;
     if (limit_by != 0) good = read_limit_by(limit_by, subject, route.limit_by) && good;
     if (limits != 0 && !in_.is_empty(limits)) route.limits = config::read_limits(in_, limits, subject);
     if (cost != 0) good = read_cost(cost, subject, route) && good;
@@ -316,6 +318,19 @@ class Reader {
     return good;
   }
 
+  bool read_upstream_host(std::uint32_t id, const Subject& subject, HostTold& into) {
+    const auto text = text_of(id, subject, "upstream_host", "client, upstream or a host name");
+    if (!text) return false;
+    using Kind = HostTold::Kind;
+    if (*text == "client") return into = {Kind::client}, true;
+    if (*text == "upstream") return into = {Kind::upstream}, true;
+    const bool name = is_host_name(*text) && text->find(':') == std::string::npos;
+    if (name || parse_host_port(*text)) return into = {Kind::name, *text}, true;
+    in_.problem(in_.place(id), "upstream_host of ", subject.text(), " is ", quoted(*text),
+                "; write client, upstream or a host name, such as api.example.com");
+    return false;
+  }
+
   bool read_limit_by(std::uint32_t id, const Subject& subject, LimitBy& into) {
     constexpr std::string_view must_be = "client_ip, client_ip/64, header:NAME, path:N or bearer";
     const YamlNode* const node = in_.scalar(id, subject, "limit_by", must_be);
@@ -384,6 +399,13 @@ std::string UpstreamUrl::text() const {
   const bool v6 = at.host.find(':') != std::string::npos;
   return base::join(tls ? "https://" : "http://", v6 ? "[" : "", at.host, v6 ? "]:" : ":",
                     std::to_string(at.port));
+}
+
+std::string UpstreamUrl::authority() const {
+  const std::string url = text();
+  const std::size_t begin = tls ? 8 : 7;
+  const bool usual = at.port == (tls ? 443 : 80);
+  return url.substr(begin, usual ? url.rfind(':') - begin : std::string::npos);
 }
 
 std::optional<HostPort> parse_host_port(std::string_view text) {

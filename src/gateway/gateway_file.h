@@ -48,7 +48,17 @@ struct UpstreamUrl {
   HostPort at;
   /// "http://127.0.0.1:9000": always with the port.
   std::string text() const;
+  /// As it stands in Host: "127.0.0.1:9000", or "api.example.com" where the port is the usual one.
+  std::string authority() const;
   friend bool operator==(const UpstreamUrl&, const UpstreamUrl&) = default;
+};
+
+/// The Host that an upstream is told.
+struct HostTold {
+  enum class Kind : std::uint8_t { client, upstream, name };
+  Kind kind = Kind::client;
+  std::string name = {};
+  friend bool operator==(const HostTold&, const HostTold&) = default;
 };
 
 struct RouteSettings {
@@ -56,6 +66,7 @@ struct RouteSettings {
   std::string path;       ///< and everything below it
   std::string host = {};  ///< in lower case, without a port; empty: any
   std::vector<UpstreamUrl> upstreams = {};
+  HostTold upstream_host = {};
   LimitBy limit_by = {};
   std::vector<NamedLimit> limits = {};  ///< the lowest level; may be empty
   Amount cost = 1;                      ///< of a request, for each limit

@@ -167,7 +167,8 @@ void put_via(Buffer& out, const Fields& fields) {
 
 }  // namespace
 
-void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, const Sender& sender) {
+void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, const Sender& sender,
+                         std::string_view host) {
   const Fields& fields = request.fields();
   // What the client sent, and a little for what is added: mostly one reservation.
   constexpr std::size_t added = 512;
@@ -180,7 +181,7 @@ void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, co
     out.append(request.query());
   }
   out.append(" HTTP/1.1\r\nHost: ");
-  out.append(request.host());
+  out.append(host);
   out.append("\r\n");
   const Named named(fields);
   for (std::size_t i = 0; i < fields.size(); ++i) {

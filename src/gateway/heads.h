@@ -21,13 +21,13 @@ struct Sender {
 };
 
 /// Appends the head of the request as the upstream gets it.
-///  - Host is the client's; the target is a path, even if the client sent a URL.
+///  - Host is as told; the target is a path, even if the client sent a URL.
 ///  - Connection and what it names, Keep-Alive, Proxy-Connection, TE, Upgrade and the lengths are for the
 ///    client's connection and not passed on; an upgrade that the client asks for is asked for again.
 ///  - X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host and Forwarded say who the client is. What it said
-///  of
-///    itself is dropped, unless it is a trusted proxy.
-void write_upstream_head(wire::Buffer& out, const wire::http::RequestHead& request, const Sender& sender);
+///    of itself is dropped, unless it is a trusted proxy.
+void write_upstream_head(wire::Buffer& out, const wire::http::RequestHead& request, const Sender& sender,
+                         std::string_view host);
 
 /// What the fields of an answer were found to say.
 struct AnswerFields {

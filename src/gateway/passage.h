@@ -72,6 +72,8 @@ class Passage final : private net::ExchangeObserver, private UpstreamUser {
   std::size_t most_attempts() const;
   bool reach(Pool& pool);
   void send_head();
+  /// The Host that the upstream is told.
+  std::string_view host_told() const;
   void ask_for_body();
   void go_on_reading();
   bool may_try_again(Broken why) const;

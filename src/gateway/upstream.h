@@ -24,9 +24,11 @@ namespace weir::gateway {
 /// Where one upstream is found. Shared by all threads; addresses are looked up elsewhere.
 class Server {
  public:
-  Server(UpstreamUrl url, net::TlsContext tls) : url_(std::move(url)), tls_(std::move(tls)) {}
+  Server(UpstreamUrl url, net::TlsContext tls)
+      : url_(std::move(url)), authority_(url_.authority()), tls_(std::move(tls)) {}
 
   const UpstreamUrl& url() const { return url_; }
+  const std::string& authority() const { return authority_; }
   /// Null without TLS.
   const net::TlsContext& tls() const { return tls_; }
   std::vector<net::Address> addresses() const {
@@ -40,6 +42,7 @@ class Server {
 
  private:
   const UpstreamUrl url_;
+  const std::string authority_;
   const net::TlsContext tls_;
   mutable std::mutex mutex_;
   std::vector<net::Address> addresses_;  ///< the mutex's

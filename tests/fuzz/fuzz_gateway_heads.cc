@@ -22,8 +22,8 @@ void pass_request(std::string_view bytes, bool trusted) {
   wire::http::RequestHead head;
   if (parser.parse(bytes, head) != Progress::complete) return;
   wire::Buffer out;
-  gateway::write_upstream_head(out, head,
-                               {.peer = "192.0.2.1", .v6 = false, .trusted = trusted, .tls = false});
+  gateway::write_upstream_head(
+      out, head, {.peer = "192.0.2.1", .v6 = false, .trusted = trusted, .tls = false}, head.host());
   // What is added may be more than what a client may send.
   wire::http::Limits wide;
   wide.head *= 4;

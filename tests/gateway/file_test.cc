@@ -33,6 +33,7 @@ routes:
     cost: header:X-Cost
     on_unavailable: allow
     timeout_ms: 1500
+    upstream_host: upstream
   - {path: /, upstream: "http://[::1]:81/", cost: 2.5, limit_by: client_ip/64}
 )");
   ASSERT_TRUE(read) << read.error().message;
@@ -61,9 +62,14 @@ routes:
   EXPECT_EQ(api.cost_header, "X-Cost");
   EXPECT_EQ(api.on_unavailable, OnUnavailable::allow);
   EXPECT_EQ(api.timeout, std::chrono::milliseconds(1500));
+  EXPECT_EQ(api.upstream_host, HostTold{HostTold::Kind::upstream});
+  EXPECT_EQ(api.upstreams[0].authority(), "127.0.0.1:9000");
+  EXPECT_EQ(api.upstreams[1].authority(), "backend.internal");
   const RouteSettings& rest = read->routes[1];
   EXPECT_EQ(rest.name, "/");
   EXPECT_EQ(rest.upstreams[0].text(), "http://[::1]:81");
+  EXPECT_EQ(rest.upstreams[0].authority(), "[::1]:81");
+  EXPECT_EQ(rest.upstream_host, HostTold{});
   EXPECT_EQ(rest.cost.millitokens(), 2500);
   EXPECT_EQ(rest.limit_by.kind, LimitBy::Kind::client_net);
   EXPECT_EQ(rest.timeout, std::chrono::milliseconds(60'000));
@@ -126,6 +132,11 @@ TEST(GatewayFile, RefusesWhatMakesNoSense) {
   EXPECT_NE(mistakes("routes: [{path: /, upstream: 'http://a:1', cost: -1}]"), "");
   EXPECT_NE(mistakes("routes: [{path: /, upstream: 'http://a:1', timeout_ms: 0}]"), "");
   EXPECT_NE(mistakes("routes: [{path: /, upstream: 'http://a:1', limits: {rpm: soon}}]"), "");
+  EXPECT_EQ(mistakes("routes: [{path: /, upstream: 'http://a:1', upstream_host: 'a b'}]"),
+            "f:1:59: upstream_host of route \"/\" is \"a b\"; write client, upstream or a host name, such as "
+            "api.example.com");
+  EXPECT_NE(mistakes("routes: [{path: /, upstream: 'http://a:1', upstream_host: 'a:99999'}]"), "");
+  EXPECT_EQ(mistakes("routes: [{path: /, upstream: 'http://a:1', upstream_host: 'a.example:99'}]"), "");
   EXPECT_NE(mistakes("routes: [{path: /~me, upstream: 'http://a:1'}]"), "") << "the path is no name";
   EXPECT_EQ(mistakes("routes: [{path: /~me, name: me, upstream: 'http://a:1'}]"), "");
 }

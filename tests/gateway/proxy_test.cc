@@ -7,6 +7,19 @@ namespace {
 using net::get;
 using net::post;
 
+TEST(Proxy, AnUpstreamIsToldTheHostThatItsRouteSays) {
+  Upstream upstream(mirror);
+  const std::string own = upstream.url().substr(7);
+  for (const auto& [setting, told] : {std::pair<std::string, std::string>{"client", "a"},
+                                      {"upstream", own},
+                                      {"api.example.com", "api.example.com"}}) {
+    const Rig rig(Rig::route(upstream.url(), "upstream_host: " + setting));
+    const std::string seen = rig.get("/").body;
+    EXPECT_TRUE(has(seen, "\r\nHost: " + told + "\r\n")) << setting << ": " << seen;
+    EXPECT_TRUE(has(seen, "\r\nX-Forwarded-Host: a\r\n")) << setting << ": " << seen;
+  }
+}
+
 TEST(Proxy, PassesRequestsAndAnswersThrough) {
   Upstream upstream([](Peer& peer, unsigned) {
     EXPECT_TRUE(has(peer.read_head(), "POST /a%20b?c=d&e HTTP/1.1\r\n"));

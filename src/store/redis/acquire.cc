@@ -226,14 +226,18 @@ void Acquire::refused(Time now, Reply::Children children) {
     if (state.is_text()) states[k] = state.text();
   }
   if (!show_refused(now, states)) return failed({ErrorCode::unavailable, "Redis answers nonsense"});
-  const auto wait = table::wait_of(stops_, now);
+  if (site().spent.used()) remember_spent(now, states);
+  finish(Progress::decided);
+}
+
+void Acquire::remember_spent(Time now, const States& states) {
+  const Time here = site().time.here();
+  const Time kept = base::saturating_add(now, table::wait_of(stops_, now).value_or(0));
   for (std::size_t k = 0; k < places_.size(); ++k) {
     // One that is not there and has to be, to grow, is there from now on.
     if (states[k].empty() && table::wait_of(stops_[k], now) != 0) continue;
-    site().spent.remember(key_of(places_[k]),
-                          {std::string(states[k]), now, base::saturating_add(now, wait.value_or(0))});
+    site().spent.remember(key_of(places_[k]), {std::string(states[k]), now, here, kept});
   }
-  finish(Progress::decided);
 }
 
 bool Acquire::counts(std::size_t place, std::string_view b, Time now) const {
@@ -249,21 +253,24 @@ bool Acquire::counts(std::size_t place, std::string_view b, Time now) const {
 /// credit or a change by another process can have filled them otherwise.
 bool Acquire::refuse_from_memory() {
   SpentBuckets& spent = site().spent;
-  const Time now = site().time.now();
-  if (plan_.request.once != nullptr || !spent.any(now)) return false;
+  const Time here = site().time.here();
+  if (plan_.request.once != nullptr || !spent.any(here)) return false;
   std::array<SpentBuckets::Seen, limits::max_chain> seen;
   States states;
   Time kept = limits::never;
+  Time now = 0;
   for (std::size_t k = 0; k < places_.size(); ++k) {
-    auto known = spent.find(key_of(places_[k]), now);
-    if (!known || !counts(k, known->state, now)) return false;
+    auto known = spent.find(key_of(places_[k]), here);
+    if (!known) return false;
+    now = std::max(now, known->at + here - known->here);
+    if (!counts(k, known->state, now)) return false;
     seen[k] = *std::move(known);
     states[k] = seen[k].state;
     kept = std::min(kept, seen[k].kept);
   }
   if (!show_refused(now, states)) return false;
-  // The time is known here to some milliseconds; who has to wait no longer than that asks. So does who would
-  // be told of a moment that no refusal has promised yet.
+  // The time is known to some milliseconds; who has to wait no longer than that asks. So does who would be
+  // told of a moment that no refusal has promised yet.
   constexpr Time unsure = 3;
   const auto wait = table::wait_of(stops_, now);
   if (wait && (*wait <= unsure || base::saturating_add(now, *wait) > kept)) return false;

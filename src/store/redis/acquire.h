@@ -29,6 +29,7 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
   void admitted(std::string_view states);
   void admitted(Time now, Reply::Children states);
   void refused(Time now, Reply::Children states);
+  void remember_spent(Time now, const States& states);
   bool refuse_from_memory();
   /// Whether what was seen of a bucket is what the plan would be held to.
   bool counts(std::size_t place, std::string_view state, Time now) const;

@@ -76,7 +76,7 @@ std::string LeaseChange::differences_of(std::size_t place) const {
 
 void LeaseChange::replied(const Reply& reply) {
   // What it may have credited is not known to be spent any more.
-  if (site().spent.any(site().time.now())) {
+  if (site().spent.any(site().time.here())) {
     for (const Place& place : places_) site().spent.forget(key_of(place));
   }
   if (take(reply)) return;

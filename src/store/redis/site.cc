@@ -96,6 +96,8 @@ Time ServerTime::now() const {
   return instead_ != nullptr ? instead_->now() : steady_now() + ahead_.load(std::memory_order_relaxed);
 }
 
+Time ServerTime::here() const { return instead_ != nullptr ? instead_->now() : steady_now(); }
+
 void ServerTime::learn(Time now) {
   if (instead_ != nullptr) return;
   const Time here = steady_now();

@@ -40,6 +40,8 @@ class ServerTime {
   /// `instead`: for tests, a clock that holds for scripts too; null: the server's.
   explicit ServerTime(const Clock* instead) : instead_(instead) {}
   Time now() const;
+  /// A clock of this machine, by which the age of an answer is told: servers differ, and theirs can be set.
+  Time here() const;
   /// What scripts are told: -1, ask the server.
   Time for_scripts() const { return instead_ == nullptr ? -1 : instead_->now(); }
   /// A moment that the server's clock has reached for certain, if it was heard a short time ago; else -1.

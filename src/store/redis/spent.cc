@@ -8,17 +8,16 @@ constexpr std::size_t most_in_shard = 4096;
 
 }  // namespace
 
-std::optional<SpentBuckets::Seen> SpentBuckets::find(std::string_view key, Time now) const {
+std::optional<SpentBuckets::Seen> SpentBuckets::find(std::string_view key, Time here) const {
   const Shard& shard = shard_of(key);
   const store::Guard guard(shard.mutex);
   const auto found = shard.buckets.find(key);
-  if (found == shard.buckets.end() || !is_fresh(found->second.at, now)) return std::nullopt;
+  if (found == shard.buckets.end() || !is_fresh(found->second.here, here)) return std::nullopt;
   return found->second;
 }
 
 void SpentBuckets::remember(std::string_view key, Seen seen) {
-  if (refuse_for_ == 0) return;
-  newest_.store(seen.at, std::memory_order_relaxed);
+  newest_.store(seen.here, std::memory_order_relaxed);
   Shard& shard = shard_of(key);
   const store::Guard guard(shard.mutex);
   if (const auto found = shard.buckets.find(key); found != shard.buckets.end()) {

@@ -21,14 +21,16 @@ class SpentBuckets {
   struct Seen {
     std::string state;  ///< field b; empty: there was no bucket
     Time at = 0;        ///< by the server's clock
+    Time here = 0;      ///< the same moment by ServerTime::here()
     Time kept = 0;      ///< the moment until which a refusal has promised to keep it
   };
   /// `refuse_for`: how long what was seen counts; 0: not at all.
   explicit SpentBuckets(std::chrono::milliseconds refuse_for) : refuse_for_(refuse_for.count()) {}
 
-  /// Whether anything is remembered at this moment.
-  bool any(Time now) const { return is_fresh(newest_.load(std::memory_order_relaxed), now); }
-  std::optional<Seen> find(std::string_view key, Time now) const;
+  bool used() const { return refuse_for_ > 0; }
+  /// Whether anything is remembered at this moment, by ServerTime::here().
+  bool any(Time here) const { return is_fresh(newest_.load(std::memory_order_relaxed), here); }
+  std::optional<Seen> find(std::string_view key, Time here) const;
   void remember(std::string_view key, Seen seen);
   void forget(std::string_view key);
   void forget_all();
@@ -46,7 +48,7 @@ class SpentBuckets {
     mutable store::Mutex mutex;
     std::unordered_map<std::string, Seen, Hash, std::equal_to<>> buckets WEIR_GUARDED_BY(mutex);
   };
-  bool is_fresh(Time at, Time now) const { return refuse_for_ > 0 && now >= at && now - at < refuse_for_; }
+  bool is_fresh(Time then, Time here) const { return used() && here >= then && here - then < refuse_for_; }
   Shard& shard_of(std::string_view key) { return shards_[Hash()(key) % shards_.size()]; }
   const Shard& shard_of(std::string_view key) const { return shards_[Hash()(key) % shards_.size()]; }
 
