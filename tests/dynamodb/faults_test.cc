@@ -163,7 +163,7 @@ TEST_F(Faults, AServerThatIsAwaySaysSoAndComesBack) {
   options.clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &table.clock);
   options.table = table.table;
   options.endpoint = proxy.url();
-  options.deadline = 100ms;
+  options.deadline = 1s;
   auto store = *DynamoStore::open(options);
   EXPECT_TRUE(store->health());
   away = true;

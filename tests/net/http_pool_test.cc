@@ -144,7 +144,7 @@ TEST_F(HttpPoolTest, RefusesMoreCallsThanItHolds) {
 
 TEST_F(HttpPoolTest, TellsOfADeadlineAndThatTheRequestWasSent) {
   auto pool = pool_for(address);
-  Asked slow("/hold", 30ms);
+  Asked slow("/hold", 500ms);
   slow.over(*pool);
   EXPECT_EQ(slow.failure.kind, Kind::slow);
   EXPECT_TRUE(slow.failure.sent);

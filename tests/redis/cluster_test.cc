@@ -28,7 +28,7 @@ std::size_t owner_of(RedisCluster& cluster, const std::string& key) {
 
 TEST(RedisCluster, AcquiresGoOnWhileTheirSlotMovesToAnotherNode) {
   RedisCluster cluster;
-  auto limiter = Limiter::open(cluster.url());
+  auto limiter = Limiter::open(cluster.patient_url());
   ASSERT_TRUE(limiter) << limiter.error().message;
   const std::string rpm = R"({"capacity":1000000)" + std::string(slow_refill);
   ASSERT_TRUE(limiter->set_limits(Level::system(), {{"rpm", rpm}}));

@@ -5,7 +5,7 @@
 set -euo pipefail
 [[ $# -eq 2 ]] || { sed -n '2,4p' "$0"; exit 2; }
 weir=$1 url=$2 failed=0 out='' err=''
-address=${url#redis://} port=${url##*:}
+address=${url#redis://} address=${address%%\?*} port=${address##*:}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -63,8 +63,8 @@ who_cannot_be_reached_is_named() {
   complains "check the address, and that the server runs"
   run 1 store check --store redis://127.0.0.1:9
   says "127.0.0.1:9 cannot be reached"
-  run 2 limits list --store "$url?clutser=true"
-  run 1 limits list --store "$url?cluster=true"
+  run 2 limits list --store "redis://$address?clutser=true"
+  run 1 limits list --store "redis://$address?cluster=true"
   complains "is no node of a cluster"
 }
 

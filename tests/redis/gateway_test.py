@@ -91,7 +91,7 @@ def two_gateways(weir, folder, redis, limit):
             gateways.append(stack.enter_context(Gateway(weir, own, f"""
 listen: 127.0.0.1:0
 admin_listen: 127.0.0.1:0
-store: redis://127.0.0.1:{redis.port}
+store: redis://127.0.0.1:{redis.port}?deadline_ms=5000
 on_unavailable: allow
 routes:
   - {{name: r, path: /, upstream: "http://127.0.0.1:{port}", limit_by: "header:X-Api-Key", limits: {{yearly: {limit}}}}}

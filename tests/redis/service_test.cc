@@ -96,7 +96,7 @@ TEST_P(OnRedis, WhatWasSetUpBeforeItStartedHoldsOnceRedisIsThere) {
   RedisServer server({"--appendonly", "yes", "--appendfsync", "always"});
   std::string lease;
   {
-    auto limiter = Limiter::open(server.url());
+    auto limiter = Limiter::open(server.patient_url());
     ASSERT_TRUE(limiter) << limiter.error().message;
     ASSERT_TRUE(
         limiter->set_limits(Level::system(), {{"rpm", "10/day"}}, {.on_unavailable = OnUnavailable::allow}));

@@ -105,7 +105,8 @@ TEST(RedisSharing, AChangeOfAnEntitysLimitsHoldsAtOnceEvenForWhoWasNotTold) {
   ASSERT_TRUE(one->acquire("key", "r", {{"rpm", 1}}));
   // Who may not subscribe is not told.
   server.ask({"ACL", "SETUSER", "deaf", "on", ">secret", "~*", "resetchannels", "+@all"});
-  auto deaf = Limiter::open("redis://deaf:secret@" + server.address() + "?cache_ms=3600000");
+  auto deaf =
+      Limiter::open("redis://deaf:secret@" + server.address() + "?cache_ms=3600000&deadline_ms=20000");
   ASSERT_TRUE(deaf) << deaf.error().message;
   ASSERT_TRUE(deaf->acquire("key", "r", {{"rpm", 1}}));
   ASSERT_TRUE(one->set_limits(Level::entity("key", "r"), {{"rpm", "5/min"}}));
@@ -156,7 +157,8 @@ TEST(RedisSharing, NobodyIsAheadOfTheServersClock) {
 TEST(RedisSharing, UsersDatabasesAndPrefixesAreKeptApart) {
   RedisServer server;
   server.ask({"ACL", "SETUSER", "alice", "on", ">p@ss:word", "~mine:*", "&mine:*", "+@all"});
-  auto mine = Limiter::open("redis://alice:p%40ss%3Aword@" + server.address() + "/3?prefix=mine");
+  auto mine =
+      Limiter::open("redis://alice:p%40ss%3Aword@" + server.address() + "/3?prefix=mine&deadline_ms=20000");
   ASSERT_TRUE(mine) << mine.error().message;
   ASSERT_TRUE(mine->set_limits(Level::system(), {{"rpm", "10/min"}}));
   ASSERT_TRUE(mine->acquire("key", "r", {{"rpm", 1}}));

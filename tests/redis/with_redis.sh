@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command beside a redis-server of its own, which ends with it.
 #   with_redis.sh COMMAND ARGUMENT...
-# A REDIS in the arguments stands for the server's URL.
+# A REDIS in the arguments stands for the server's URL, with a deadline that a busy machine keeps, too.
 set -euo pipefail
 [[ $# -gt 0 ]] || { sed -n '2,4p' "$0"; exit 2; }
 work=$(mktemp -d)
@@ -31,5 +31,5 @@ done
 [[ -n $port ]] || { echo "redis-server does not start"; cat "$work/log"; exit 1; }
 
 code=0
-"${@//REDIS/redis://127.0.0.1:$port}" || code=$?
+"${@//REDIS/redis://127.0.0.1:$port?deadline_ms=20000}" || code=$?
 exit "$code"
