@@ -253,8 +253,9 @@ bool Acquire::counts(std::size_t place, std::string_view b, Time now) const {
 /// credit or a change by another process can have filled them otherwise.
 bool Acquire::refuse_from_memory() {
   SpentBuckets& spent = site().spent;
+  if (!spent.used() || plan_.request.once != nullptr) return false;
   const Time here = site().time.here();
-  if (plan_.request.once != nullptr || !spent.any(here)) return false;
+  if (!spent.any(here)) return false;
   std::array<SpentBuckets::Seen, limits::max_chain> seen;
   States states;
   Time kept = limits::never;
