@@ -37,7 +37,12 @@ class WEIR_API Decision {
   Lease& lease() { return lease_; }
 
   // What follows is how stores fill a decision; it is not part of the public promise.
-  void set_admitted() { admitted_ = true; }
+  void set_admitted() {
+    admitted_ = true;
+    never_fits_ = false;
+    wait_ = 0;
+    from_memory_ = false;
+  }
   void set_refused(std::optional<Time> wait) {
     admitted_ = false;
     never_fits_ = !wait.has_value();

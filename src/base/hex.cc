@@ -3,8 +3,8 @@
 namespace weir::base {
 
 std::string hex(std::uint64_t number) {
-  std::string text;
-  for (unsigned shift = 64; shift > 0; shift -= 4) text += hex_digits[number >> (shift - 4) & 15U];
+  std::string text(16, '0');
+  for (auto digit = text.rbegin(); number != 0; ++digit, number >>= 4U) *digit = hex_digits[number & 15U];
   return text;
 }
 

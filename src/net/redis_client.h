@@ -4,9 +4,9 @@
 // A thread of its own does all input and output. Calls are handed to it in a list that it takes as a whole:
 // what was queued while it was busy goes out in one write.
 //
-// The breaker: a server that cannot be reached, refuses us or has answered nothing for as long as a caller
-// may wait is *away*. Calls to it then fail at once and are not sent. The probe is the connection itself: it
-// is made again and again, and with the first sign of life calls go through.
+// The breaker: a server that cannot be reached, refuses us or lets a caller wait in vain, having said nothing
+// for half of that time, is *away*. Calls to it then fail at once and are not sent. The probe is the
+// connection itself: it is made again and again, and with the first sign of life calls go through.
 #pragma once
 
 #include <atomic>

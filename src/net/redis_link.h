@@ -29,7 +29,7 @@ class RedisLink {
    public:
     /// The server has accepted us: calls are answered from now on.
     virtual void on_ready(RedisLink& link) = 0;
-    /// It cannot be used any more, or not for now. Calls that were sent have failed, others wait.
+    /// It cannot be used any more, or not for now. Calls that cannot wait for it fail after this.
     virtual void on_lost(RedisLink& link) = 0;
     /// Something that is no answer.
     virtual void on_push(RedisLink& link, const wire::resp::Reply& push) = 0;

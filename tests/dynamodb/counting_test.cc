@@ -152,7 +152,8 @@ TEST_F(Counting, AWaitThatNobodyHasPromisedYetIsNotTakenFromMemory) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(acquire(limiter, "key").admitted());
   EXPECT_TRUE(acquire(limiter, "key").from_memory());
   const auto all = [&] { return limiter.acquire("key", "gpt-4", std::vector<Charge>{{"rpm", 3}}, {}); };
-  EXPECT_FALSE(all()->from_memory());
+  EXPECT_FALSE(all()->from_memory()) << "the bucket has to be kept for longer first";
+  EXPECT_FALSE(all()->from_memory()) << "what was written for that was not seen yet";
   EXPECT_TRUE(all()->from_memory());
   table.clock.advance(60s);
   EXPECT_TRUE(all()->admitted());

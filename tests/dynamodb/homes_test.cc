@@ -99,7 +99,7 @@ TEST_F(Homes, AFailureIsBroughtHomeToo) {
     return away ? tests::FaultyProxy::Fault::lost_before : tests::FaultyProxy::Fault::none;
   });
   foundation.store =
-      *app::open_store("dynamodb://" + table.table + "?deadline_ms=500&endpoint=" + proxy.url(), {},
+      *app::open_store("dynamodb://" + table.table + "?deadline_ms=3000&endpoint=" + proxy.url(), {},
                        foundation.clock, *foundation.entropy);
   core = std::make_unique<limiter::Core>(foundation, Options{});
   warm("key");

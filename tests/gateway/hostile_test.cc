@@ -222,10 +222,10 @@ class Slow : public Hostile {
     net::ServerOptions options;
     options.listen = {{.address = "127.0.0.1"}};
     options.tick = std::chrono::milliseconds(5);
-    options.timeouts = {.head = std::chrono::milliseconds(300),
-                        .body = std::chrono::milliseconds(300),
-                        .idle = std::chrono::milliseconds(300),
-                        .write = std::chrono::milliseconds(300),
+    options.timeouts = {.head = std::chrono::milliseconds(1000),
+                        .body = std::chrono::milliseconds(1000),
+                        .idle = std::chrono::milliseconds(1000),
+                        .write = std::chrono::milliseconds(1000),
                         .linger = std::chrono::milliseconds(100)};
     rig.server.reset();
     auto started = net::Server::start(options, *rig.gateway);

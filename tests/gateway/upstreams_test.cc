@@ -100,7 +100,7 @@ TEST(Proxy, AnUpstreamWhoseNameLeadsNowhereIsUnavailable) {
 
 TEST(Proxy, AnUpstreamThatSaysNothingIsTooSlow) {
   Upstream upstream([](Peer& peer, unsigned) { peer.sees_end(); });
-  const Rig rig(Rig::route(upstream.url(), "timeout_ms: 300"));
+  const Rig rig(Rig::route(upstream.url(), "timeout_ms: 1000"));
   const auto answer = rig.get("/");
   EXPECT_EQ(answer.status, 504);
   EXPECT_TRUE(has(answer.body, R"("type":"upstream-timeout")"));
@@ -144,7 +144,7 @@ class Full {
 
 TEST(Proxy, AnUpstreamThatDoesNotAcceptIsTooSlow) {
   const Full full;
-  const Rig rig(Rig::route(full.url(), "timeout_ms: 300"));
+  const Rig rig(Rig::route(full.url(), "timeout_ms: 1000"));
   const auto answer = rig.get("/");
   EXPECT_EQ(answer.status, 504);
   EXPECT_TRUE(has(answer.body, R"("type":"upstream-timeout")"));
@@ -157,7 +157,7 @@ TEST(Proxy, AnAnswerThatStopsInTheMiddleIsCutOff) {
     if (number == 0) return;
     peer.sees_end();
   });
-  const Rig rig(Rig::route(upstream.url(), "timeout_ms: 300"));
+  const Rig rig(Rig::route(upstream.url(), "timeout_ms: 1000"));
   EXPECT_FALSE(rig.get("/").whole);
   EXPECT_FALSE(rig.get("/").whole) << "and so is one that goes silent";
 }

@@ -86,7 +86,7 @@ TEST_F(HostileTest, AnEarlyAnswerReachesAClientThatGoesOnSending) {
 
 TEST_F(HostileTest, SlowHeadsBodiesAndSilenceEnd) {
   ServerOptions options = test_options();
-  options.timeouts.head = options.timeouts.body = options.timeouts.idle = std::chrono::milliseconds(300);
+  options.timeouts.head = options.timeouts.body = options.timeouts.idle = std::chrono::milliseconds(1000);
   start(options);
   Client silent = connect();
   EXPECT_EQ(silent.rest(), "");
@@ -120,7 +120,7 @@ TEST_F(HostileTest, ATrickleOfBytesDoesNotKeepAHeadOpen) {
 TEST_F(HostileTest, AHandlerMayTakeLongerThanAnyTimeout) {
   ServerOptions options = test_options();
   options.timeouts.head = options.timeouts.body = options.timeouts.idle = options.timeouts.write =
-      std::chrono::milliseconds(200);
+      std::chrono::milliseconds(1000);
   start(options);
   Client client = connect();
   ASSERT_TRUE(client.send(get("/hold")));

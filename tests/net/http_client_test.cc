@@ -153,7 +153,7 @@ TEST(HttpClient, GivesUpAfterItsTimeout) {
     read_request(client);
   };
   Scripted server({until_gone, half});
-  HttpClient client(server.options(std::chrono::milliseconds(20)));
+  HttpClient client(server.options(std::chrono::milliseconds(500)));
   HttpFailure failure = failure_of(client.ask({.target = "/", .repeatable = true}));
   EXPECT_EQ(failure.kind, Kind::slow);
   EXPECT_TRUE(failure.sent);

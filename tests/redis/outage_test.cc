@@ -19,8 +19,8 @@ using tests::eventually;
 using tests::RedisServer;
 
 /// With a deadline that a server in order keeps on a busy machine, too.
-std::string with_port(std::uint16_t port, const std::string& more = {}) {
-  return "redis://127.0.0.1:" + std::to_string(port) + "?deadline_ms=500" + more;
+std::string with_port(std::uint16_t port, int deadline_ms = 2000) {
+  return "redis://127.0.0.1:" + std::to_string(port) + "?deadline_ms=" + std::to_string(deadline_ms);
 }
 
 /// Sees how the client says the server is at the moment when its own call fails.
@@ -93,7 +93,7 @@ TEST_F(RedisOutage, APausedServerLeavesTheFirstInDoubtAndTheNextUnsent) {
 TEST_F(RedisOutage, WhoIsToldThatItIsAwayFindsItAway) {
   RedisServer server;
   base::SystemEntropy entropy;
-  net::RedisClient client({.address = {.port = server.port()}, .deadline = 500ms}, entropy, {}, nullptr);
+  net::RedisClient client({.address = {.port = server.port()}, .deadline = 2s}, entropy, {}, nullptr);
   client.start();
   ASSERT_TRUE(client.wait_until_ready());
   server.pause();
@@ -105,7 +105,7 @@ TEST_F(RedisOutage, WhoIsToldThatItIsAwayFindsItAway) {
 TEST_F(RedisOutage, AServerThatAnswersTooLateIsAway) {
   RedisServer server;
   tests::SlowProxy proxy(server.port());
-  Limiter limiter = warm(with_port(proxy.port()));
+  Limiter limiter = warm(with_port(proxy.port(), 500));
   proxy.set_delay(1500ms);
   EXPECT_TRUE(away(ask(limiter)));
   EXPECT_TRUE(away(ask(limiter)));
@@ -116,7 +116,7 @@ TEST_F(RedisOutage, AServerThatAnswersTooLateIsAway) {
 TEST_F(RedisOutage, AChangeOfLimitsMayTakeLongerThanAnAcquire) {
   RedisServer server;
   tests::SlowProxy proxy(server.port());
-  Limiter limiter = warm(with_port(proxy.port()));
+  Limiter limiter = warm(with_port(proxy.port(), 500));
   proxy.set_delay(1200ms);
   const auto changed = limiter.set_limits(Level::system(), {{"rpm", "10/min"}});
   EXPECT_TRUE(changed) << changed.error().message;

@@ -16,5 +16,15 @@ TEST(RedisTwins, MeansTheSameAsMemoryHoweverOftenItIsOpenedAgain) {
   });
 }
 
+TEST(RedisTwins, MeansTheSameWhereRefusalsAreRemembered) {
+  tests::RedisServer server;
+  int stores = 0;
+  tests::compare_with_memory(12, 600, [&] {
+    const std::string url =
+        server.patient_url() + "&refuse_ms=600000&prefix=store" + std::to_string(++stores);
+    return [url](const Options& options) { return Limiter::open(url, options); };
+  });
+}
+
 }  // namespace
 }  // namespace weir

@@ -23,7 +23,7 @@ class OnRedis : public Api {
 
   /// As `weir serve` does.
   void serve(const std::string& url, std::optional<OnUnavailable> policy) {
-    auto store = app::open_store(url + "?deadline_ms=500", {.must_be_reachable = false}, clock, *entropy_);
+    auto store = app::open_store(url + "?deadline_ms=2000", {.must_be_reachable = false}, clock, *entropy_);
     ASSERT_TRUE(store) << store.error().message;
     start(*std::move(store), {.on_unavailable = policy, .log = &log});
   }
@@ -130,7 +130,7 @@ TEST_P(OnRedis, AFullServerIsSaidToBeFullUntilItHasRoom) {
   RedisServer server({"--maxmemory-policy", "noeviction"});
   serve(server.url(), OnUnavailable::allow);
   ASSERT_TRUE(set_limits());
-  EXPECT_EQ(outcome(), "200 admitted");
+  EXPECT_TRUE(recovers());
   server.ask({"CONFIG", "SET", "maxmemory", "1"});
   EXPECT_EQ(outcome(), "200 degraded");
   const Seen readiness = get("/readyz");
@@ -139,7 +139,7 @@ TEST_P(OnRedis, AFullServerIsSaidToBeFullUntilItHasRoom) {
   EXPECT_EQ(logged("the store is away"), 1) << logged_.str();
   server.ask({"CONFIG", "SET", "maxmemory", "0"});
   EXPECT_TRUE(eventually([&] { return get("/readyz").status == 200; })) << "though nobody acquires";
-  EXPECT_EQ(outcome(), "200 admitted");
+  EXPECT_TRUE(recovers());
   EXPECT_EQ(logged("the store is back"), 1) << logged_.str();
 }
 
@@ -175,13 +175,13 @@ TEST_P(OnRedis, APausedOrSlowServerIsAwayUntilItAnswersAgain) {
   tests::SlowProxy proxy(server.port());
   serve("redis://127.0.0.1:" + std::to_string(proxy.port()), OnUnavailable::allow);
   ASSERT_TRUE(set_limits());
-  EXPECT_EQ(outcome(), "200 admitted");
+  EXPECT_TRUE(recovers());
   server.pause();
   EXPECT_EQ(outcome(), "200 degraded");
   EXPECT_EQ(up(), "0");
   server.resume();
   EXPECT_TRUE(recovers());
-  proxy.set_delay(1500ms);
+  proxy.set_delay(5000ms);
   EXPECT_EQ(outcome(), "200 degraded");
   proxy.set_delay(0ms);
   EXPECT_TRUE(recovers());

@@ -203,7 +203,8 @@ TEST(RedisSharing, TlsProvesWhoTheServerIs) {
   const std::string port = std::to_string(tests::free_port());
   RedisServer server({"--tls-port", port, "--tls-cert-file", files.certificate, "--tls-key-file", files.key,
                       "--tls-ca-cert-file", files.certificate, "--tls-auth-clients", "no"});
-  auto limiter = Limiter::open("rediss://localhost:" + port + "?cacert=" + files.certificate);
+  auto limiter =
+      Limiter::open("rediss://localhost:" + port + "?deadline_ms=20000&cacert=" + files.certificate);
   ASSERT_TRUE(limiter) << limiter.error().message;
   ASSERT_TRUE(limiter->set_limits(Level::system(), {{"rpm", "100/min"}}));
   EXPECT_TRUE(limiter->acquire("key", "r", {{"rpm", 1}})->admitted());

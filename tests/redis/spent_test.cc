@@ -180,15 +180,58 @@ TEST_F(SpentOnRedis, AnAcquireThatIsMadeOnceAsks) {
   EXPECT_TRUE(decision->refused() && !decision->from_memory());
 }
 
-TEST_F(SpentOnRedis, AServerThatHasForgottenEverythingIsAsked) {
+TEST_F(SpentOnRedis, WhatIsKnownOfAServerIsForgottenWithTheConnection) {
   Limiter limiter = open("&refuse_ms=60000");
   EXPECT_EQ(ask(limiter, 10), "admitted");
   EXPECT_EQ(ask(limiter, 1), "refused for 6000");
-  server.kill();
-  server.start();
-  EXPECT_TRUE(
-      tests::eventually([&] { return limiter.set_limits(Level::system(), {{"rpm", "10/min"}}).ok(); }));
+  server.ask({"DEL", "weir:default:{key}:b:key:r"});
+  EXPECT_EQ(ask(limiter, 1), "refused from memory for 6000");
+  server.ask({"CLIENT", "KILL", "TYPE", "normal"});
   EXPECT_TRUE(tests::eventually([&] { return ask(limiter, 1) == "admitted"; })) << ask(limiter, 1);
+}
+
+TEST_F(SpentOnRedis, WhatThisProcessTakesIsNotLeftOutOfTheWait) {
+  Limiter limiter = open("&refuse_ms=60000");
+  EXPECT_EQ(ask(limiter, 7), "admitted");
+  EXPECT_EQ(ask(limiter, 5), "refused for 12000");
+  EXPECT_EQ(ask(limiter, 3), "admitted");
+  EXPECT_EQ(ask(limiter, 5), "refused for 30000");
+  EXPECT_EQ(ask(limiter, 5), "refused from memory for 30000");
+}
+
+TEST_F(SpentOnRedis, ABucketThatHasToBeMadeToGrowIsMade) {
+  {
+    Limiter admin = open("");
+    const std::string grows = R"({"capacity":10,"burst":20,"refill_amount":10,"refill_period_ms":60000})";
+    ASSERT_TRUE(admin.set_limits(Level::entity_default("a"), {{"rpm", "10/min"}}));
+    ASSERT_TRUE(admin.set_limits(Level::entity_default("project"), {{"tpm", grows}}));
+  }
+  Limiter limiter = open("&refuse_ms=60000");
+  const auto both = [&](int rpm, int tpm) {
+    auto decision = limiter.acquire("a", "r", {{"rpm", rpm}, {"tpm", tpm}});
+    EXPECT_TRUE(decision) << decision.error().message;
+    return std::pair(decision->admitted(), decision->from_memory());
+  };
+  const auto child = limiter.acquire("a", "r", {{"rpm", 10}});
+  server.ask({"DEL", "weir:default:{project}:b:project:r"});
+  EXPECT_EQ(both(10, 1), std::pair(false, false));
+  EXPECT_EQ(both(10, 1), std::pair(false, true));
+  EXPECT_EQ(both(10, 15), std::pair(false, false)) << "the parent's bucket has to be there for that";
+  clock.advance(60s);
+  EXPECT_EQ(both(10, 15), std::pair(true, false));
+}
+
+TEST_F(SpentOnRedis, AnAdmissionAfterALookAtMemoryNamesNoWait) {
+  Limiter limiter = open("&refuse_ms=60000");
+  Limiter other = open("");
+  auto lease = other.acquire("key", "r", {{"rpm", 10}});
+  ASSERT_TRUE(lease && lease->admitted());
+  EXPECT_EQ(ask(limiter, 1), "refused for 6000");
+  ASSERT_TRUE(lease->lease().rollback());
+  // More than was promised, so Redis is asked.
+  const auto decision = limiter.acquire("key", "r", {{"rpm", 2}});
+  ASSERT_TRUE(decision && decision->admitted());
+  EXPECT_EQ(decision->retry_after(), 0ms);
 }
 
 }  // namespace

@@ -192,7 +192,7 @@ void Acquire::on_event(const Event& event) {
   if (step_ == Step::promising) {
     // Whether the word could be kept or the store was too busy for it: what was refused stays refused, unless
     // a bucket turned out to be another one.
-    for (std::size_t i = 0; i < places_.size(); ++i) remember(i, event.images[i], now_);
+    for (std::size_t i = 0; i < places_.size(); ++i) site_.memory.remember(places_[i].id, {event.images[i]});
     if (event.kind != Event::Kind::failed || ++promises_ >= most_promises) return finish(Progress::decided);
     return begin(event.images);
   }

@@ -36,7 +36,6 @@ class Acquire final : public Operation {
   conditional::Transaction promise(Time moment);
   bucket::LeaseRecord lease_record() const;
   const bucket::State* alive(std::size_t place) const;
-  /// Until the report's buckets hold what is asked for; nothing: they never will.
   /// The lines of all buckets.
   void report(bool charged);
 

@@ -209,15 +209,14 @@ void Operation::finish(Result<Progress> result) {
 
 void Operation::remember(const conditional::Sight& sight) {
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (sight[i].known) remember(i, sight[i], sight.seen_here(i) ? site_.now() : places_[i].seen_at);
+    conditional::Image image = sight[i];
+    if (!image.known) continue;
+    // As it lies in the table, in whole seconds.
+    if (image.item && image.item->expires_at != bucket::never)
+      image.item->expires_at = to_ttl(image.item->expires_at) * 1000;
+    const Time seen_at = sight.seen_here(i) ? site_.now() : places_[i].seen_at;
+    site_.memory.remember(places_[i].id, {std::move(image), places_[i].dormant, seen_at});
   }
-}
-
-void Operation::remember(std::size_t place, conditional::Image image, Time seen_at) {
-  // As it lies in the table, in whole seconds.
-  if (image.item && image.item->expires_at != bucket::never)
-    image.item->expires_at = to_ttl(image.item->expires_at) * 1000;
-  site_.memory.remember(places_[place].id, {std::move(image), places_[place].dormant, seen_at});
 }
 
 void Operation::distrust(std::size_t place, std::int64_t version) {

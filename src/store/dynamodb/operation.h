@@ -51,7 +51,6 @@ class Operation : public aws::DynamoCall {
   virtual Purpose purpose(bool decided) const = 0;
   /// Puts what is known of the buckets now into the memory.
   void remember(const conditional::Sight& sight);
-  void remember(std::size_t place, conditional::Image image, Time seen_at);
   /// The limits of a place are older than the bucket.
   void distrust(std::size_t place, std::int64_t version);
 

@@ -100,6 +100,7 @@ std::string Acquire::marked_amounts() const {
 void Acquire::send_plan() {
   const std::size_t count = places_.size();
   const bool once = !marker_.empty();
+  if (site().spent.used()) sent_at_ = site().time.here();
   writes_ = true;
   // A marker tells whether it was done.
   repeatable = once;
@@ -127,6 +128,7 @@ void Acquire::send_plan() {
 }
 
 void Acquire::replied(const Reply& reply) {
+  if (mode_ == Mode::acquire) forget_spent();
   if (take(reply)) return;
   if (reply.is_text()) return admitted(reply.text());
   if (!reply.is_list()) return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
@@ -236,7 +238,7 @@ void Acquire::remember_spent(Time now, const States& states) {
   for (std::size_t k = 0; k < places_.size(); ++k) {
     // One that is not there and has to be, to grow, is there from now on.
     if (states[k].empty() && table::wait_of(stops_[k], now) != 0) continue;
-    site().spent.remember(key_of(places_[k]), {std::string(states[k]), now, here, kept});
+    site().spent.remember(key_of(places_[k]), {std::string(states[k]), now, sent_at_, here, kept});
   }
 }
 
@@ -260,19 +262,26 @@ bool Acquire::refuse_from_memory() {
   States states;
   Time kept = limits::never;
   Time now = 0;
+  Time late = 0;
   for (std::size_t k = 0; k < places_.size(); ++k) {
     auto known = spent.find(key_of(places_[k]), here);
     if (!known) return false;
-    now = std::max(now, known->at + here - known->here);
+    now = std::max(now, known->at + here - known->heard);
+    late = std::max(late, known->heard - known->sent);
     if (!counts(k, known->state, now)) return false;
     seen[k] = *std::move(known);
     states[k] = seen[k].state;
     kept = std::min(kept, seen[k].kept);
   }
   if (!show_refused(now, states)) return false;
-  // The time is known to some milliseconds; who has to wait no longer than that asks. So does who would be
-  // told of a moment that no refusal has promised yet.
-  constexpr Time unsure = 3;
+  // One that is not there and has to be, to grow, has to be made.
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    if (states[k].empty() && table::wait_of(stops_[k], now) != 0) return false;
+  }
+  // By the server's clock it is later by the way of the answer, and some milliseconds are lost in rounding;
+  // who has to wait no longer than that asks. So does who would be told of a moment that no refusal has
+  // promised yet.
+  const Time unsure = late + 3;
   const auto wait = table::wait_of(stops_, now);
   if (wait && (*wait <= unsure || base::saturating_add(now, *wait) > kept)) return false;
   spent.count_refusal();

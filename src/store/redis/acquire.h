@@ -49,6 +49,7 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
   Decision& decision_;
   table::Stops stops_;
   std::string marker_;          ///< of a plan that is charged once
+  Time sent_at_ = 0;            ///< by ServerTime::here()
   bool asked_for_time_ = true;  ///< so that answers tell the server's time
   std::vector<std::shared_ptr<const SetInPlan>> in_plan_;
 };

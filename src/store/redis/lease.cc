@@ -75,10 +75,7 @@ std::string LeaseChange::differences_of(std::size_t place) const {
 }
 
 void LeaseChange::replied(const Reply& reply) {
-  // What it may have credited is not known to be spent any more.
-  if (site().spent.any(site().time.here())) {
-    for (const Place& place : places_) site().spent.forget(key_of(place));
-  }
+  forget_spent();
   if (take(reply)) return;
   if (!reply.is_list()) return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
   auto at = reply.children();

@@ -186,6 +186,14 @@ void Operation::finish(Result<Progress> result) {
               std::move(result));
 }
 
-void Operation::failed(Error error) { finish(std::move(error)); }
+void Operation::failed(Error error) {
+  forget_spent();
+  finish(std::move(error));
+}
+
+void Operation::forget_spent() {
+  if (!site().spent.used() || !site().spent.any(site().time.here())) return;
+  for (const Place& place : places_) site().spent.forget(key_of(place));
+}
 
 }  // namespace weir::redis

@@ -55,6 +55,8 @@ class Operation : public ScriptCall {
   /// have expired.
   void resolve_again(Time seen, std::size_t place);
   void finish(Result<store::Progress> result);
+  /// What was seen of the buckets may not be so any more.
+  void forget_spent();
   void failed(Error error) override;
   /// Takes answers of load() and of the write; false: it is for the operation itself.
   bool take(const Reply& reply);

@@ -12,20 +12,20 @@ std::optional<SpentBuckets::Seen> SpentBuckets::find(std::string_view key, Time 
   const Shard& shard = shard_of(key);
   const store::Guard guard(shard.mutex);
   const auto found = shard.buckets.find(key);
-  if (found == shard.buckets.end() || !is_fresh(found->second.here, here)) return std::nullopt;
+  if (found == shard.buckets.end() || !is_fresh(found->second.sent, here)) return std::nullopt;
   return found->second;
 }
 
 void SpentBuckets::remember(std::string_view key, Seen seen) {
-  newest_.store(seen.here, std::memory_order_relaxed);
-  Shard& shard = shard_of(key);
-  const store::Guard guard(shard.mutex);
-  if (const auto found = shard.buckets.find(key); found != shard.buckets.end()) {
-    found->second = std::move(seen);
-    return;
+  const Time sent = seen.sent;
+  {
+    Shard& shard = shard_of(key);
+    const store::Guard guard(shard.mutex);
+    if (shard.buckets.size() >= most_in_shard) shard.buckets.clear();
+    shard.buckets.insert_or_assign(std::string(key), std::move(seen));
   }
-  if (shard.buckets.size() >= most_in_shard) shard.buckets.clear();
-  shard.buckets.emplace(key, std::move(seen));
+  // Behind it, so that nobody who has forgotten everything meanwhile takes it for nothing.
+  newest_.store(sent, std::memory_order_relaxed);
 }
 
 void SpentBuckets::forget(std::string_view key) {

@@ -21,7 +21,8 @@ class SpentBuckets {
   struct Seen {
     std::string state;  ///< field b; empty: there was no bucket
     Time at = 0;        ///< by the server's clock
-    Time here = 0;      ///< the same moment by ServerTime::here()
+    Time sent = 0;      ///< by ServerTime::here(): before that moment
+    Time heard = 0;     ///< and after it
     Time kept = 0;      ///< the moment until which a refusal has promised to keep it
   };
   /// `refuse_for`: how long what was seen counts; 0: not at all.
