@@ -1,5 +1,7 @@
 #include "store/redis/spent.h"
 
+#include <algorithm>
+
 namespace weir::redis {
 namespace {
 
@@ -25,7 +27,7 @@ void SpentBuckets::remember(std::string_view key, Seen seen) {
     shard.buckets.insert_or_assign(std::string(key), std::move(seen));
   }
   // Behind it, so that nobody who has forgotten everything meanwhile takes it for nothing.
-  newest_.store(sent, std::memory_order_relaxed);
+  newest_.store(std::max(newest_.load(std::memory_order_relaxed), sent), std::memory_order_relaxed);
 }
 
 void SpentBuckets::forget(std::string_view key) {
