@@ -20,15 +20,6 @@ bool good_table(std::string_view name) {
   return name.size() >= 3 && name.size() <= 255 && std::all_of(name.begin(), name.end(), allowed);
 }
 
-Result<std::chrono::milliseconds> read_milliseconds(std::string_view name, std::string_view text,
-                                                    std::int64_t least) {
-  constexpr std::int64_t hour = 3'600'000;
-  const auto number = base::parse_digits(text);
-  if (number && *number >= least && *number <= hour) return std::chrono::milliseconds(*number);
-  return invalid(name, " in the URL of the store is ", quoted(text), "; use milliseconds from ",
-                 std::to_string(least), " to 3600000");
-}
-
 Result<void> read_parameter(dynamodb::StoreOptions& options, const std::string& name,
                             const std::string& value) {
   constexpr std::array<std::string_view, 8> names = {"region",    "endpoint", "deadline_ms",    "cache_ms",
@@ -66,6 +57,15 @@ Result<void> read_parameter(dynamodb::StoreOptions& options, const std::string& 
 }
 
 }  // namespace
+
+Result<std::chrono::milliseconds> read_milliseconds(std::string_view name, std::string_view text,
+                                                    std::int64_t least) {
+  constexpr std::int64_t hour = 3'600'000;
+  const auto number = base::parse_digits(text);
+  if (number && *number >= least && *number <= hour) return std::chrono::milliseconds(*number);
+  return invalid(name, " in the URL of the store is ", quoted(text), "; use milliseconds from ",
+                 std::to_string(least), " to 3600000");
+}
 
 Result<dynamodb::StoreOptions> parse_dynamodb_url(std::string_view rest) {
   const std::size_t question = rest.find('?');

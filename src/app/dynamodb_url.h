@@ -1,6 +1,8 @@
 // What `dynamodb://TABLE[?region=...&endpoint=...]` says.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <string_view>
 
 #include "store/dynamodb/dynamodb_store.h"
@@ -9,6 +11,10 @@
 namespace weir::app {
 
 inline constexpr std::string_view dynamodb_scheme = "dynamodb://";
+
+/// A parameter of a store's URL, of any kind of store: `least` to an hour.
+Result<std::chrono::milliseconds> read_milliseconds(std::string_view name, std::string_view text,
+                                                    std::int64_t least);
 
 /// Of what follows the scheme.
 Result<dynamodb::StoreOptions> parse_dynamodb_url(std::string_view rest);

@@ -46,14 +46,6 @@ bool good_prefix(std::string_view prefix) {
   return !prefix.empty() && prefix.size() <= 64 && std::all_of(prefix.begin(), prefix.end(), allowed);
 }
 
-Result<std::chrono::milliseconds> read_milliseconds(std::string_view name, std::string_view text) {
-  const std::int64_t least = name == "refuse_ms" ? 0 : 1;
-  const auto number = base::parse_digits(text);
-  if (number && *number >= least && *number <= 3'600'000) return std::chrono::milliseconds(*number);
-  return invalid(name, " in the URL of the store is ", base::quoted(text), "; use milliseconds from ",
-                 std::to_string(least), " to 3600000");
-}
-
 Result<void> read_parameter(RedisUrl& url, std::string_view name, const std::string& value) {
   constexpr std::array<std::string_view, 8> names = {"cluster",   "prefix", "deadline_ms", "cache_ms",
                                                      "refuse_ms", "cacert", "cert",        "key"};
@@ -67,7 +59,7 @@ Result<void> read_parameter(RedisUrl& url, std::string_view name, const std::str
                      " in the URL of the store must be 1 to 64 letters, digits and `-_.:`");
     url.prefix = value;
   } else if (name == "deadline_ms" || name == "cache_ms" || name == "refuse_ms") {
-    auto time = read_milliseconds(name, value);
+    auto time = read_milliseconds(name, value, name == "refuse_ms" ? 0 : 1);
     if (!time) return time.error();
     (name == "deadline_ms" ? url.deadline : name == "cache_ms" ? url.cache : url.refuse) = *time;
   } else if (name == "cacert") {

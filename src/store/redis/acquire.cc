@@ -234,7 +234,8 @@ void Acquire::refused(Time now, Reply::Children children) {
 
 void Acquire::remember_spent(Time now, const States& states) {
   const Time here = site().time.here();
-  const Time kept = base::saturating_add(now, table::wait_of(stops_, now).value_or(0));
+  const Time kept =
+      base::saturating_add(now, decision_.retry_after().value_or(std::chrono::milliseconds(0)).count());
   for (std::size_t k = 0; k < places_.size(); ++k) {
     // One that is not there and has to be, to grow, is there from now on.
     if (states[k].empty() && table::wait_of(stops_[k], now) != 0) continue;
@@ -282,8 +283,8 @@ bool Acquire::refuse_from_memory() {
   // who has to wait no longer than that asks. So does who would be told of a moment that no refusal has
   // promised yet.
   const Time unsure = late + 3;
-  const auto wait = table::wait_of(stops_, now);
-  if (wait && (*wait <= unsure || base::saturating_add(now, *wait) > kept)) return false;
+  const auto wait = decision_.retry_after();
+  if (wait && (wait->count() <= unsure || base::saturating_add(now, wait->count()) > kept)) return false;
   spent.count_refusal();
   decision_.set_from_memory();
   finish(Progress::decided);
