@@ -16,7 +16,7 @@
 #include "base/hash.h"
 #include "bucket/refill.h"
 #include "rounds.h"
-#include "store/lock.h"
+#include "base/lock.h"
 #include "weir/weir.h"
 
 namespace {
@@ -55,7 +55,7 @@ class BareLoop {
   bool acquire(std::string_view key, std::int64_t first, std::int64_t second) {
     const Time now = clock_.now();
     Shard& shard = shards_[base::hash(key, seed) >> 32U & 63U];
-    const store::Guard guard(shard.lock);
+    const base::Guard guard(shard.lock);
     auto found = shard.map.find(key);
     if (found == shard.map.end()) {
       const std::int64_t full = parameters_[0].capacity;
@@ -85,7 +85,7 @@ class BareLoop {
     std::size_t operator()(std::string_view text) const { return base::hash(text, seed); }
   };
   struct alignas(64) Shard {
-    store::SpinLock lock;
+    base::SpinLock lock;
     boost::unordered_flat_map<std::string, Bucket, Hash, std::equal_to<>> map;
   };
   const Clock& clock_;

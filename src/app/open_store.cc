@@ -8,7 +8,7 @@
 #include "limiter/core.h"
 #include "limits/names.h"
 #include "store/dynamodb/dynamodb_store.h"
-#include "store/lock.h"
+#include "base/lock.h"
 #include "store/memory/memory_store.h"
 #include "store/redis/redis_store.h"
 #include "store/sqlite/sqlite_store.h"
@@ -23,7 +23,7 @@ class OpenFiles {
  public:
   Result<std::shared_ptr<store::Store>> open(const std::string& path, const sqlite::OpenOptions& options,
                                              base::Entropy& entropy) {
-    const store::Guard guard(mutex_);
+    const base::Guard guard(mutex_);
     std::weak_ptr<sqlite::SqliteStore>& known = files_[real_path(path)];
     if (auto store = known.lock()) {
       if (&store->clock() == options.clock.get() || both_system(store->clock(), *options.clock))
@@ -46,7 +46,7 @@ class OpenFiles {
     return dynamic_cast<const SystemClock*>(&a) != nullptr && dynamic_cast<const SystemClock*>(&b) != nullptr;
   }
 
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   std::map<std::string, std::weak_ptr<sqlite::SqliteStore>> files_ WEIR_GUARDED_BY(mutex_);
 };
 

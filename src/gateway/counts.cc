@@ -47,7 +47,7 @@ ClientMetric durations(const Threads& threads, const std::string& route) {
 }  // namespace
 
 RouteCounts& Counts::of(std::size_t thread, const std::string& route) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   auto& counts = routes_[route][thread];
   if (!counts) counts = std::make_unique<RouteCounts>();
   return *counts;
@@ -70,7 +70,7 @@ std::vector<MetricFamily> Counts::Collect() const {
                         "From the choice of an upstream to the head of its answer.",
                         MetricType::Histogram,
                         {}};
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   for (const auto& [route, threads] : routes_) {
     for (std::size_t i = 0; i < class_names.size(); ++i) {
       const auto count = sum(threads, [i](const RouteCounts& counts) -> auto& { return counts.answers[i]; });

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "store/lock.h"
+#include "base/lock.h"
 #include "telemetry/cells.h"
 
 namespace weir::gateway {
@@ -40,7 +40,7 @@ class Counts final : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  mutable store::Mutex mutex_;
+  mutable base::Mutex mutex_;
   std::map<std::string, std::map<std::size_t, std::unique_ptr<RouteCounts>>> routes_ WEIR_GUARDED_BY(mutex_);
 };
 

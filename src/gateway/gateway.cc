@@ -42,13 +42,13 @@ Gateway::Gateway(GatewayOptions options)
 Gateway::~Gateway() = default;
 
 void Gateway::set_routing(std::shared_ptr<const Routing> routing) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   routing_ = std::move(routing);
   generation_.fetch_add(1, std::memory_order_release);
 }
 
 std::shared_ptr<const Routing> Gateway::routing() {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   return routing_;
 }
 

@@ -11,7 +11,7 @@
 #include "limiter/core.h"
 #include "net/handler.h"
 #include "service/outage.h"
-#include "store/lock.h"
+#include "base/lock.h"
 #include "telemetry/access_log.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -81,7 +81,7 @@ class Gateway final : public net::Handler {
   store::Buckets* rounds_ = nullptr;  ///< if there was a store before there were threads
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::size_t> lanes_{0};
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   std::shared_ptr<const Routing> routing_ WEIR_GUARDED_BY(mutex_);
 };
 

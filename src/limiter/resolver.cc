@@ -31,7 +31,7 @@ ResolutionRef SharedResolutions::resolve(const store::Found& found, const limits
   const auto& levels = found.levels;
   if (levels[0] || levels[1]) return make(found, request_limits, parent);
   const Origin origin(levels[2].get(), levels[3].get(), request_limits.get(), parent.get(), found.parent);
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   if (generation_ != found.generation || resolutions_.size() >= most_shared) {
     resolutions_.clear();
     generation_ = found.generation;

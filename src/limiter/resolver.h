@@ -9,7 +9,7 @@
 
 #include "limits/resolution.h"
 #include "store/catalog.h"
-#include "store/lock.h"
+#include "base/lock.h"
 
 namespace weir::limiter {
 
@@ -37,7 +37,7 @@ class SharedResolutions {
                              const limits::ResolutionRef& parent) const;
 
   const int ttl_multiplier_;
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   std::uint64_t generation_ WEIR_GUARDED_BY(mutex_) = 0;
   std::map<Origin, limits::ResolutionRef> resolutions_ WEIR_GUARDED_BY(mutex_);
 };

@@ -29,7 +29,7 @@ struct Learning {
 }  // namespace
 
 void LastKnown::set(const std::string& name_space, std::optional<OnUnavailable> policy) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   owed_.erase(name_space);
   if (policy) {
     policies_[name_space] = *policy;
@@ -39,26 +39,26 @@ void LastKnown::set(const std::string& name_space, std::optional<OnUnavailable> 
 }
 
 std::optional<OnUnavailable> LastKnown::get(std::string_view name_space) const {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const auto found = policies_.find(name_space);
   if (found == policies_.end()) return std::nullopt;
   return found->second;
 }
 
 void LastKnown::owe(const std::string& name_space) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   if (owed_.size() < most_owed) owed_.insert(name_space);
 }
 
 std::set<std::string> LastKnown::take_owed() {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   return std::exchange(owed_, {});
 }
 
 void Outage::failed(const Error& error) {
   if (!up() || !look()) return;
   // It could not do this, and says that it can do the rest: one page of a file that cannot be read, say.
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const Time now = parts_.clock.now();
   const bool soon = last_hiccup_ && now >= *last_hiccup_ && now - *last_hiccup_ < hiccups_apart;
   if (soon || parts_.log == nullptr) return;
@@ -74,7 +74,7 @@ Result<void> Outage::look() {
 
 void Outage::change(bool up, std::string_view error) {
   {
-    const store::Guard guard(mutex_);
+    const base::Guard guard(mutex_);
     // Of all who see it at the same time, one tells.
     if (up_.exchange(up, std::memory_order_relaxed) == up) return;
     parts_.metrics.set_store_up(up);

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/lock.h"
+#include "base/lock.h"
 #include "store/store.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -29,7 +29,7 @@ class LastKnown {
   std::set<std::string> take_owed();
 
  private:
-  mutable store::Mutex mutex_;
+  mutable base::Mutex mutex_;
   std::map<std::string, OnUnavailable, std::less<>> policies_ WEIR_GUARDED_BY(mutex_);
   std::set<std::string> owed_ WEIR_GUARDED_BY(mutex_);
 };
@@ -76,7 +76,7 @@ class Outage {
   const Parts parts_;
   const std::shared_ptr<LastKnown> last_known_;  ///< shared with reads that are under way
   std::atomic<bool> up_{true};
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   Time away_since_ WEIR_GUARDED_BY(mutex_) = 0;
   std::optional<Time> last_hiccup_ WEIR_GUARDED_BY(mutex_);
 };

@@ -82,13 +82,13 @@ Service::Service(limiter::Foundation foundation, ServiceOptions options)
 Service::~Service() = default;
 
 void Service::set_tokens(std::shared_ptr<const Tokens> tokens) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   asks_for_tokens_.store(tokens != nullptr, std::memory_order_release);
   tokens_ = std::move(tokens);
 }
 
 std::shared_ptr<const Tokens> Service::current_tokens() {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   return tokens_;
 }
 
@@ -130,7 +130,7 @@ Service::CoreRef Service::core_of(const Who& who) {
 }
 
 Service::CoreRef Service::find_core(const Who& who) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   if (const auto found = cores_.find(who); found != cores_.end()) return found->second;
   Options options;
   options.name_space = who.name_space;
@@ -141,7 +141,7 @@ Service::CoreRef Service::find_core(const Who& who) {
 }
 
 void Service::on_thread(net::Thread& thread) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   homes_.emplace_back(std::make_unique<WorkerHome>(*this, thread))->move_in();
 }
 

@@ -16,7 +16,7 @@
 #include "service/routes.h"
 #include "service/tokens.h"
 #include "store/finding.h"
-#include "store/lock.h"
+#include "base/lock.h"
 #include "telemetry/access_log.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -90,7 +90,7 @@ class Service final : public net::Handler {
   std::atomic<bool> ready_{true};
   std::atomic<bool> asks_for_tokens_{false};
   std::atomic<std::uint64_t> next_request_{0};
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
   std::map<Who, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<WorkerHome>> homes_ WEIR_GUARDED_BY(mutex_);

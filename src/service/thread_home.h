@@ -6,7 +6,7 @@
 
 #include "net/handler.h"
 #include "store/home.h"
-#include "store/lock.h"
+#include "base/lock.h"
 
 namespace weir::service {
 
@@ -17,7 +17,7 @@ class ThreadHome : public store::Home {
   net::Thread& thread() { return thread_; }
   void bring(store::Returned&& returned) override {
     {
-      const store::Guard guard(mutex_);
+      const base::Guard guard(mutex_);
       returned_.push_back(std::move(returned));
       // Who finds it empty has the thread look, for all that come until it does.
       if (returned_.size() != 1) return;
@@ -29,14 +29,14 @@ class ThreadHome : public store::Home {
   void tell() {
     std::vector<store::Returned> returned;
     {
-      const store::Guard guard(mutex_);
+      const base::Guard guard(mutex_);
       returned.swap(returned_);
     }
     for (const store::Returned& one : returned) one.tell();
   }
 
   net::Thread& thread_;
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   std::vector<store::Returned> returned_ WEIR_GUARDED_BY(mutex_);
 };
 

@@ -59,7 +59,7 @@ ClientMetric histogram(const Shards& shards, StoreOp op) {
 
 std::vector<const Metrics::Shard*> Metrics::all_shards() const {
   std::vector<const Shard*> shards;
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   for (const auto& [thread, shard] : shards_) shards.push_back(shard.get());
   return shards;
 }
@@ -176,7 +176,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   families.push_back(sync_writes());
   families.push_back(requests(shards));
   {
-    const store::Guard guard(mutex_);
+    const base::Guard guard(mutex_);
     for (const Extra& extra : extras_) {
       families.push_back({extra.name,
                           extra.help,

@@ -11,7 +11,7 @@ Labels::Labels(const Most& most, base::HashSeed seed)
       mask_(std::bit_ceil(4 * most_ids()) - 1),
       slots_(new std::atomic<const Pair*>[mask_ + 1]()),
       by_id_(new std::atomic<const Pair*>[most_ids()]()) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   add(other, other);
 }
 
@@ -22,7 +22,7 @@ std::size_t Labels::id_of_new(std::uint64_t hash, std::string_view name_space, s
   // Past the most without the lock: strangers may send a new name with every request.
   const auto& full = others == nullptr ? namespaces_full_ : pairs_full_;
   if (known_only || full.load(std::memory_order_acquire)) return id_of_others;
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   // Somebody else may have been faster.
   if (const Pair* const found = find(hash, name_space, resource)) return found->id;
   return add_new(name_space, resource);

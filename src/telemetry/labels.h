@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/hash.h"
-#include "store/lock.h"
+#include "base/lock.h"
 
 namespace weir::telemetry {
 
@@ -74,7 +74,7 @@ class Labels {
   std::atomic<std::size_t> size_{0};
   std::atomic<bool> pairs_full_{false};
   std::atomic<bool> namespaces_full_{false};
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   std::deque<Pair> pairs_ WEIR_GUARDED_BY(mutex_);  ///< readers see its elements, which never move
   std::size_t own_ WEIR_GUARDED_BY(mutex_) = 0;
   std::size_t namespaces_ WEIR_GUARDED_BY(mutex_) = 0;

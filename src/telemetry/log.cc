@@ -84,7 +84,7 @@ void Log::write(LogLevel level, std::string_view message, std::initializer_list<
   if (level < options_.level) return;
   std::string line;
   append_line(line, options_.format, clock_.now(), name_of(level), message, {fields.begin(), fields.size()});
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   out_ << line << std::flush;
 }
 

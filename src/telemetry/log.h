@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/lock.h"
+#include "base/lock.h"
 #include "weir/clock.h"
 
 namespace weir::telemetry {
@@ -60,7 +60,7 @@ class Log {
  private:
   const Clock& clock_;
   const LogOptions options_;
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   std::ostream& out_ WEIR_GUARDED_BY(mutex_);
 };
 

@@ -36,7 +36,7 @@ Metrics::Shard& Metrics::shard() {
 Metrics::Shard& Metrics::find_shard() {
   thread_local const std::uint64_t thread = last_thread.fetch_add(1, std::memory_order_relaxed) + 1;
   constexpr std::uint64_t everybody = 0;
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const auto known = shards_.find(thread);
   if (known != shards_.end()) return *known->second;
   const bool shared = shards_.size() >= most_shards;
@@ -65,17 +65,17 @@ void Metrics::answered(std::size_t call, int status) {
 }
 
 void Metrics::add_gauge(std::string name, std::string help, std::function<double()> read) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   extras_.push_back({std::move(name), std::move(help), false, std::move(read)});
 }
 
 void Metrics::add_counter(std::string name, std::string help, std::function<double()> read) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   extras_.push_back({std::move(name), std::move(help), true, std::move(read)});
 }
 
 void Metrics::add_counters(std::function<std::vector<store::Reading>()> read) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   sources_.push_back(std::move(read));
 }
 

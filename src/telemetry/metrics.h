@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/lock.h"
+#include "base/lock.h"
 #include "store/reading.h"
 #include "telemetry/cells.h"
 #include "telemetry/labels.h"
@@ -104,7 +104,7 @@ class Metrics final : public prometheus::Collectable {
   std::atomic<bool> store_up_{true};
   std::atomic<std::uint64_t> taken_from_sync_{0};
   std::array<std::atomic<std::uint64_t>, sync_write_names.size()> sync_writes_{};
-  mutable store::Mutex mutex_;
+  mutable base::Mutex mutex_;
   std::map<std::uint64_t, std::unique_ptr<Shard>> shards_ WEIR_GUARDED_BY(mutex_);  ///< by thread
   std::vector<Extra> extras_ WEIR_GUARDED_BY(mutex_);
   std::vector<std::function<std::vector<store::Reading>()>> sources_ WEIR_GUARDED_BY(mutex_);

@@ -35,25 +35,25 @@ std::string bucket_id(std::string_view name_space, std::string_view entity, std:
 }
 
 Remembered Memory::image(const std::string& id) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const auto found = buckets_.find(id);
   return found == buckets_.end() ? Remembered{} : found->second.remembered;
 }
 
 void Memory::remember(const std::string& id, Remembered remembered) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   if (buckets_.size() >= most_buckets) buckets_.clear();
   buckets_[id].remembered = std::move(remembered);
 }
 
 void Memory::forget_images(std::string_view name_space, std::string_view entity) {
   const std::string prefix = bucket_id(name_space, entity, "");
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   std::erase_if(buckets_, [&](const auto& one) { return one.first.starts_with(prefix); });
 }
 
 bool Memory::better_read(const std::string& id) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const auto found = buckets_.find(id);
   // Past one in five, once there is something to judge by.
   return found != buckets_.end() && found->second.first_writes >= 10 &&
@@ -61,7 +61,7 @@ bool Memory::better_read(const std::string& id) {
 }
 
 void Memory::wrote_first(const std::string& id, bool failed) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   BucketEntry& entry = buckets_[id];
   entry.failed += failed ? 1 : 0;
   if (++entry.first_writes < window) return;
@@ -71,7 +71,7 @@ void Memory::wrote_first(const std::string& id, bool failed) {
 }
 
 std::optional<store::Found> Memory::found(const std::string& id) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const auto entry = catalog_.find(id);
   if (entry == catalog_.end() || !entry->second.read || entry->second.until <= Steady::now())
     return std::nullopt;
@@ -79,13 +79,13 @@ std::optional<store::Found> Memory::found(const std::string& id) {
 }
 
 Memory::Ticket Memory::reading(const std::string& id) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const auto entry = catalog_.find(id);
   return {entry == catalog_.end() ? 0 : entry->second.seen, changes_};
 }
 
 store::Found Memory::learn(const std::string& id, store::Found found, const Ticket& ticket) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   if (catalog_.size() >= most_entries) catalog_.clear();
   Entry& entry = catalog_[id];
   if (entry.read) {
@@ -105,21 +105,21 @@ store::Found Memory::learn(const std::string& id, store::Found found, const Tick
 }
 
 void Memory::distrust(const std::string& id, std::int64_t version) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   Entry& entry = catalog_[id];
   entry.seen = std::max(entry.seen, version);
   entry.until = {};
 }
 
 std::int64_t Memory::resolved_after(const std::string& id, const limits::Levels& levels) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const auto entry = catalog_.find(id);
   if (entry == catalog_.end() || !entry->second.read || entry->second.found.levels != levels) return 0;
   return entry->second.after;
 }
 
 void Memory::wrote_version(const std::string& id, const limits::Levels& levels, std::int64_t version) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const auto entry = catalog_.find(id);
   if (entry == catalog_.end() || !entry->second.read || entry->second.found.levels != levels) return;
   entry->second.after = std::max(entry->second.after, version);
@@ -128,7 +128,7 @@ void Memory::wrote_version(const std::string& id, const limits::Levels& levels, 
 
 void Memory::forget_catalog(std::string_view name_space) {
   const std::string prefix = base::join(name_space, std::string_view("\0", 1));
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   ++changes_;
   for (auto& [id, entry] : catalog_) {
     if (id.starts_with(prefix)) entry.until = {};
@@ -136,7 +136,7 @@ void Memory::forget_catalog(std::string_view name_space) {
 }
 
 limits::LimitsRecordRef Memory::last_system(std::string_view name_space) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const auto found = systems_.find(std::string(name_space));
   return found == systems_.end() ? limits::LimitsRecordRef() : found->second;
 }

@@ -11,7 +11,7 @@
 
 #include "store/catalog.h"
 #include "store/conditional/machine.h"
-#include "store/lock.h"
+#include "base/lock.h"
 
 namespace weir::dynamodb {
 
@@ -80,7 +80,7 @@ class Memory {
   };
 
   const std::chrono::milliseconds keep_for_;
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   std::uint64_t changes_ WEIR_GUARDED_BY(mutex_) = 0;  ///< of the catalog, by this process
   std::unordered_map<std::string, BucketEntry> buckets_ WEIR_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Entry> catalog_ WEIR_GUARDED_BY(mutex_);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "store/buckets.h"
-#include "store/lock.h"
+#include "base/lock.h"
 #include "store/redis/site.h"
 #include "store/redis/state.h"
 

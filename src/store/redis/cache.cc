@@ -27,7 +27,7 @@ CatalogCache::Tenant& CatalogCache::tenant(std::string_view name_space) {
 std::optional<store::Found> CatalogCache::find(std::string_view name_space, std::string_view entity,
                                                std::string_view resource) {
   const Clock::time_point now = Clock::now();
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   Tenant& in = tenant(name_space);
   const auto at = in.entities.find(entity);
   if (at == in.entities.end()) return std::nullopt;
@@ -44,7 +44,7 @@ std::optional<std::uint64_t> CatalogCache::add(std::string_view name_space, std:
                                                std::string_view resource, std::uint64_t generation,
                                                const store::Found& found) {
   const Clock::time_point now = Clock::now();
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   Tenant& in = tenant(name_space);
   if (generation < in.generation) return std::nullopt;
   if (generation > in.generation || in.entities.size() >= most_entities) in.entities.clear();
@@ -60,7 +60,7 @@ std::optional<std::uint64_t> CatalogCache::add(std::string_view name_space, std:
 limits::LimitsRecordRef CatalogCache::record(std::string_view name_space, std::string_view field,
                                              std::string_view text) {
   if (text.empty()) return {};
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   Tenant& in = tenant(name_space);
   if (in.records.size() >= most_records) in.records.clear();
   const auto found = in.records.find(field);
@@ -70,7 +70,7 @@ limits::LimitsRecordRef CatalogCache::record(std::string_view name_space, std::s
 }
 
 limits::LimitsRecordRef CatalogCache::last_record(std::string_view name_space, std::string_view field) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const Tenant& in = tenant(name_space);
   const auto found = in.records.find(field);
   return found == in.records.end() ? limits::LimitsRecordRef() : found->second.record;
@@ -78,7 +78,7 @@ limits::LimitsRecordRef CatalogCache::last_record(std::string_view name_space, s
 
 void CatalogCache::changed(std::string_view name_space, std::uint64_t generation,
                            const std::vector<std::string>& fields) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   Tenant& in = tenant(name_space);
   if (in.generation == 0 || generation <= in.generation) return;
   bool all = fields.empty() || generation != in.generation + 1;
@@ -92,25 +92,25 @@ void CatalogCache::changed(std::string_view name_space, std::uint64_t generation
 }
 
 void CatalogCache::forget(std::string_view name_space, std::string_view entity) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   Tenant& in = tenant(name_space);
   if (const auto found = in.entities.find(entity); found != in.entities.end()) in.entities.erase(found);
 }
 
 void CatalogCache::forget_all() {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   for (auto& [name, in] : tenants_) in.entities.clear();
 }
 
 Time CatalogCache::known(std::string_view name_space) {
   // Nearly always: nothing was ever lost.
   if (!any_known_.load(std::memory_order_acquire)) return 0;
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   return tenant(name_space).known;
 }
 
 void CatalogCache::set_known(std::string_view name_space, Time stamp) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   Tenant& in = tenant(name_space);
   in.known = std::max(in.known, stamp);
   any_known_.store(true, std::memory_order_release);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "store/catalog.h"
-#include "store/lock.h"
+#include "base/lock.h"
 
 namespace weir::redis {
 
@@ -70,7 +70,7 @@ class CatalogCache {
   Tenant& tenant(std::string_view name_space) WEIR_REQUIRES(mutex_);
 
   const std::chrono::milliseconds keep_for_;
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   Map<Tenant> tenants_ WEIR_GUARDED_BY(mutex_);
   std::atomic<bool> any_known_{false};
 };

@@ -12,7 +12,7 @@ constexpr std::size_t most_in_shard = 4096;
 
 std::optional<SpentBuckets::Seen> SpentBuckets::find(std::string_view key, Time here) const {
   const Shard& shard = shard_of(key);
-  const store::Guard guard(shard.mutex);
+  const base::Guard guard(shard.mutex);
   const auto found = shard.buckets.find(key);
   if (found == shard.buckets.end() || !is_fresh(found->second.sent, here)) return std::nullopt;
   return found->second;
@@ -22,7 +22,7 @@ void SpentBuckets::remember(std::string_view key, Seen seen) {
   const Time sent = seen.sent;
   {
     Shard& shard = shard_of(key);
-    const store::Guard guard(shard.mutex);
+    const base::Guard guard(shard.mutex);
     if (shard.buckets.size() >= most_in_shard) shard.buckets.clear();
     shard.buckets.insert_or_assign(std::string(key), std::move(seen));
   }
@@ -32,14 +32,14 @@ void SpentBuckets::remember(std::string_view key, Seen seen) {
 
 void SpentBuckets::forget(std::string_view key) {
   Shard& shard = shard_of(key);
-  const store::Guard guard(shard.mutex);
+  const base::Guard guard(shard.mutex);
   if (const auto found = shard.buckets.find(key); found != shard.buckets.end()) shard.buckets.erase(found);
 }
 
 void SpentBuckets::forget_all() {
   newest_.store(0, std::memory_order_relaxed);
   for (Shard& shard : shards_) {
-    const store::Guard guard(shard.mutex);
+    const base::Guard guard(shard.mutex);
     shard.buckets.clear();
   }
 }

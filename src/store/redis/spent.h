@@ -10,7 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "store/lock.h"
+#include "base/lock.h"
 #include "weir/clock.h"
 
 namespace weir::redis {
@@ -46,7 +46,7 @@ class SpentBuckets {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
   struct Shard {
-    mutable store::Mutex mutex;
+    mutable base::Mutex mutex;
     std::unordered_map<std::string, Seen, Hash, std::equal_to<>> buckets WEIR_GUARDED_BY(mutex);
   };
   bool is_fresh(Time then, Time here) const { return used() && here >= then && here - then < refuse_for_; }

@@ -102,7 +102,7 @@ std::optional<State> read_state(std::string_view b) {
 }
 
 std::shared_ptr<const SetInPlan> SetsInPlan::get(const limits::LimitSetRef& set) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   if (const auto known = sets_.find(set.get()); known != sets_.end()) return known->second;
   auto made = std::make_shared<SetInPlan>();
   made->set = set;

@@ -16,7 +16,7 @@
 #include <unordered_map>
 
 #include "limits/resolution.h"
-#include "store/lock.h"
+#include "base/lock.h"
 #include "store/redis/call.h"
 #include "store/table/record.h"
 
@@ -65,7 +65,7 @@ class SetsInPlan {
   std::shared_ptr<const SetInPlan> get(const limits::LimitSetRef& set);
 
  private:
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   std::unordered_map<const limits::LimitSet*, std::shared_ptr<const SetInPlan>> sets_ WEIR_GUARDED_BY(mutex_);
 };
 

@@ -51,7 +51,7 @@ Result<void> Journal::commit(const std::function<Result<void>()>& more) {
 }
 
 Result<void> Journal::flush(table::Table& table) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   return flush_locked(table);
 }
 
@@ -62,7 +62,7 @@ Result<void> Journal::flush_locked(table::Table& table) {
 }
 
 Result<void> Journal::flush_and_let_go(table::Table& table) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   auto flushed = flush_locked(table);
   if (flushed) table.let_go();
   return flushed;
@@ -70,7 +70,7 @@ Result<void> Journal::flush_and_let_go(table::Table& table) {
 
 Result<void> Journal::keep(table::Table& table, std::string_view name_space, const table::Draft& draft,
                            const std::vector<store::AuditEvent>& events, const std::function<void()>& kept) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   // Buckets whose expiry was put off for this change must be in the same commit.
   table.capture(batch_);
   const auto rest = [&]() WEIR_NOT_ANALYSED { return write(draft, name_space, events); };
@@ -137,32 +137,32 @@ Result<void> Journal::write_event(std::string_view name_space, const store::Audi
 }
 
 Result<bool> Journal::clean(const Cleaner::Moment& moment) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   return cleaner_.clean(moment);
 }
 
 bool Journal::cleaning_is_behind() {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   return cleaner_.behind();
 }
 
 Result<Database::Checkpoint> Journal::checkpoint() {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   return database_->checkpoint();
 }
 
 Result<void> Journal::set_setting(std::string_view name, std::int64_t value) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   return set_setting_.begin().bind(name).bind(value).run();
 }
 
 void Journal::observe_commits(std::function<void(std::chrono::nanoseconds)> observer) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   observer_ = std::move(observer);
 }
 
 Journal::Counts Journal::counts() {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   return counts_;
 }
 

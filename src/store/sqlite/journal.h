@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "store/lock.h"
+#include "base/lock.h"
 #include "store/sqlite/batch.h"
 #include "store/sqlite/checkpointer.h"
 #include "store/sqlite/cleaner.h"
@@ -58,7 +58,7 @@ class Journal {
   /// itself failed: it is undone, but what of it is on the disk would count after a crash.
   Result<void> commit(const std::function<Result<void>()>& more) WEIR_REQUIRES(mutex_);
 
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   const std::unique_ptr<Database> database_;
   Batch batch_ WEIR_GUARDED_BY(mutex_);
   Cleaner cleaner_ WEIR_GUARDED_BY(mutex_);

@@ -91,7 +91,7 @@ Result<RecordPtr> Shelf::record_at(Statement& row, const table::Key& key) {
 }
 
 Result<RecordPtr> Shelf::load(const table::Key& key) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   auto row = bucket_.begin().bind(key.name_space).bind(key.entity).bind(key.resource).step();
   if (!row) return row.error();
   if (!*row) return RecordPtr();
@@ -102,7 +102,7 @@ Result<RecordPtr> Shelf::load(const table::Key& key) {
 }
 
 Result<std::vector<RecordPtr>> Shelf::load_all(std::string_view name_space, std::string_view entity) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   std::vector<RecordPtr> records;
   buckets_of_.begin().bind(name_space).bind(entity);
   for (;;) {
@@ -119,7 +119,7 @@ Result<std::vector<RecordPtr>> Shelf::load_all(std::string_view name_space, std:
 }
 
 Result<std::optional<table::Marker>> Shelf::load_marker(const table::Nonce& nonce) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   const auto bytes = bytes_of(nonce);
   auto row = lease_.begin().bind_blob(bytes).step();
   if (!row) return row.error();
@@ -137,7 +137,7 @@ Result<std::optional<table::Marker>> Shelf::load_marker(const table::Nonce& nonc
 
 Result<store::Page<store::AuditEvent>> Shelf::audit(std::string_view name_space, std::string_view subject,
                                                     const store::Paging& paging, Time oldest) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   store::Page<store::AuditEvent> page;
   Statement& events = subject.empty() ? events_ : events_of_;
   // Ids are digits, so everything sorts before this.
@@ -167,7 +167,7 @@ Result<store::Page<store::AuditEvent>> Shelf::audit(std::string_view name_space,
 }
 
 Result<Past> Shelf::past() {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   Past past;
   if (auto read = read_limits(past); !read) return read.error();
   if (auto read = read_entities(past); !read) return read.error();

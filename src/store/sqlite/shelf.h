@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "store/lock.h"
+#include "base/lock.h"
 #include "store/sqlite/codec.h"
 #include "store/sqlite/database.h"
 #include "store/table/backing.h"
@@ -31,7 +31,7 @@ class Shelf {
   Result<void> read_entities(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
   Result<void> read_stamps(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
 
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   const std::unique_ptr<Database> database_;
   Reading reading_ WEIR_GUARDED_BY(mutex_);
   Statement bucket_ WEIR_GUARDED_BY(mutex_);

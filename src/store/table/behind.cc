@@ -70,13 +70,13 @@ Result<void> Table::bring_in(std::string_view name_space, std::string_view entit
     const std::uint64_t generation = catalog_generation_.load(std::memory_order_acquire);
     std::uint64_t erasures = 0;
     {
-      const store::Guard guard(shard.lock);
+      const base::Guard guard(shard.lock);
       erasures = shard.map.erasures();
     }
     auto loaded = backing_->load_all(name_space, entity);
     if (!loaded) return loaded.error();
     const Time now = clock_.now();
-    const store::Guard guard(shard.lock);
+    const base::Guard guard(shard.lock);
     // As in lock().
     if (generation != catalog_generation_.load(std::memory_order_acquire)) continue;
     if (erasures != shard.map.erasures()) continue;
@@ -100,7 +100,7 @@ Result<const Marker*> Table::find_marker(const Nonce& nonce, Time now) {
 }
 
 void Table::start_purged(Time to) {
-  const store::Guard guard(markers_.mutex);
+  const base::Guard guard(markers_.mutex);
   markers_.start_purged(to);
 }
 
@@ -111,16 +111,16 @@ void Markers::clear() {
 
 void Table::let_go() {
   for (std::size_t i = 0; i < shard_count; ++i) {
-    const store::Guard guard(shards_[i].lock);
+    const base::Guard guard(shards_[i].lock);
     shards_[i].map.erase_if([](const Record& record) { return !record.dirty; });
   }
-  const store::Guard guard(markers_.mutex);
+  const base::Guard guard(markers_.mutex);
   if (markers_.dirty.empty()) markers_.clear();
 }
 
 // The order of the locks is that of every operation: the markers', then shards by their addresses.
 void Table::capture(Sink& sink) WEIR_NOT_ANALYSED {
-  const store::Guard guard(markers_.mutex);
+  const base::Guard guard(markers_.mutex);
   for (std::size_t i = 0; i < shard_count; ++i) shards_[i].lock.lock();
   for (std::size_t i = 0; i < shard_count; ++i) {
     Shard& shard = shards_[i];

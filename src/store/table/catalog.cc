@@ -59,7 +59,7 @@ void TableCatalog::change(const store::Changes& changes,
 
 Result<std::vector<store::Changed>> TableCatalog::change_all(const store::Changes& changes) {
   const Time now = clock_.now();
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   Tenant& in = tenant(changes.name_space);
   Draft draft(in, now, last_stamp_);
   std::vector<store::Changed> changed;
@@ -138,7 +138,7 @@ Result<void> TableCatalog::prolong(std::string_view name_space, const Draft& dra
 }
 
 void TableCatalog::resume(Past past) {
-  const store::Guard guard(mutex_);
+  const base::Guard guard(mutex_);
   tenants_ = std::move(past.tenants);
   for (auto& [name, tenant] : tenants_) {
     for (const auto& [id, entity] : tenant.entities) {
@@ -167,7 +167,7 @@ void TableCatalog::find(std::string_view name_space, std::string_view entity, st
   store::Found found;
   found.now = clock_.now();
   {
-    const store::Guard guard(mutex_);
+    const base::Guard guard(mutex_);
     const Tenant& in = tenant(name_space);
     for (std::size_t i = 0; i < found.levels.size(); ++i) {
       const auto at = in.limits.find(level_key(static_cast<Source>(i), entity, resource));
@@ -185,7 +185,7 @@ void TableCatalog::limits(std::string_view name_space, const Level& level,
   const Time now = clock_.now();
   LimitsRecordRef record;
   {
-    const store::Guard guard(mutex_);
+    const base::Guard guard(mutex_);
     const auto& records = tenant(name_space).limits;
     const auto found = records.find(level_key(level));
     if (found != records.end()) record = found->second;
@@ -201,7 +201,7 @@ void TableCatalog::list_limits(std::string_view name_space, const store::LimitsF
   const Time now = clock_.now();
   store::Page<store::StoredLimitsItem> page;
   {
-    const store::Guard guard(mutex_);
+    const base::Guard guard(mutex_);
     fill(tenant(name_space).limits, paging, page.next, [&](const auto& item) {
       const auto& [key, record] = item;
       if (record->absent(now) || (filter.owner && record->owner != *filter.owner)) return false;
@@ -217,7 +217,7 @@ void TableCatalog::list_limits(std::string_view name_space, const store::LimitsF
 void TableCatalog::entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) {
   std::optional<Entity> entity;
   {
-    const store::Guard guard(mutex_);
+    const base::Guard guard(mutex_);
     const auto& entities = tenant(name_space).entities;
     const auto found = entities.find(id);
     if (found != entities.end()) entity = found->second;
@@ -230,7 +230,7 @@ void TableCatalog::children(std::string_view name_space, std::string_view id, co
                             store::Completion<store::Page<std::string>> done) {
   store::Page<std::string> page;
   {
-    const store::Guard guard(mutex_);
+    const base::Guard guard(mutex_);
     const auto& children = tenant(name_space).children;
     const auto found = children.find(id);
     if (found != children.end()) {
@@ -247,7 +247,7 @@ void TableCatalog::entities(std::string_view name_space, const store::Paging& pa
                             store::Completion<store::Page<Entity>> done) {
   store::Page<Entity> page;
   {
-    const store::Guard guard(mutex_);
+    const base::Guard guard(mutex_);
     fill(tenant(name_space).entities, paging, page.next, [&](const auto& item) {
       page.items.push_back(item.second);
       return true;
@@ -262,7 +262,7 @@ void TableCatalog::audit(std::string_view name_space, std::string_view subject, 
   if (backing_ != nullptr) return done(backing_->audit(name_space, subject, paging, oldest));
   store::Page<store::AuditEvent> page;
   {
-    const store::Guard guard(mutex_);
+    const base::Guard guard(mutex_);
     const auto& events = tenant(name_space).audit;
     for (const store::AuditEvent& event : std::views::reverse(events)) {
       if (event.at <= oldest || (!subject.empty() && event.subject != subject) ||

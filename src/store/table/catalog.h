@@ -7,7 +7,7 @@
 
 #include "store/audit.h"
 #include "store/catalog.h"
-#include "store/lock.h"
+#include "base/lock.h"
 #include "store/table/backing.h"
 #include "store/table/draft.h"
 #include "store/table/table.h"
@@ -71,7 +71,7 @@ class TableCatalog final : public store::Catalog {
   Backing* const backing_;
   std::atomic<Time> keep_audit_for_{store::keep_audit_for_by_default};
   std::atomic<int> holds_{0};  // decisions that wait for changes to pause
-  store::Mutex mutex_;
+  base::Mutex mutex_;
   std::map<std::string, Tenant, std::less<>> tenants_ WEIR_GUARDED_BY(mutex_);
   Time last_stamp_ WEIR_GUARDED_BY(mutex_) = 0;
   std::uint64_t audit_sequence_ WEIR_GUARDED_BY(mutex_) = 0;

@@ -122,7 +122,7 @@ void Table::change(const LeasePlan& plan, store::LeaseOutcome& outcome, store::C
 
 Result<Progress> Table::change_shared(const LeasePlan& plan, store::LeaseOutcome& outcome) {
   const Time now = clock_.now();
-  const store::Guard guard(markers_.mutex);
+  const base::Guard guard(markers_.mutex);
   if (now >= plan.lease.deadline || markers_.purged(plan.lease.deadline)) {
     return base::error(ErrorCode::expired, "the lease is past its deadline; its charge stands");
   }

@@ -31,7 +31,7 @@ void Table::list(std::string_view name_space, std::string_view entity, const sto
   const Time now = clock_.now();
   std::vector<Bucket> buckets;
   {
-    const store::Guard guard(shard.lock);
+    const base::Guard guard(shard.lock);
     shard.map.for_each([&](const Record& record) {
       const bool behind = paging.cursor.empty() || record.resource() > paging.cursor;
       if (record.expires_at > now && behind && record.belongs_to(name_space, entity))

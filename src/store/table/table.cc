@@ -133,7 +133,7 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
   const Place place = place_of(request, request.entity);
   limits::ResolutionRef resolution;
   {
-    const store::Guard guard(place.shard->lock);
+    const base::Guard guard(place.shard->lock);
     Record* const record = find(request, request.entity, place, now);
     if (!usable(record, request, now)) [[unlikely]]
       return false;
@@ -184,7 +184,7 @@ void Table::peek(const store::Plan& plan, Decision& decision, store::Completion<
 Result<Progress> Table::decide_once(const store::Plan& plan, Decision& decision) {
   const Nonce& nonce = *plan.request.once;
   const Time now = clock_.now();
-  const store::Guard guard(markers_.mutex);
+  const base::Guard guard(markers_.mutex);
   auto marker = find_marker(nonce, now);
   if (!marker) return marker.error();
   const bool repeated = *marker != nullptr && (*marker)->deadline > now;
@@ -292,7 +292,7 @@ void Table::put(const Key& key, Stop& stop, bucket::State& state, Time now) {
 bool Table::has_bucket(std::string_view name_space, std::string_view entity) {
   Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
   const Time now = clock_.now();
-  const store::Guard guard(shard.lock);
+  const base::Guard guard(shard.lock);
   bool found = false;
   shard.map.for_each([&](const Record& record) {
     found = found || (record.expires_at > now && record.belongs_to(name_space, entity));
@@ -302,7 +302,7 @@ bool Table::has_bucket(std::string_view name_space, std::string_view entity) {
 
 void Table::forget(std::string_view name_space, std::string_view entity) {
   Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
-  const store::Guard guard(shard.lock);
+  const base::Guard guard(shard.lock);
   shard.map.erase_if([&](const Record& record) { return record.belongs_to(name_space, entity); });
 }
 
@@ -311,7 +311,7 @@ void Table::prolong(std::string_view name_space, std::string_view entity,
   const std::uint64_t owner = owner_hash(token_of(name_space), entity);
   Shard& shard = shard_of(owner);
   const Time now = clock_.now();
-  const store::Guard guard(shard.lock);
+  const base::Guard guard(shard.lock);
   shard.map.for_each([&](Record& record) {
     if (record.expires_at <= now || !record.belongs_to(name_space, entity)) return;
     const auto resolution = resolve(record.resource());
@@ -330,7 +330,7 @@ void Table::prolong(std::string_view name_space, std::string_view entity,
 std::size_t Table::size() {
   std::size_t size = 0;
   for (std::size_t i = 0; i < shard_count; ++i) {
-    const store::Guard guard(shards_[i].lock);
+    const base::Guard guard(shards_[i].lock);
     size += shards_[i].map.size();
   }
   return size;

@@ -14,7 +14,7 @@
 
 #include "base/hash.h"
 #include "store/buckets.h"
-#include "store/lock.h"
+#include "base/lock.h"
 #include "store/table/backing.h"
 #include "store/table/bucket_map.h"
 #include "store/table/stops.h"
@@ -23,7 +23,7 @@
 namespace weir::table {
 
 struct alignas(64) Shard {
-  store::SpinLock lock;
+  base::SpinLock lock;
   BucketMap map WEIR_GUARDED_BY(lock);
   std::vector<std::uint64_t> dirty WEIR_GUARDED_BY(lock);  ///< hashes of dirty records; may name one twice
 };
@@ -35,7 +35,7 @@ class Markers {
     std::size_t operator()(const Nonce& nonce) const { return nonce[0]; }
   };
 
-  store::Mutex mutex;
+  base::Mutex mutex;
   const Marker* find(const Nonce& nonce) const WEIR_REQUIRES(mutex);
   /// Whether leases with this deadline may have been forgotten already.
   bool purged(Time deadline) const WEIR_REQUIRES(mutex) { return deadline <= purged_to_; }

@@ -19,7 +19,7 @@
 #define WEIR_EXCLUDES(...) WEIR_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define WEIR_NOT_ANALYSED WEIR_ATTRIBUTE(no_thread_safety_analysis)
 
-namespace weir::store {
+namespace weir::base {
 
 /// std::mutex, annotated.
 class WEIR_CAPABILITY("mutex") Mutex {
@@ -72,4 +72,4 @@ class WEIR_SCOPED_CAPABILITY Guard {
   Lock& lock_;
 };
 
-}  // namespace weir::store
+}  // namespace weir::base
