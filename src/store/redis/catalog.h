@@ -18,7 +18,6 @@
 #include "store/home.h"
 #include "store/redis/cache.h"
 #include "store/redis/call.h"
-#include "store/redis/workbench.h"
 
 namespace weir::redis {
 

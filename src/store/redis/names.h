@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "store/table/backing.h"
+#include "decision/marker.h"
 
 namespace weir::redis {
 
@@ -28,7 +28,7 @@ struct Names {
   std::string index(std::string_view name_space, std::string_view family, std::string_view entity) const {
     return of_entity(name_space, family, "}:i:", entity);
   }
-  std::string lease(std::string_view name_space, std::string_view family, const table::Nonce& nonce) const;
+  std::string lease(std::string_view name_space, std::string_view family, const decision::Nonce& nonce) const;
 
   std::string catalog(std::string_view name_space) const { return of(name_space, "catalog"); }
   std::string limits(std::string_view name_space) const { return of(name_space, "limits"); }
