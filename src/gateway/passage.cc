@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "gateway/gateway.h"
 #include "gateway/refusal.h"
-#include "service/observing.h"
-#include "service/rate_limit_fields.h"
+#include "server/observing.h"
+#include "server/rate_limit_fields.h"
 
 namespace weir::gateway {
 namespace {
@@ -91,7 +91,7 @@ void Passage::decided(Result<void> result) {
     return forward();
   }
   const Decision& decision = pending_->decision();
-  service::append_rate_limit_fields(rate_fields_, decision.limits());
+  server::append_rate_limit_fields(rate_fields_, decision.limits());
   if (decision.refused()) return refuse();
   forward();
 }
@@ -107,13 +107,13 @@ bool Passage::observe(const Result<void>& result) {
   Decider* const decider = gateway.decider();
   if (result) {
     decider->outage.succeeded();
-    count(service::outcome_of(pending_->decision()));
+    count(server::outcome_of(pending_->decision()));
     return true;
   }
   const Error& error = result.error();
   // Nobody has set limits for this client on this route: then there are none.
   if (error.code == ErrorCode::no_limits) return true;
-  if (decider != nullptr && service::Outage::is_outage(error)) decider->outage.failed(error);
+  if (decider != nullptr && server::Outage::is_outage(error)) decider->outage.failed(error);
   const bool allow = gateway.policy(*routing_->routing, *route_) == OnUnavailable::allow;
   count(allow                                 ? Outcome::degraded
         : error.code == ErrorCode::contention ? Outcome::contended
@@ -128,7 +128,7 @@ void Passage::refuse() {
 }
 
 void Passage::answer_without_store(const Error& error) {
-  service::Reply reply =
+  server::Reply reply =
       own_answer(503, name_of(error.code), "limits cannot be checked now; try again", accept());
   reply.fields = "Retry-After: 1\r\n";
   send(std::move(reply));
@@ -138,7 +138,7 @@ void Passage::fail(int status, std::string_view type, std::string_view detail) {
   send(own_answer(status, type, detail, accept()));
 }
 
-void Passage::send(service::Reply reply) {
+void Passage::send(server::Reply reply) {
   reply_ = std::move(reply);
   if (!rate_fields_.empty()) reply_.fields += rate_fields_;
   send_now();
@@ -171,7 +171,7 @@ void Passage::settle_accounts(int status, std::uint64_t bytes) {
   if (log == nullptr) return;
   const std::string remote = exchange_.peer().to_string();
   const std::string client = origin_.trusted ? origin_.client.host() : std::string();
-  const std::string path = service::loggable_path(request().path());
+  const std::string path = server::loggable_path(request().path());
   const std::string upstream = upstream_ != nullptr ? upstream_->pool().server().url().text() : std::string();
   log->add({.at = gateway.options().clock->now(),
             .remote = remote,

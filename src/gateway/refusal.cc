@@ -5,7 +5,7 @@
 
 #include "base/pen.h"
 #include "base/text.h"
-#include "service/rate_limit_fields.h"
+#include "server/rate_limit_fields.h"
 #include "wire/http_chars.h"
 #include "wire/http_text.h"
 
@@ -112,10 +112,10 @@ bool prefers_text(std::string_view accept) {
   return text.quality > json.quality;
 }
 
-void write_refusal(service::Reply& reply, const Decision& refused, std::string_view accept) {
+void write_refusal(server::Reply& reply, const Decision& refused, std::string_view accept) {
   reply.status = 429;
   reply.body.clear();
-  service::append_retry_after(reply.fields, refused);
+  server::append_retry_after(reply.fields, refused);
   thread_local std::vector<std::string_view> names;
   find_exceeded(names, refused.limits());
   char digits[Pen::number_room];
@@ -135,9 +135,9 @@ void write_refusal(service::Reply& reply, const Decision& refused, std::string_v
   });
 }
 
-service::Reply own_answer(int status, std::string_view type, std::string_view detail,
-                          std::string_view accept) {
-  if (!prefers_text(accept)) return service::problem(status, type, detail);
+server::Reply own_answer(int status, std::string_view type, std::string_view detail,
+                         std::string_view accept) {
+  if (!prefers_text(accept)) return server::problem(status, type, detail);
   return {.status = status, .body = base::join(detail, "\n"), .content_type = "text/plain; charset=utf-8"};
 }
 

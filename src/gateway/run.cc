@@ -14,8 +14,8 @@
 #include "gateway/gateway.h"
 #include "net/server.h"
 #include "net/tls.h"
-#include "service/notify.h"
-#include "service/signals.h"
+#include "server/notify.h"
+#include "server/signals.h"
 
 namespace weir::gateway {
 namespace {
@@ -86,8 +86,8 @@ class Running {
 
   Result<void> start();
   /// Serves until it is told to stop.
-  void serve(const service::Signals& signals, const service::Notifier& manager);
-  void stop(const service::Notifier& manager);
+  void serve(const server::Signals& signals, const server::Notifier& manager);
+  void stop(const server::Notifier& manager);
   std::string url() const {
     return join(settings_.tls.cert.empty() ? "http://" : "https://",
                 server_->addresses().front().to_string());
@@ -193,7 +193,7 @@ void Running::look_up(const Routing& routing) {
   looked_up_ = monotonic_now_ms();
 }
 
-void Running::serve(const service::Signals& signals, const service::Notifier& manager) {
+void Running::serve(const server::Signals& signals, const server::Notifier& manager) {
   const std::string status = join("listens on ", url());
   manager.ready(status);
   while (true) {
@@ -250,7 +250,7 @@ void Running::warn_of_restart(const GatewaySettings& now) {
   warn(now.access_log != settings_.access_log, "access_log");
 }
 
-void Running::stop(const service::Notifier& manager) {
+void Running::stop(const server::Notifier& manager) {
   log_.info("finishing what was accepted");
   manager.stopping("finishing what was accepted");
   if (admin_) admin_->set_ready(false);
@@ -282,8 +282,8 @@ Result<void> run(const RunOptions& options, std::ostream& out, std::ostream& log
   auto settings = check(options.config);
   if (!settings) return settings.error();
   // Before any thread is made, so that all of them leave the signals to this one.
-  const service::Signals signals;
-  const service::Notifier manager(service::Notifier::take_address());
+  const server::Signals signals;
+  const server::Notifier manager(server::Notifier::take_address());
   Running running(options, *std::move(settings), log);
   if (auto started = running.start(); !started) return started.error();
   out << "weir gateway listens on " << running.url() << ", store " << kind_of(running.store_url());

@@ -4,8 +4,8 @@
 
 #include "api/decision_json.h"
 #include "base/text.h"
-#include "service/observing.h"
-#include "service/rate_limit_fields.h"
+#include "server/observing.h"
+#include "server/rate_limit_fields.h"
 #include "telemetry/trace.h"
 
 namespace weir::service {
@@ -71,7 +71,7 @@ void Answering::observe(const Reply& reply) {
   telemetry::AccessLog* const log = service_->options_.access_log;
   if (log == nullptr) return;
   const std::string remote = exchange_.peer().to_string();
-  const std::string path = loggable_path(request().path());
+  const std::string path = server::loggable_path(request().path());
   const bool bodiless = request().method() == wire::http::Method::head || reply.status == 204;
   log->add({.at = service_->foundation_.clock->now(),
             .remote = remote,
@@ -124,7 +124,7 @@ bool AcquireCall::observe(const Result<void>& result) {
   };
   if (result) {
     service.outage_.succeeded();
-    count(outcome_of(pending.decision()));
+    count(server::outcome_of(pending.decision()));
     return false;
   }
   const Error& error = result.error();
@@ -147,10 +147,10 @@ void AcquireCall::reply_with(Reply& reply) {
   Decision& decision = pending.decision();
   reply.fields.clear();
   reply.body.clear();
-  append_rate_limit_fields(reply.fields, decision.limits());
+  server::append_rate_limit_fields(reply.fields, decision.limits());
   if (authorizes) {
     reply.status = decision.admitted() ? 200 : *authorizes;
-    if (decision.refused()) append_retry_after(reply.fields, decision);
+    if (decision.refused()) server::append_retry_after(reply.fields, decision);
   } else if (decision.admitted()) {
     reply.status = 200;
     reply.content_type = Reply().content_type;
@@ -161,7 +161,7 @@ void AcquireCall::reply_with(Reply& reply) {
   } else {
     reply.status = 429;
     reply.content_type = "application/problem+json";
-    append_retry_after(reply.fields, decision);
+    server::append_retry_after(reply.fields, decision);
     reply.body = api::refused_json(decision);
   }
 }

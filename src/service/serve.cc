@@ -10,9 +10,9 @@
 #include "base/text.h"
 #include "limiter/lease_id.h"
 #include "net/server.h"
-#include "service/notify.h"
+#include "server/notify.h"
+#include "server/signals.h"
 #include "service/service.h"
-#include "service/signals.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace weir::service {
@@ -161,8 +161,8 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   auto tokens = read_tokens(options.tokens);
   if (!tokens) return tokens.error();
   // Before any thread is made, so that all of them leave the signals to this one.
-  const Signals signals;
-  const Notifier manager(Notifier::take_address());
+  const server::Signals signals;
+  const server::Notifier manager(server::Notifier::take_address());
   limiter::Foundation foundation;
   foundation.clock = std::make_shared<SystemClock>();
   foundation.entropy = std::make_shared<base::SystemEntropy>();

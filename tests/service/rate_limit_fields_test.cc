@@ -1,9 +1,9 @@
 // RateLimit, RateLimit-Policy and Retry-After of a decision.
-#include "service/rate_limit_fields.h"
+#include "server/rate_limit_fields.h"
 
 #include <gtest/gtest.h>
 
-namespace weir::service {
+namespace weir::server {
 namespace {
 
 struct One {
@@ -83,4 +83,4 @@ TEST(RetryAfter, IsWholeSecondsRoundedUpAndExactMilliseconds) {
 }
 
 }  // namespace
-}  // namespace weir::service
+}  // namespace weir::server

@@ -1,6 +1,6 @@
-#include "service/outage.h"
+#include "server/outage.h"
 
-namespace weir::service {
+namespace weir::server {
 namespace {
 
 // Strangers may name any namespace while the store is away.
@@ -109,4 +109,4 @@ void Outage::learn_changed(const std::string& name_space) {
   parts_.store.catalog().limits(name, Level::system(), {&Learning::done, learning.release()});
 }
 
-}  // namespace weir::service
+}  // namespace weir::server

@@ -16,7 +16,7 @@
 #include "weir/catalog.h"
 #include "weir/clock.h"
 
-namespace weir::service {
+namespace weir::server {
 
 /// What the system limits of each namespace said about outages when they were last read. Safe to use from any
 /// thread.
@@ -81,4 +81,4 @@ class Outage {
   std::optional<Time> last_hiccup_ WEIR_GUARDED_BY(mutex_);
 };
 
-}  // namespace weir::service
+}  // namespace weir::server
