@@ -114,11 +114,9 @@ bool Passage::observe(const Result<void>& result) {
   // Nobody has set limits for this client on this route: then there are none.
   if (error.code == ErrorCode::no_limits) return true;
   if (decider != nullptr && server::Outage::is_outage(error)) decider->outage.failed(error);
-  const bool allow = gateway.policy(*routing_->routing, *route_) == OnUnavailable::allow;
-  count(allow                                 ? Outcome::degraded
-        : error.code == ErrorCode::contention ? Outcome::contended
-                                              : Outcome::error);
-  return allow;
+  const server::Undecided ends = server::undecided(error, gateway.policy(*routing_->routing, *route_));
+  count(ends.outcome);
+  return ends.admit;
 }
 
 void Passage::refuse() {
@@ -128,9 +126,13 @@ void Passage::refuse() {
 }
 
 void Passage::answer_without_store(const Error& error) {
-  server::Reply reply =
-      own_answer(503, name_of(error.code), "limits cannot be checked now; try again", accept());
-  reply.fields = "Retry-After: 1\r\n";
+  // A client that sends it again after an unknown outcome may be charged twice.
+  const bool again = error.code != ErrorCode::outcome_unknown;
+  server::Reply reply = own_answer(503, name_of(error.code),
+                                   again ? "limits cannot be checked now; try again"
+                                         : "the request was not passed on; it may have been charged",
+                                   accept());
+  if (again) reply.fields = "Retry-After: 1\r\n";
   send(std::move(reply));
 }
 

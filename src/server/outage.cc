@@ -28,6 +28,13 @@ struct Learning {
 
 }  // namespace
 
+Undecided undecided(const Error& error, OnUnavailable policy) {
+  using telemetry::Outcome;
+  if (error.code == ErrorCode::unavailable && policy == OnUnavailable::allow)
+    return {true, Outcome::degraded};
+  return {false, error.code == ErrorCode::contention ? Outcome::contended : Outcome::error};
+}
+
 void LastKnown::set(const std::string& name_space, std::optional<OnUnavailable> policy) {
   const base::Guard guard(mutex_);
   owed_.erase(name_space);

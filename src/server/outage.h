@@ -18,6 +18,17 @@
 
 namespace weir::server {
 
+/// What becomes of an acquire that ended in an error.
+struct Undecided {
+  bool admit = false;  ///< it may pass, uncharged and marked as degraded
+  telemetry::Outcome outcome = telemetry::Outcome::error;
+};
+
+/// `policy` counts only where the store is unavailable, so that nothing can have been charged. Contention is
+/// no outage: the store decides, and trying again helps. After an unknown outcome the charge may have been
+/// made.
+Undecided undecided(const Error& error, OnUnavailable policy);
+
 /// What the system limits of each namespace said about outages when they were last read. Safe to use from any
 /// thread.
 class LastKnown {

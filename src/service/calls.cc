@@ -132,15 +132,9 @@ bool AcquireCall::observe(const Result<void>& result) {
   if (error.code == ErrorCode::invalid_argument) return false;
   const bool away = Outage::is_outage(error);
   if (away) service.outage_.failed(error);
-  const bool allow = away && service.outage_.policy(core->name_space()) == OnUnavailable::allow;
-  if (allow) {
-    count(Outcome::degraded);
-  } else if (error.code == ErrorCode::contention) {
-    count(Outcome::contended);
-  } else {
-    count(Outcome::error, !away);
-  }
-  return allow;
+  const server::Undecided ends = server::undecided(error, service.outage_.policy(core->name_space()));
+  count(ends.outcome, ends.outcome == Outcome::error && !away);
+  return ends.admit;
 }
 
 void AcquireCall::reply_with(Reply& reply) {
