@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "wire/json_reader.h"
+#include "wire/url.h"
 
 namespace weir::aws {
 namespace {
@@ -122,38 +123,15 @@ bool is_loopback(std::string_view host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-Result<Url> parse_url(std::string_view url) {
-  Url parsed;
-  std::string_view rest = url;
-  if (rest.starts_with("https://")) {
-    parsed.server.tls = true;
-    rest.remove_prefix(8);
-  } else if (rest.starts_with("http://")) {
-    rest.remove_prefix(7);
-  } else {
-    return invalid(base::quoted(url), " is no URL; use http://HOST:PORT or https://HOST");
-  }
-  const std::size_t slash = rest.find('/');
-  std::string_view authority = rest.substr(0, slash);
-  if (slash != std::string_view::npos) parsed.path = rest.substr(slash);
-  std::string_view port;
-  if (authority.starts_with('[')) {
-    const std::size_t close = authority.find(']');
-    if (close == std::string_view::npos) return invalid(base::quoted(url), " has no ] behind its address");
-    port = authority.substr(close + 1);
-    authority = authority.substr(1, close - 1);
-  } else if (const std::size_t colon = authority.find(':'); colon != std::string_view::npos) {
-    port = authority.substr(colon);
-    authority = authority.substr(0, colon);
-  }
-  const auto number = port.empty() ? std::optional<std::int64_t>(parsed.server.tls ? 443 : 80)
-                                   : base::parse_digits(port.substr(1));
-  if (authority.empty() || !fits_in_a_field(url) || url.find(' ') != std::string_view::npos ||
-      (!port.empty() && port.front() != ':') || !number || *number < 1 || *number > 65'535)
-    return invalid(base::quoted(url), " does not name a host and port");
-  parsed.server.host = authority;
-  parsed.server.port = static_cast<std::uint16_t>(*number);
-  return parsed;
+Result<Url> parse_url(std::string_view text) {
+  const auto url = wire::parse_http_url(text);
+  if (!url) return invalid(base::quoted(text), ": ", url.error().message);
+  std::string path = url->path.empty() ? "/" : url->path;
+  if (text.find('?') != std::string_view::npos) path += base::join("?", url->query);
+  if (!fits_in_a_field(path) || path.find(' ') != std::string::npos)
+    return invalid(base::quoted(text), ": its path has a character that must be escaped");
+  const wire::HostPort at = url->at();
+  return Url{{url->tls(), at.host, at.port}, std::move(path)};
 }
 
 Result<std::optional<Source>> find_source(const Surroundings& surroundings) {

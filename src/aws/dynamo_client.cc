@@ -90,8 +90,8 @@ class DynamoClient::Probe final : public DynamoCall {
 DynamoClient::DynamoClient(DynamoOptions options, std::unique_ptr<CredentialsKeeper> keeper,
                            const Clock& clock, base::Entropy& entropy)
     : options_(std::move(options)),
-      host_(net::authority_of(options_.endpoint.server.host, options_.endpoint.server.port,
-                              options_.endpoint.server.tls)),
+      host_(wire::authority_of({options_.endpoint.server.host, options_.endpoint.server.port},
+                               options_.endpoint.server.tls)),
       clock_(clock),
       entropy_(entropy),
       signer_({options_.region, "dynamodb"}),

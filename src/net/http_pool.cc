@@ -33,13 +33,6 @@ constexpr std::chrono::seconds addresses_are_good_for{10};
 
 }  // namespace
 
-std::string authority_of(const std::string& host, std::uint16_t port, bool tls) {
-  const bool v6 = host.find(':') != std::string::npos;
-  std::string text = v6 ? base::join("[", host, "]") : host;
-  if (port != (tls ? 443 : 80)) text += base::join(":", std::to_string(port));
-  return text;
-}
-
 /// The thread, and everything that only it touches. Shared with lookups, which may come back late.
 class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_shared_from_this<Loop> {
  public:

@@ -14,6 +14,7 @@
 #include "server/signals.h"
 #include "service/service.h"
 #include "store/sqlite/sqlite_store.h"
+#include "wire/url.h"
 
 namespace weir::service {
 namespace {
@@ -21,28 +22,14 @@ namespace {
 using base::invalid;
 using base::join;
 
-struct HostPort {
-  std::string host;
-  std::uint16_t port = 0;
-};
-
-Result<HostPort> parse_listen(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  const auto wrong = [&] {
+Result<wire::HostPort> parse_listen(const std::string& text) {
+  auto at = wire::parse_host_port(text);
+  if (!at) {
     return invalid("--listen ", base::quoted(text),
                    ": write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080");
-  };
-  if (colon == std::string::npos) return wrong();
-  std::string host = text.substr(0, colon);
-  const auto port = base::parse_digits(text.substr(colon + 1));
-  if (!port || *port > 65535) return wrong();
-  if (host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string::npos) {
-    return wrong();
   }
-  if (host == "localhost") host = "127.0.0.1";
-  return HostPort{host, static_cast<std::uint16_t>(*port)};
+  if (at->host == "localhost") at->host = "127.0.0.1";
+  return at;
 }
 
 bool is_loopback(const net::Address& address) {
