@@ -80,7 +80,7 @@ class DynamoClient::Probe final : public DynamoCall {
     {
       const std::scoped_lock lock(client_of_it_.mutex_);
       client_of_it_.probing_ = false;
-      open = client_of_it_.open_;
+      open = client_of_it_.breaker_.open();
     }
     if (open) client_of_it_.probe(client_of_it_.options_.open_for);
   }
@@ -95,6 +95,7 @@ DynamoClient::DynamoClient(DynamoOptions options, std::unique_ptr<CredentialsKee
       clock_(clock),
       entropy_(entropy),
       signer_({options_.region, "dynamodb"}),
+      breaker_({.failures = options_.failures_until_open}),
       probe_(std::make_unique<Probe>(*this)),
       keeper_(std::move(keeper)) {}
 
@@ -128,8 +129,8 @@ void DynamoClient::send(DynamoCall& call) {
   call.corrected_ = false;
   if (!call.is_probe_) {
     std::unique_lock lock(mutex_);
-    if (open_) {
-      DynamoFailure failure{.kind = Kind::unavailable, .message = trouble_};
+    if (breaker_.open()) {
+      DynamoFailure failure{.kind = Kind::unavailable, .message = breaker_.trouble()};
       lock.unlock();
       return call.on_error(failure);
     }
@@ -242,16 +243,13 @@ bool DynamoClient::again(DynamoCall& call, const DynamoFailure& failure) {
 
 void DynamoClient::answered() {
   const std::scoped_lock lock(mutex_);
-  failures_ = 0;
-  open_ = false;
+  breaker_.answered();
 }
 
 void DynamoClient::unanswered(const std::string& why) {
   {
     const std::scoped_lock lock(mutex_);
-    trouble_ = base::join(host_, ": ", why);
-    if (++failures_ < options_.failures_until_open || open_) return;
-    open_ = true;
+    if (!breaker_.unanswered(Steady::now(), base::join(host_, ": ", why))) return;
     counts_.outages.fetch_add(1, std::memory_order_relaxed);
   }
   probe(options_.open_for);
@@ -278,8 +276,8 @@ void DynamoClient::probe(milliseconds pause) {
 
 Result<void> DynamoClient::health() const {
   const std::scoped_lock lock(mutex_);
-  if (!open_) return {};
-  return base::error(ErrorCode::unavailable, "DynamoDB is away: ", trouble_);
+  if (!breaker_.open()) return {};
+  return base::error(ErrorCode::unavailable, "DynamoDB is away: ", breaker_.trouble());
 }
 
 namespace {

@@ -19,6 +19,7 @@
 #include "aws/credentials.h"
 #include "aws/dynamo_answer.h"
 #include "base/entropy.h"
+#include "net/breaker.h"
 #include "net/http_pool.h"
 #include "weir/clock.h"
 
@@ -161,10 +162,8 @@ class DynamoClient {
   mutable std::mutex mutex_;
   // Guarded by the mutex.
   wire::aws::Signer signer_;
-  int failures_ = 0;  ///< in a row
-  bool open_ = false;
+  net::Breaker breaker_;
   bool probing_ = false;
-  std::string trouble_;
 
   std::unique_ptr<class Probe> probe_;
   std::unique_ptr<net::HttpPool> pool_;
