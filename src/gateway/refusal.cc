@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "api/decision_json.h"
 #include "base/pen.h"
 #include "base/text.h"
 #include "server/rate_limit_fields.h"
@@ -47,15 +48,6 @@ struct Suitability {
     closeness = close;
   }
 };
-
-/// The names of the limits that refused, each once.
-void find_exceeded(std::vector<std::string_view>& names, const LimitReport& report) {
-  names.clear();
-  for (const LimitStatus& status : report) {
-    if (status.exceeded && std::find(names.begin(), names.end(), status.name) == names.end())
-      names.push_back(status.name);
-  }
-}
 
 void write_detail(Pen& pen, const std::vector<std::string_view>& names, std::string_view wait) {
   pen.put("over the limit");
@@ -117,7 +109,7 @@ void write_refusal(server::Reply& reply, const Decision& refused, std::string_vi
   reply.body.clear();
   server::append_retry_after(reply.fields, refused);
   thread_local std::vector<std::string_view> names;
-  find_exceeded(names, refused.limits());
+  api::find_exceeded(names, refused.limits());
   char digits[Pen::number_room];
   Pen wait(digits);
   if (const auto time = refused.retry_after()) wait.number(time->count());

@@ -20,10 +20,7 @@ bool usable_id(std::string_view id) {
   });
 }
 
-Reply degraded() {
-  return {.body = R"({"allowed":true,"degraded":true,"lease":null,"limits":[]})",
-          .fields = "Weir-Degraded: true\r\n"};
-}
+Reply degraded() { return {.body = api::degraded_json(), .fields = "Weir-Degraded: true\r\n"}; }
 
 /// Ends a call and leaves what it answers by.
 template <class Call>
