@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "wire/http_text.h"
 #include "wire/json_reader.h"
 #include "wire/url.h"
 
@@ -19,24 +20,6 @@ constexpr std::string_view container_host = "http://169.254.170.2";
 
 Error unavailable(std::string_view who, std::string_view what) {
   return error(ErrorCode::unavailable, who, " ", what);
-}
-
-std::string escaped(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += digits[byte >> 4U];
-    out += digits[byte & 15U];
-  }
-  return out;
 }
 
 std::string trimmed_token(std::string text) {
@@ -259,11 +242,12 @@ Result<Errand> Fetch::start(const WebIdentity& identity) {
       "/"};
   if (identity.region.starts_with("cn-")) url.server.host += ".cn";
   if (identity.endpoint) url = *identity.endpoint;
-  return Errand{url.server, Method::get,
-                base::join(url.path, "?Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=",
-                           escaped(identity.role),
-                           "&RoleSessionName=", escaped(identity.session.empty() ? "weir" : identity.session),
-                           "&WebIdentityToken=", escaped(trimmed_token(*std::move(token))))};
+  return Errand{
+      url.server, Method::get,
+      base::join(url.path, "?Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=",
+                 wire::http::percent_encode(identity.role), "&RoleSessionName=",
+                 wire::http::percent_encode(identity.session.empty() ? "weir" : identity.session),
+                 "&WebIdentityToken=", wire::http::percent_encode(trimmed_token(*std::move(token))))};
 }
 
 Result<std::variant<Errand, Leased>> Fetch::answered(int status, std::string_view body) {
@@ -301,7 +285,7 @@ Result<std::variant<Errand, Leased>> Fetch::instance_answered(const Instance& in
   if (step_++ == 0) token_ = text;
   return Next(Errand{instance.url.server,
                      Method::get,
-                     base::join(instance_path, step_ == 1 ? "" : escaped(text)),
+                     base::join(instance_path, step_ == 1 ? "" : wire::http::percent_encode(text)),
                      {{"X-aws-ec2-metadata-token", token_}}});
 }
 
