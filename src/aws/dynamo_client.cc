@@ -1,7 +1,6 @@
 #include "aws/dynamo_client.h"
 
 #include <algorithm>
-#include <condition_variable>
 
 #include "base/text.h"
 #include "wire/buffer.h"
@@ -78,7 +77,7 @@ class DynamoClient::Probe final : public DynamoCall {
   void ended() {
     bool open = false;
     {
-      const std::scoped_lock lock(client_of_it_.mutex_);
+      const base::Guard guard(client_of_it_.mutex_);
       client_of_it_.probing_ = false;
       open = client_of_it_.breaker_.open();
     }
@@ -128,12 +127,14 @@ void DynamoClient::send(DynamoCall& call) {
   call.in_doubt_ = false;
   call.corrected_ = false;
   if (!call.is_probe_) {
-    std::unique_lock lock(mutex_);
-    if (breaker_.open()) {
-      DynamoFailure failure{.kind = Kind::unavailable, .message = breaker_.trouble()};
-      lock.unlock();
-      return call.on_error(failure);
+    DynamoFailure failure{.kind = Kind::unavailable};
+    bool open = false;
+    {
+      const base::Guard guard(mutex_);
+      open = breaker_.open();
+      if (open) failure.message = breaker_.trouble();
     }
+    if (open) return call.on_error(failure);
   }
   attempt(call);
 }
@@ -158,7 +159,7 @@ void DynamoClient::sign_and_send(DynamoCall& call) {
   const Time now_here = now();
   wire::aws::Signature signature;
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     signature =
         signer_.sign({.path = options_.endpoint.path,
                       .fields = {{"host", host_}, {"content-type", content_type}, {"x-amz-target", target}},
@@ -242,13 +243,13 @@ bool DynamoClient::again(DynamoCall& call, const DynamoFailure& failure) {
 }
 
 void DynamoClient::answered() {
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   breaker_.answered();
 }
 
 void DynamoClient::unanswered(const std::string& why) {
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     if (!breaker_.unanswered(Steady::now(), base::join(host_, ": ", why))) return;
     counts_.outages.fetch_add(1, std::memory_order_relaxed);
   }
@@ -260,7 +261,7 @@ void DynamoClient::look() { probe(milliseconds(0)); }
 void DynamoClient::probe(milliseconds pause) {
   if (stopping_.load(std::memory_order_relaxed)) return;
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     if (probing_) return;
     probing_ = true;
   }
@@ -275,7 +276,7 @@ void DynamoClient::probe(milliseconds pause) {
 }
 
 Result<void> DynamoClient::health() const {
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   if (!breaker_.open()) return {};
   return base::error(ErrorCode::unavailable, "DynamoDB is away: ", breaker_.trouble());
 }
@@ -286,27 +287,27 @@ namespace {
 class Waiting final : public DynamoCall {
  public:
   void on_answer(const DynamoAnswer& answer) override {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     body_ = answer.body;
     answer_ = answer;
     ended_.notify_one();
   }
   void on_error(const DynamoFailure& failure) override {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     failure_ = failure;
     ended_.notify_one();
   }
   void wait() {
-    std::unique_lock lock(mutex_);
-    ended_.wait(lock, [this] { return answer_ || failure_; });
+    const base::Guard guard(mutex_);
+    while (!answer_ && !failure_) ended_.wait(mutex_);
   }
   std::optional<DynamoAnswer> answer_;
   std::optional<DynamoFailure> failure_;
   std::string body_;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable ended_;
+  base::Mutex mutex_;
+  base::Condition ended_;
 };
 
 }  // namespace
