@@ -301,6 +301,22 @@ TEST_F(Outages, ARouteMayDeny) {
   EXPECT_FALSE(has(denied.body, "away")) << "what is wrong inside is not told outside";
 }
 
+TEST(Refusal, SaysWhetherAnyWaitHelps) {
+  const auto told = [](bool never_fits, std::string_view accept) {
+    Decision decision;
+    decision.set_refused(std::nullopt, never_fits);
+    server::Reply reply;
+    write_refusal(reply, decision, accept);
+    EXPECT_EQ(reply.status, 429);
+    EXPECT_EQ(reply.fields, "");
+    return reply.body;
+  };
+  EXPECT_TRUE(has(told(true, ""), R"("retry_after_ms":null,"never_fits":true,)"));
+  EXPECT_TRUE(has(told(true, "text/plain"), "more than it can ever hold"));
+  EXPECT_TRUE(has(told(false, ""), R"("retry_after_ms":null,"never_fits":false,)"));
+  EXPECT_TRUE(has(told(false, "text/plain"), "no wait can be promised"));
+}
+
 /// Some error other than an outage, under every way to say that an outage is no reason to refuse.
 class AllowedOutages : public Outages {
  public:
