@@ -106,8 +106,12 @@ void Oracle::judge(Plan& plan, const Request& request, Time now) const {
   answer.admitted = true;
   Time longest = 0;
   for (Stop& stop : plan.stops) {
-    stop.lacks = stop.state == nullptr ||
+    // A bucket that was refilled ahead of the clock would not grow until the clock has caught up.
+    const bool ahead = stop.state != nullptr && stop.state->refilled_at > now + config_.clock_bound;
+    stop.lacks = stop.state == nullptr || ahead ||
                  (stop.resolution.source == Source::request && stop.claims.changed);
+    if (stop.state != nullptr && stop.state->version != stop.claims.version)
+      answer.behind_until = std::min(answer.behind_until, stop.state->expires_at);
     for (const NamedTerms& named : *stop.resolution.limits) {
       const Claimed& claimed = *stop.claims.find(named.limit);
       Line line{stop.entity, named.limit, named.terms, 0, claimed.held, 0, stop.resolution.source,

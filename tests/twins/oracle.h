@@ -98,6 +98,8 @@ struct Answer {
   bool repeated = false;  ///< answered from the marker
   Time limits_until = never;  ///< when one of the levels that were looked at expires
   bool written = false;       ///< a refusal that wrote a bucket
+  /// When a bucket expires that has not followed a change of limits yet: by the expiry of the old ones.
+  Time behind_until = never;
 };
 
 enum class Verb : unsigned char { adjust, settle, rollback };
@@ -185,8 +187,8 @@ class Oracle {
   std::vector<StoredLevel> stored_levels(Time now) const;
   /// The stored limits that hold for an entity on a resource; null: none.
   SetRef effective(int entity, int resource, Time now) const { return resolve(entity, resource, nullptr, now).limits; }
-  /// Whether the newest change of limits is dated after this moment, because there were several at once.
-  bool changed_after(Time now) const { return last_stamp_ > now; }
+  /// The stamp of the newest change of limits; later than the change where there were several at once.
+  Time last_change() const { return last_stamp_; }
   /// The lease that an acquire with this key and request was answered with, if it still would be; else -1.
   int marked(const Request& request, Time now) const;
   /// Entities of the chain, the charged one first.

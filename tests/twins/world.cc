@@ -60,6 +60,12 @@ std::string describe(const Line& line) {
          name_of(line.owner);
 }
 
+std::string lines_of(const Answer& answer) {
+  std::string lines;
+  for (const Line& line : answer.lines) lines += "\n    " + describe(line);
+  return lines;
+}
+
 bool same(const LimitStatus& real, const Line& line) {
   const Time wait = real.retry_after ? real.retry_after->count() : never_fits;
   const Time fill = std::max<Time>((time_to_grant(line.terms, line.terms.capacity) + 999) / 1000, 1);
@@ -160,6 +166,7 @@ std::string World::run(const Op& op) {
     case Kind::set_limits:
       return set_limits(op);
     case Kind::delete_limits: {
+      ideal_.change(oracle_, false, now_);
       const std::string wrong = compare_errors(limiter(op).delete_limits(level_of(op.level)),
                                                oracle_.delete_limits(op.level, now_));
       ideal_.change(oracle_, wide, now_);
@@ -242,13 +249,15 @@ std::string World::acquire(const Op& op) {
 
 /// The same request is refused one millisecond before the wait is over, and admitted when it is.
 std::string World::probe(const Request& request, const Answer& refused) const {
-  if (!refused.wait || oracle_.changed_after(now_)) return {};
+  if (!refused.wait || oracle_.last_change() > now_) return {};
   const Time end = now_ + *refused.wait;
   if (refused.limits_until <= end) return {};
   if (!oracle_.look(request, end).admitted)
-    return "promise 8: still refused after the wait of " + std::to_string(*refused.wait);
+    return "promise 8: still refused after the wait of " + std::to_string(*refused.wait) + lines_of(refused);
+  // Where a resource's or the system's limits changed while a bucket slept, it expires by its old deadline.
+  if (refused.behind_until <= end) return {};
   if (*refused.wait > 0 && oracle_.look(request, end - 1).admitted)
-    return "promise 8: admitted before the wait of " + std::to_string(*refused.wait);
+    return "promise 8: admitted before the wait of " + std::to_string(*refused.wait) + lines_of(refused);
   return {};
 }
 
@@ -295,10 +304,8 @@ std::string World::compare(const Result<Decision>& real, const Answer& answer, i
     const auto words = [](bool admitted, bool for_ever, std::optional<Time> wait) {
       return std::string(admitted ? "admitted" : "refused") + (for_ever ? " for ever" : "") + " wait " + number(wait);
     };
-    std::string lines;
-    for (const Line& line : answer.lines) lines += "\n    " + describe(line);
     return "store: " + words(real->admitted(), real->never_fits(), told) +
-           ", oracle: " + words(answer.admitted, answer.never_fits, answer.wait) + "; lines of the oracle:" + lines;
+           ", oracle: " + words(answer.admitted, answer.never_fits, answer.wait) + "; lines of the oracle:" + lines_of(answer);
   }
   return compare(real->limits(), answer, resource);
 }
@@ -363,6 +370,8 @@ std::string World::set_limits(const Op& op) {
   options.owner = op.options.owner;
   if (op.options.expires_in) options.expires_in = milliseconds(*op.options.expires_in);
   options.bucket_ttl_refill_multiplier = op.options.multiplier;
+  // Limits may have expired unseen.
+  ideal_.change(oracle_, false, now_);
   const auto real = limiter(op).set_limits(level_of(op.level), named(op.limits), options);
   const std::string wrong = compare_errors(real, oracle_.set_limits(op.level, op.limits, op.options, now_));
   ideal_.change(oracle_, op.level.entity < 0, now_);
