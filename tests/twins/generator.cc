@@ -30,7 +30,8 @@ Op Generator::op(Kind kind) {
   Op one;
   one.kind = kind;
   one.id = ++next_id_;
-  if (traits_.shared && kind != Kind::advance && chance(is(Factor::leases, leases_other) ? 40 : 15)) one.limiter = 1;
+  if (traits_.shared && kind != Kind::advance && chance(is(Factor::leases, leases_other) ? 40 : 15))
+    one.limiter = 1;
   return one;
 }
 
@@ -51,8 +52,7 @@ Terms Generator::draw_terms() {
 
 Set Generator::draw_set(int count) {
   std::vector<int> names = names_;
-  while (static_cast<int>(names.size()) > count)
-    names.erase(names.begin() + pick_index(names.size()));
+  while (static_cast<int>(names.size()) > count) names.erase(names.begin() + pick_index(names.size()));
   Set set;
   for (const int name : names) set.push_back({name, draw_terms()});
   return set;
@@ -156,7 +156,8 @@ Set Generator::changed(Set set) {
       if (shape_.burst_above()) terms.burst = std::max(terms.capacity, terms.burst / factor);
       if (terms.capacity == 0) terms.burst = 0;
     }
-    if (is(Factor::clock, clock_ahead) && terms.capacity > 0) terms.amount = std::min(terms.amount, terms.capacity);
+    if (is(Factor::clock, clock_ahead) && terms.capacity > 0)
+      terms.amount = std::min(terms.amount, terms.capacity);
   }
   return set;
 }
@@ -192,7 +193,8 @@ void Generator::sleep_through_changes() {
   const std::uint64_t count = 2 + below(chance(10) ? 10 : 3);
   for (std::uint64_t i = 0; i < count; ++i) {
     later([this](const World& world) -> std::optional<Op> { return draw_change(world); });
-    if (chance(70)) later([this](const World& world) -> std::optional<Op> { return clock(refill_step(world)); });
+    if (chance(70))
+      later([this](const World& world) -> std::optional<Op> { return clock(refill_step(world)); });
   }
 }
 
@@ -211,7 +213,9 @@ void Generator::forget_entity() {
     return one;
   });
   for (const auto& [level, limits] : leaf_levels_)
-    later([this, level = level, limits = limits](const World&) -> std::optional<Op> { return set_level(level, limits); });
+    later([this, level = level, limits = limits](const World&) -> std::optional<Op> {
+      return set_level(level, limits);
+    });
 }
 
 Op Generator::clock(Time by) {
@@ -259,7 +263,8 @@ Op Generator::advance(const World& world) {
       return clock(chance(50) ? refill_step(world) : -between(1, chance(50) ? 20 : 50'000));
     case clock_ahead:
       if (chance(25)) {
-        // Ahead by more than the bound, but not so far that a bucket expires; something is written there; back.
+        // Ahead by more than the bound, but not so far that a bucket expires; something is written there;
+        // back.
         const Time expiry = world.oracle().next_expiry(world.now());
         const Time most = std::min<Time>(expiry == never ? 100 * day : expiry - world.now() - 1, 100 * day);
         const Time bound = traits_.clock_bound;

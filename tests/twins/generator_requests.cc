@@ -72,7 +72,8 @@ Request Generator::draw_request(const World& world) {
   Request request;
   request.entity = draw_entity();
   request.resource = chance(85) ? 0 : 1;
-  if (request_set_ && chance(93)) request.limits = chance(85) ? request_set_ : request_sets_[below(request_sets_.size())];
+  if (request_set_ && chance(93))
+    request.limits = chance(85) ? request_set_ : request_sets_[below(request_sets_.size())];
   const Answer held = world.oracle().look(request, world.now());
   if (held.lines.empty()) {
     request.consume = {{names_[0], 1000}};
@@ -146,7 +147,9 @@ void Generator::follow_up(const Request& request) {
     };
     later([ask](const World&) -> std::optional<Op> { return ask(Kind::look); });
     later([this](const World&) -> std::optional<Op> { return clock(1); });
-    later([this, ask](const World&) -> std::optional<Op> { return ask(chance(50) ? Kind::look : Kind::acquire); });
+    later([this, ask](const World&) -> std::optional<Op> {
+      return ask(chance(50) ? Kind::look : Kind::acquire);
+    });
     return clock(*answer.wait - 1);
   });
 }
@@ -192,7 +195,8 @@ Op Generator::change_of(const World& world, int acquire_id) {
     if (chance(15)) {
       const int other = names_[below(names_.size())];
       const auto same = [&](const Asked& asked) { return asked.limit == other; };
-      if (std::none_of(one.amounts.begin(), one.amounts.end(), same)) one.amounts.push_back({other, between(0, 3000)});
+      if (std::none_of(one.amounts.begin(), one.amounts.end(), same))
+        one.amounts.push_back({other, between(0, 3000)});
     }
     if (one.verb == Verb::adjust && one.hold == Hold::id) one.key = "a" + std::to_string(pick_index(4));
   }
@@ -211,7 +215,8 @@ void Generator::saw(const Op& op, const World& world) {
     case Kind::change: {
       if (observed.answer.error) return;
       const int how = observed.reborn ? leases_reborn : op.limiter == 1 ? leases_other : leases_own;
-      const bool other = how == leases_other || (!world.traits().shared && op.hold == Hold::id && !observed.reborn);
+      const bool other =
+          how == leases_other || (!world.traits().shared && op.hold == Hold::id && !observed.reborn);
       if (is(Factor::leases, how) || (is(Factor::leases, leases_other) && other)) saw(Factor::leases);
       return;
     }

@@ -19,15 +19,18 @@ void IdealBuckets::refill(Ideal& ideal, Time now) {
   ideal.at = std::max(ideal.at, now);
 }
 
-/// Terms that hold from now on. Where they came into force earlier, unseen, because other limits expired, the more
-/// generous of both is granted up to now.
+/// Terms that hold from now on. Where they came into force earlier, unseen, because other limits expired, the
+/// more generous of both is granted up to now.
 void IdealBuckets::adopt(Ideal& ideal, const Terms& terms, Time now) {
   if (!(ideal.terms == terms) || ideal.absent) {
     const std::int64_t grant = std::max(granted(ideal.terms, ideal.at, now), granted(terms, ideal.at, now));
-    const bool forgotten = ideal.absent && ideal.tokens + grant >= std::min(ideal.terms.capacity, terms.capacity);
-    // Where the rate changes, less than one millitoken may be gained by rounding, and where a limit is away, twice.
+    const bool forgotten =
+        ideal.absent && ideal.tokens + grant >= std::min(ideal.terms.capacity, terms.capacity);
+    // Where the rate changes, less than one millitoken may be gained by rounding, and where a limit is away,
+    // twice.
     ideal.tokens = std::min(ideal.tokens + grant + 2, std::max(ideal.terms.burst, terms.burst));
-    // A limit that left the set is forgotten once it holds its capacity, and starts at capacity when it returns.
+    // A limit that left the set is forgotten once it holds its capacity, and starts at capacity when it
+    // returns.
     if (forgotten) ideal.tokens = std::max(ideal.tokens, terms.capacity);
     ideal.tokens = std::min(ideal.tokens, terms.burst);
     ideal.at = std::max(ideal.at, now);
@@ -64,7 +67,8 @@ void IdealBuckets::forget(int entity) {
   std::erase_if(ideals_, [&](const auto& item) { return std::get<0>(item.first) == entity; });
 }
 
-std::string IdealBuckets::check(const Oracle& oracle, int resource, const Answer& answer, Step step, Time now) {
+std::string IdealBuckets::check(const Oracle& oracle, int resource, const Answer& answer, Step step,
+                                Time now) {
   std::string wrong;
   // Changes that are dated after now, because the clock went back, are not followed yet.
   if (oracle.last_change() > now) return forget(), wrong;
@@ -89,8 +93,10 @@ std::string IdealBuckets::check(const Oracle& oracle, int resource, const Answer
       ideal.tokens = std::max(ideal.tokens, line.terms.capacity);
     ideal.tokens = std::min(ideal.tokens - change, ideal.terms.burst);
     if (line.remaining > ideal.tokens)
-      wrong = "the ideal bucket holds " + std::to_string(ideal.tokens) + ", not " + std::to_string(line.remaining);
-    if (step == Step::charged && line.remaining < 0 && line.requested > 0) wrong = "an acquire made a balance negative";
+      wrong = "the ideal bucket holds " + std::to_string(ideal.tokens) + ", not " +
+              std::to_string(line.remaining);
+    if (step == Step::charged && line.remaining < 0 && line.requested > 0)
+      wrong = "an acquire made a balance negative";
     if (step == Step::charged) ideal.widely = false;
     ideal.generation = generation;
   }

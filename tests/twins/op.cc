@@ -30,7 +30,8 @@ std::string text(const LevelId& level) {
 }
 
 std::string text(const Request& request) {
-  std::string out = entity_name(request.entity) + " " + resource_name(request.resource) + " " + text(request.consume);
+  std::string out =
+      entity_name(request.entity) + " " + resource_name(request.resource) + " " + text(request.consume);
   if (!request.key.empty()) out += " key " + request.key;
   if (request.limits) out += " limits " + text(*request.limits);
   return out;
@@ -52,8 +53,8 @@ const std::string& limit_name(int limit) {
 }
 
 std::string text(const Terms& terms) {
-  return std::to_string(terms.capacity) + ":" + std::to_string(terms.burst) + "+" + std::to_string(terms.amount) +
-         "/" + std::to_string(terms.period) + "ms";
+  return std::to_string(terms.capacity) + ":" + std::to_string(terms.burst) + "+" +
+         std::to_string(terms.amount) + "/" + std::to_string(terms.period) + "ms";
 }
 
 std::string text(const Set& set) {
@@ -68,27 +69,30 @@ std::string text(const Op& op) {
   switch (op.kind) {
     case Kind::acquire:
       return out + "acquire " + text(op.request) +
-             (op.hold == Hold::nothing ? "" : op.hold == Hold::id ? " -> id" : " -> handle");
+             (op.hold == Hold::nothing ? ""
+              : op.hold == Hold::id    ? " -> id"
+                                       : " -> handle");
     case Kind::look:
       return out + "look " + text(op.request);
     case Kind::advance:
       return out + "clock " + std::to_string(op.by) + "ms";
     case Kind::change: {
       constexpr std::array<const char*, 3> verbs = {"adjust", "settle", "rollback"};
-      return out + verbs[static_cast<std::size_t>(op.verb)] + " lease of #" + std::to_string(op.lease_of) + " " +
-             text(op.amounts) + (op.key.empty() ? "" : " key " + op.key) +
+      return out + verbs[static_cast<std::size_t>(op.verb)] + " lease of #" + std::to_string(op.lease_of) +
+             " " + text(op.amounts) + (op.key.empty() ? "" : " key " + op.key) +
              (op.hold == Hold::handle ? " by handle" : " by id");
     }
     case Kind::set_limits:
       return out + "set " + text(op.level) + " " + text(op.limits) +
-             (op.options.owner == Owner::sync ? " sync " + std::to_string(op.options.expires_in.value_or(0)) + "ms"
-                                              : "") +
+             (op.options.owner == Owner::sync
+                  ? " sync " + std::to_string(op.options.expires_in.value_or(0)) + "ms"
+                  : "") +
              (op.options.multiplier ? " multiplier " + std::to_string(*op.options.multiplier) : "");
     case Kind::delete_limits:
       return out + "delete " + text(op.level);
     case Kind::put_entity:
-      return out + "put " + entity_name(op.entity) + " under " + (op.parent < 0 ? "nobody" : entity_name(op.parent)) +
-             (op.cascade ? " cascading" : "");
+      return out + "put " + entity_name(op.entity) + " under " +
+             (op.parent < 0 ? "nobody" : entity_name(op.parent)) + (op.cascade ? " cascading" : "");
     case Kind::delete_entity:
       return out + "delete entity " + entity_name(op.entity);
     case Kind::reopen:

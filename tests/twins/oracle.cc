@@ -101,39 +101,46 @@ Oracle::Plan Oracle::plan(const Request& request, Time now) const {
   return plan;
 }
 
+/// How long until one limit of a bucket would admit an amount that it does not hold.
+Time Oracle::wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amount, Time now) {
+  if (amount > named.terms.burst) return never_fits;
+  return moment_granted(named.terms, stop.claims.at, amount - stop.claims.find(named.limit)->held) - now;
+}
+
+/// Whether a refusal must write the bucket, because it could not grow otherwise: it does not exist, limits
+/// came with the request that are not in force in it, or it was refilled ahead of the clock and the clock has
+/// to catch up.
+bool Oracle::lacks(const Stop& stop, Time now) const {
+  if (stop.state == nullptr || stop.state->refilled_at > now + config_.clock_bound) return true;
+  if (stop.resolution.source != Source::request) return false;
+  const auto& limits = stop.claims.limits;
+  return stop.claims.changed ||
+         std::any_of(limits.begin(), limits.end(), [](const Claimed& claimed) { return claimed.joins; });
+}
+
 void Oracle::judge(Plan& plan, const Request& request, Time now) const {
   Answer& answer = plan.answer;
   answer.admitted = true;
   Time longest = 0;
   for (Stop& stop : plan.stops) {
-    // A bucket that was refilled ahead of the clock would not grow until the clock has caught up.
-    const bool ahead = stop.state != nullptr && stop.state->refilled_at > now + config_.clock_bound;
-    stop.lacks = stop.state == nullptr || ahead ||
-                 (stop.resolution.source == Source::request && stop.claims.changed);
+    stop.lacks = lacks(stop, now);
     if (stop.state != nullptr && stop.state->version != stop.claims.version)
       answer.behind_until = std::min(answer.behind_until, stop.state->expires_at);
-    for (const NamedTerms& named : *stop.resolution.limits) {
+    const Resolution& resolution = stop.resolution;
+    for (const NamedTerms& named : *resolution.limits) {
       const Claimed& claimed = *stop.claims.find(named.limit);
-      Line line{stop.entity, named.limit, named.terms, 0, claimed.held, 0, stop.resolution.source,
-                stop.resolution.owner};
+      Line line{stop.entity,  named.limit, named.terms,       0,
+                claimed.held, 0,           resolution.source, resolution.owner};
       for (const Asked& asked : request.consume) {
         if (asked.limit != named.limit) continue;
         line.requested = asked.amount;
         if (asked.amount <= claimed.held) continue;
         stop.exceeded = true;
+        stop.lacks = stop.lacks || claimed.joins;
+        line.wait = wait_of(stop, named, asked.amount, now);
+        longest = std::max(longest, line.wait);
         answer.admitted = false;
-        const bool was_dormant = stop.state != nullptr && !claimed.added &&
-                                 std::any_of(stop.state->limits.begin(), stop.state->limits.end(), [&](const Held& held) {
-                                   return held.limit == named.limit && held.dormant;
-                                 });
-        stop.lacks = stop.lacks || claimed.added || was_dormant;
-        if (asked.amount > named.terms.burst) {
-          line.wait = never_fits;
-          answer.never_fits = true;
-        } else {
-          line.wait = moment_granted(named.terms, stop.claims.at, asked.amount - claimed.held) - now;
-          longest = std::max(longest, line.wait);
-        }
+        answer.never_fits = answer.never_fits || line.wait == never_fits;
       }
       answer.lines.push_back(line);
     }
@@ -151,8 +158,7 @@ std::optional<Time> Oracle::promised(const Plan& plan, const Request& request, T
     });
     if (!above) continue;
     const bool writes = stop.exceeded && stop.lacks;
-    const Time expires_at =
-        writes ? expiry_of(claimed_state(stop), stop.resolution) : stop.state->expires_at;
+    const Time expires_at = writes ? expiry_of(claimed_state(stop), stop.resolution) : stop.state->expires_at;
     if (expires_at <= now + longest) return std::nullopt;
   }
   return longest;
@@ -207,7 +213,8 @@ Answer Oracle::acquire(const Request& request, Time now) {
         held.consumed += asked.amount;
         const auto same = [&](const LeaseAmount& amount) { return amount.limit == held.limit; };
         auto amount = std::find_if(lease.amounts.begin(), lease.amounts.end(), same);
-        if (amount == lease.amounts.end()) amount = lease.amounts.insert(amount, {held.limit, asked.amount, 0});
+        if (amount == lease.amounts.end())
+          amount = lease.amounts.insert(amount, {held.limit, asked.amount, 0});
         amount->buckets |= 1U << i;
       }
     }

@@ -1,7 +1,8 @@
 // The oracle: what weir must answer, written as naively as possible and sharing no code with src/.
 //
-// Names are small numbers, time is passed in, every product is computed in 128 bits, nothing is cached. It knows
-// the promises of docs/guarantees.md and the exceptions that are stated there, and nothing about any store.
+// Names are small numbers, time is passed in, every product is computed in 128 bits, nothing is cached. It
+// knows the promises of docs/guarantees.md and the exceptions that are stated there, and nothing about any
+// store.
 #pragma once
 
 #include <array>
@@ -72,8 +73,8 @@ struct Request {
   int entity = 0;
   int resource = 0;
   std::vector<Asked> consume;
-  SetRef limits;     ///< sent with the request; may be null
-  std::string key;   ///< empty: none
+  SetRef limits;    ///< sent with the request; may be null
+  std::string key;  ///< empty: none
 };
 
 /// One line of a report.
@@ -94,8 +95,8 @@ struct Answer {
   bool never_fits = false;
   std::optional<Time> wait;  ///< nothing: never, or not a wait that can be promised
   std::vector<Line> lines;
-  int lease = -1;         ///< of an admitted acquire
-  bool repeated = false;  ///< answered from the marker
+  int lease = -1;             ///< of an admitted acquire
+  bool repeated = false;      ///< answered from the marker
   Time limits_until = never;  ///< when one of the levels that were looked at expires
   bool written = false;       ///< a refusal that wrote a bucket
   /// When a bucket expires that has not followed a change of limits yet: by the expiry of the old ones.
@@ -185,8 +186,24 @@ class Oracle {
     Time expires_at;
   };
   std::vector<StoredLevel> stored_levels(Time now) const;
+  /// What was changed, oldest first, as the audit tells it.
+  struct Event {
+    Time at = 0;
+    const char* action = "";
+    LevelId subject;
+  };
+  const std::vector<Event>& events() const { return events_; }
+  struct StoredEntity {
+    int entity = 0;
+    int parent = -1;
+    bool cascade = false;
+    Time created_at = 0;
+  };
+  std::vector<StoredEntity> stored_entities() const;
   /// The stored limits that hold for an entity on a resource; null: none.
-  SetRef effective(int entity, int resource, Time now) const { return resolve(entity, resource, nullptr, now).limits; }
+  SetRef effective(int entity, int resource, Time now) const {
+    return resolve(entity, resource, nullptr, now).limits;
+  }
   /// The stamp of the newest change of limits; later than the change where there were several at once.
   Time last_change() const { return last_stamp_; }
   /// The lease that an acquire with this key and request was answered with, if it still would be; else -1.
@@ -236,7 +253,7 @@ class Oracle {
     std::int64_t held = 0;
     std::int64_t consumed = 0;
     bool dormant = false;
-    bool added = false;
+    bool joins = false;  ///< added, or dormant until now
   };
   struct Claims {
     Time at = 0;
@@ -264,6 +281,7 @@ class Oracle {
     bool stored = false;
     int parent = -1;
     bool cascade = false;
+    Time created_at = 0;
   };
   using KeyOf = std::tuple<std::string, int, int, std::vector<Asked>>;
 
@@ -271,7 +289,7 @@ class Oracle {
   Record& record(const LevelId& level);
   const Record& record(const LevelId& level) const { return const_cast<Oracle*>(this)->record(level); }
   std::size_t bucket_index(int entity, int resource) const;
-  void write(Record& record, SetRef limits, const SetOptions& options, Time now);
+  void write(const LevelId& level, SetRef limits, const SetOptions& options, Time now);
   void prolong(int entity, Time now);
   Resolution resolve(int entity, int resource, const SetRef& request_limits, Time now, int depth = 0) const;
   static Time keep(const Terms& terms, int multiplier);
@@ -282,6 +300,8 @@ class Oracle {
   BucketState claimed_state(const Stop& stop) const;
   static Time expiry_of(const BucketState& state, const Resolution& resolution);
   Plan plan(const Request& request, Time now) const;
+  static Time wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amount, Time now);
+  bool lacks(const Stop& stop, Time now) const;
   void judge(Plan& plan, const Request& request, Time now) const;
   std::optional<Time> promised(const Plan& plan, const Request& request, Time longest, Time now) const;
   void put(const Stop& stop, int resource, BucketState state);
@@ -295,6 +315,7 @@ class Oracle {
   std::vector<std::optional<BucketState>> buckets_;
   std::vector<Lease> leases_;
   std::map<KeyOf, int> markers_;
+  std::vector<Event> events_;
   Time last_stamp_ = 0;
   std::uint64_t generations_ = 0;
 };

@@ -99,7 +99,9 @@ Oracle::Version Oracle::version_at(const Record& record, Time now) {
   return {std::max(record.expires_at, record.current.stamp), nullptr, false};
 }
 
-SetRef Oracle::limits_at(const LevelId& level, Time now) const { return version_at(record(level), now).limits; }
+SetRef Oracle::limits_at(const LevelId& level, Time now) const {
+  return version_at(record(level), now).limits;
+}
 
 std::vector<Oracle::StoredLevel> Oracle::stored_levels(Time now) const {
   std::vector<StoredLevel> levels;
@@ -117,7 +119,9 @@ std::vector<Oracle::StoredLevel> Oracle::stored_levels(Time now) const {
   return levels;
 }
 
-void Oracle::write(Record& record, SetRef limits, const SetOptions& options, Time now) {
+void Oracle::write(const LevelId& level, SetRef limits, const SetOptions& options, Time now) {
+  Record& record = this->record(level);
+  events_.push_back({now, limits ? "limits.set" : "limits.delete", level});
   last_stamp_ = std::max(now, last_stamp_ + 1);
   std::optional<int> multiplier;
   if (record.written) {
@@ -141,14 +145,15 @@ void Oracle::write(Record& record, SetRef limits, const SetOptions& options, Tim
   record.owner = options.owner;
   record.multiplier = options.multiplier ? options.multiplier : multiplier;
   record.expires_at = options.expires_in ? now + *options.expires_in : never;
-  if (options.expires_in && config_.whole_seconds) record.expires_at = (record.expires_at + 999) / 1000 * 1000;
+  if (options.expires_in && config_.whole_seconds)
+    record.expires_at = (record.expires_at + 999) / 1000 * 1000;
 }
 
 Oracle::Outcome Oracle::set_limits(const LevelId& level, Set limits, const SetOptions& options, Time now) {
   Record& at = record(level);
   const bool there = at.written && version_at(at, now).limits;
   if (options.owner == Owner::sync && there && at.owner == Owner::operator_) return ErrorCode::operator_owned;
-  write(at, std::make_shared<const Set>(std::move(limits)), options, now);
+  write(level, std::make_shared<const Set>(std::move(limits)), options, now);
   if (level.entity >= 0) prolong(level.entity, now);
   return {};
 }
@@ -156,7 +161,7 @@ Oracle::Outcome Oracle::set_limits(const LevelId& level, Set limits, const SetOp
 Oracle::Outcome Oracle::delete_limits(const LevelId& level, Time now) {
   Record& at = record(level);
   if (!at.written || !version_at(at, now).limits) return ErrorCode::not_found;
-  write(at, nullptr, {}, now);
+  write(level, nullptr, {}, now);
   if (level.entity >= 0) prolong(level.entity, now);
   return {};
 }
@@ -166,17 +171,12 @@ void Oracle::prolong(int entity, Time now) {
   for (int resource = 0; resource < config_.resources; ++resource) {
     auto& state = buckets_[bucket_index(entity, resource)];
     if (!state || state->expires_at <= now) continue;
-    const Resolution resolution = resolve(entity, resource, nullptr, now);
-    if (!resolution.limits) continue;
-    BucketState under{.refilled_at = std::max(now, state->refilled_at)};
-    for (const NamedTerms& named : *resolution.limits) {
-      std::int64_t tokens = 0;
-      for (const Held& held : state->limits) {
-        if (held.limit == named.limit) tokens = held.tokens;
-      }
-      under.limits.push_back({named.limit, named.terms, tokens, 0, false});
-    }
-    state->expires_at = std::max(state->expires_at, expiry_of(under, resolution));
+    Stop stop;
+    stop.resolution = resolve(entity, resource, nullptr, now);
+    if (!stop.resolution.limits) continue;
+    stop.state = &*state;
+    stop.claims = claim(stop.state, stop.resolution, now);
+    state->expires_at = std::max(state->expires_at, expiry_of(claimed_state(stop), stop.resolution));
   }
 }
 
@@ -186,7 +186,8 @@ Oracle::Outcome Oracle::put_entity(int entity, int parent, bool cascade, Time no
   for (int resource = 0; moves && resource < config_.resources; ++resource) {
     if (bucket(entity, resource, now) != nullptr) return ErrorCode::conflict;
   }
-  at = {true, parent, cascade};
+  at = {true, parent, cascade, at.stored ? at.created_at : now};
+  events_.push_back({now, "entity.put", {Source::entity_default, entity, -1}});
   return {};
 }
 
@@ -197,8 +198,8 @@ Oracle::Outcome Oracle::delete_entity(int entity, Time now) {
     if (other.stored && other.parent == entity) return ErrorCode::conflict;
   }
   const auto forget = [&](const LevelId& level) {
-    Record& limits = record(level);
-    if (limits.written && version_at(limits, now).limits) write(limits, nullptr, {}, now);
+    const Record& limits = record(level);
+    if (limits.written && version_at(limits, now).limits) write(level, nullptr, {}, now);
   };
   forget({Source::entity_default, entity, -1});
   for (int resource = 0; resource < config_.resources; ++resource) {
@@ -206,7 +207,17 @@ Oracle::Outcome Oracle::delete_entity(int entity, Time now) {
     buckets_[bucket_index(entity, resource)].reset();
   }
   at = {};
+  events_.push_back({now, "entity.delete", {Source::entity_default, entity, -1}});
   return {};
+}
+
+std::vector<Oracle::StoredEntity> Oracle::stored_entities() const {
+  std::vector<StoredEntity> stored;
+  for (std::size_t i = 0; i < entities_.size(); ++i) {
+    const EntityState& at = entities_[i];
+    if (at.stored) stored.push_back({static_cast<int>(i), at.parent, at.cascade, at.created_at});
+  }
+  return stored;
 }
 
 std::vector<int> Oracle::chain(int entity) const {
@@ -251,7 +262,8 @@ Oracle::Resolution Oracle::resolve(int entity, int resource, const SetRef& reque
   resolution.kept_for_good =
       resolution.source == Source::entity && resolution.owner == Owner::operator_ && resolution.limits;
   if (resolution.until != never && depth < 4) {
-    const Resolution next = resolve(entity, resource, request_limits, std::max(now, resolution.until), depth + 1);
+    const Resolution next =
+        resolve(entity, resource, request_limits, std::max(now, resolution.until), depth + 1);
     if (next.limits) {
       resolution.follows = next.follows;
       for (const NamedTerms& named : *next.limits)
@@ -261,8 +273,8 @@ Oracle::Resolution Oracle::resolve(int entity, int resource, const SetRef& reque
   return resolution;
 }
 
-/// What changed since a version of a bucket's parameters. Changes below a level that had limits all the time do
-/// not count.
+/// What changed since a version of a bucket's parameters. Changes below a level that had limits all the time
+/// do not count.
 Oracle::Missed Oracle::missed_since(const Resolution& resolution, std::int64_t version, Time now) {
   Missed missed;
   int changes = 0;
@@ -325,7 +337,8 @@ Oracle::Claims Oracle::claim(const BucketState* state, const Resolution& resolut
     const auto held = std::find_if(state->limits.begin(), state->limits.end(), same);
     claims.changed = claims.changed || held == state->limits.end() || !(held->terms == named.terms);
   }
-  claims.version = resolution.stamp > state->version ? resolution.stamp : state->version + (claims.changed ? 1 : 0);
+  claims.version =
+      resolution.stamp > state->version ? resolution.stamp : state->version + (claims.changed ? 1 : 0);
   const Missed missed = missed_by(*state, resolution, claims, now);
   const Time turn = std::clamp(missed.moment, from, claims.at);
   for (const Held& held : state->limits) {
@@ -338,8 +351,9 @@ Oracle::Claims Oracle::claim(const BucketState* state, const Resolution& resolut
     std::int64_t tokens = std::min(held.tokens + granted(before, from, turn), before.burst);
     tokens = std::min(tokens, next.burst);
     tokens = std::min(tokens + granted(next, turn, claims.at), next.burst);
-    if (in_force != nullptr && held.dormant) tokens = std::min(tokens, next.capacity);
-    claims.limits.push_back({held.limit, next, tokens, held.consumed, in_force == nullptr, false});
+    const bool returns = in_force != nullptr && held.dormant;
+    if (returns) tokens = std::min(tokens, next.capacity);
+    claims.limits.push_back({held.limit, next, tokens, held.consumed, in_force == nullptr, returns});
   }
   for (const NamedTerms& named : set) {
     if (claims.find(named.limit) == nullptr)

@@ -20,8 +20,8 @@ bool repeats(const Lease& lease, Verb verb, const std::string& key, const std::v
 
 }  // namespace
 
-/// A bucket of a lease under the limits that hold for it now. Where no level has any, those that were in force at
-/// its last write go on.
+/// A bucket of a lease under the limits that hold for it now. Where no level has any, those that were in
+/// force at its last write go on.
 Oracle::Stop Oracle::lease_stop(int entity, int resource, Time now) const {
   Stop stop;
   stop.entity = entity;
@@ -32,13 +32,15 @@ Oracle::Stop Oracle::lease_stop(int entity, int resource, Time now) const {
     for (const Held& held : stop.state->limits) {
       if (!held.dormant) as_it_was.push_back({held.limit, held.terms});
     }
-    stop.resolution = resolve(entity, resource, std::make_shared<const Set>(std::move(as_it_was)), now);
+    if (!as_it_was.empty())
+      stop.resolution = resolve(entity, resource, std::make_shared<const Set>(std::move(as_it_was)), now);
   }
   if (stop.resolution.limits) stop.claims = claim(stop.state, stop.resolution, now);
   return stop;
 }
 
-Answer Oracle::change(int index, Verb verb, const std::string& key, const std::vector<Asked>& amounts, Time now) {
+Answer Oracle::change(int index, Verb verb, const std::string& key, const std::vector<Asked>& amounts,
+                      Time now) {
   Lease& lease = leases_[static_cast<std::size_t>(index)];
   Answer failed;
   const auto fail = [&](ErrorCode code) { return failed.error = code, failed; };
@@ -57,7 +59,8 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
       unsigned buckets = 0;
       for (std::size_t i = 0; i < lease.buckets.size(); ++i) {
         const Stop stop = lease_stop(lease.buckets[i].entity, lease.resource, now);
-        if (stop.resolution.limits && find(*stop.resolution.limits, asked.limit) != nullptr) buckets |= 1U << i;
+        if (stop.resolution.limits && find(*stop.resolution.limits, asked.limit) != nullptr)
+          buckets |= 1U << i;
       }
       if (buckets == 0) return fail(ErrorCode::unknown_limit);
       found = next.amounts.insert(found, {asked.limit, 0, buckets});
@@ -111,7 +114,7 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
       if (!found && charge.amount > 0) charge.buckets &= ~bit;
     }
     for (const NamedTerms& named : *one.stop.resolution.limits) {
-      Line line{one.stop.entity, named.limit, named.terms, 0, 0, 0, one.stop.resolution.source,
+      Line line{one.stop.entity,          named.limit, named.terms, 0, 0, 0, one.stop.resolution.source,
                 one.stop.resolution.owner};
       for (const Held& held : one.state.limits) {
         if (held.limit == named.limit) line.remaining = held.tokens;

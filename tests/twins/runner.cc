@@ -28,7 +28,8 @@ std::string run_all(const WorldConfig& config, const StoreKind& kind, const std:
 
 /// Drops operations while the rest still shows a difference, for as long as is cheap.
 std::vector<Op> shrink(const WorldConfig& config, const StoreKind& kind, std::vector<Op> ops) {
-  const auto enough = std::chrono::steady_clock::now() + std::chrono::seconds(number_from("WEIR_TWINS_SHRINK", 10));
+  const auto enough =
+      std::chrono::steady_clock::now() + std::chrono::seconds(number_from("WEIR_TWINS_SHRINK", 10));
   for (std::size_t chunk = ops.size() / 2; chunk > 0;) {
     bool dropped = false;
     for (std::size_t end = ops.size(); end >= chunk && chunk > 0;) {
@@ -52,7 +53,8 @@ std::vector<Op> shrink(const WorldConfig& config, const StoreKind& kind, std::ve
 
 std::string lines(const std::vector<Op>& ops, std::size_t last) {
   std::string out;
-  for (std::size_t i = ops.size() > last ? ops.size() - last : 0; i < ops.size(); ++i) out += "  " + text(ops[i]) + "\n";
+  for (std::size_t i = ops.size() > last ? ops.size() - last : 0; i < ops.size(); ++i)
+    out += "  " + text(ops[i]) + "\n";
   return out;
 }
 
@@ -73,9 +75,11 @@ struct Run {
 void Run::report(std::size_t row, std::uint64_t seed, const WorldConfig& config, const std::vector<Op>& ops,
                  const std::string& wrong) {
   const std::vector<Op> fewest = shrink(config, kind, ops);
-  ADD_FAILURE() << kind.name << ": the twins differ with WEIR_TWINS_SEED=" << seed << " WEIR_TWINS_SHAPE=" << row << "\n"
-                << shapes[row].text() << "; multiplier of the options " << config.multiplier << ", leases for "
-                << config.oracle.lease_for << "ms, starts at " << kind.traits.first_moment + config.start << "\n"
+  ADD_FAILURE() << kind.name << ": the twins differ with WEIR_TWINS_SEED=" << seed
+                << " WEIR_TWINS_SHAPE=" << row << "\n"
+                << shapes[row].text() << "; multiplier of the options " << config.multiplier
+                << ", leases for " << config.oracle.lease_for << "ms, starts at "
+                << kind.traits.first_moment + config.start << "\n"
                 << wrong << "\nlast operations:\n"
                 << lines(ops, 20) << "the fewest that differ (" << run_all(config, kind, fewest) << "):\n"
                 << lines(fewest, 60);

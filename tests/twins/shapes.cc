@@ -40,7 +40,8 @@ std::vector<Pair> pairs_of(const Shape& shape) {
   std::vector<Pair> pairs;
   for (std::size_t f = 0; f < factor_count; ++f) {
     for (std::size_t g = f + 1; g < factor_count; ++g)
-      pairs.push_back({f, static_cast<std::size_t>(shape.value[f]), g, static_cast<std::size_t>(shape.value[g])});
+      pairs.push_back(
+          {f, static_cast<std::size_t>(shape.value[f]), g, static_cast<std::size_t>(shape.value[g])});
   }
   return pairs;
 }
@@ -57,8 +58,8 @@ std::set<Pair> all_pairs() {
   return pairs;
 }
 
-/// A row that starts from a pair that is still open and chooses every other value, in random order, so that it
-/// closes the most pairs with those chosen before.
+/// A row that starts from a pair that is still open and chooses every other value, in random order, so that
+/// it closes the most pairs with those chosen before.
 Shape grow(const std::set<Pair>& open, std::mt19937& random) {
   Shape shape;
   shape.value.fill(-1);
@@ -150,8 +151,8 @@ std::vector<std::string> PairCounts::missing() const {
   for (const Pair& pair : all_pairs()) {
     const auto [f, a, g, b] = pair;
     if (const_cast<PairCounts*>(this)->at(f, static_cast<int>(a), g, static_cast<int>(b)) > 0) continue;
-    missing.push_back(std::string(factors()[f].name) + " " + factors()[f].values[a] + " with " + factors()[g].name +
-                      " " + factors()[g].values[b]);
+    missing.push_back(std::string(factors()[f].name) + " " + factors()[f].values[a] + " with " +
+                      factors()[g].name + " " + factors()[g].values[b]);
   }
   return missing;
 }

@@ -3,36 +3,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "twins/words.h"
+
 namespace weir::twins {
 namespace {
 
 using std::chrono::milliseconds;
-
-std::string number(std::optional<Time> value) { return value ? std::to_string(*value) : "none"; }
-
-Level level_of(const LevelId& level) {
-  switch (level.kind) {
-    case Source::entity:
-      return Level::entity(entity_name(level.entity), resource_name(level.resource));
-    case Source::entity_default:
-      return Level::entity_default(entity_name(level.entity));
-    case Source::resource:
-      return Level::resource(resource_name(level.resource));
-    default:
-      return Level::system();
-  }
-}
-
-std::vector<NamedLimit> named(const Set& set) {
-  std::vector<NamedLimit> limits;
-  for (const NamedTerms& one : set) {
-    limits.push_back({limit_name(one.limit), *Limit::make({.capacity = Amount::milli(one.terms.capacity),
-                                                           .burst = Amount::milli(one.terms.burst),
-                                                           .refill_amount = Amount::milli(one.terms.amount),
-                                                           .refill_period = milliseconds(one.terms.period)})});
-  }
-  return limits;
-}
 
 /// Empty where both failed alike or neither did.
 template <class T>
@@ -41,80 +17,6 @@ std::string compare_errors(const Result<T>& real, std::optional<ErrorCode> ideal
   const std::string of_ideal = ideal ? name_of(*ideal) : "done";
   if (of_real == of_ideal) return {};
   return "store: " + of_real + (real ? "" : " (" + real.error().message + ")") + ", oracle: " + of_ideal;
-}
-
-std::string describe(const LimitStatus& status) {
-  return std::string(status.entity) + " " + std::string(status.name) + " capacity " + status.capacity.to_string() +
-         " burst " + status.burst.to_string() + " requested " + status.requested.to_string() + " remaining " +
-         status.remaining.to_string() + (status.exceeded ? " exceeded" : "") + " wait " +
-         (status.retry_after ? std::to_string(status.retry_after->count()) : "never") + " from " +
-         name_of(status.source) + " of " + name_of(status.owner);
-}
-
-std::string describe(const Line& line) {
-  return entity_name(line.entity) + " " + limit_name(line.limit) + " capacity " +
-         Amount::milli(line.terms.capacity).to_string() + " burst " + Amount::milli(line.terms.burst).to_string() +
-         " requested " + Amount::milli(line.requested).to_string() + " remaining " +
-         Amount::milli(line.remaining).to_string() + (line.wait != 0 ? " exceeded" : "") + " wait " +
-         (line.wait == never_fits ? "never" : std::to_string(line.wait)) + " from " + name_of(line.source) + " of " +
-         name_of(line.owner);
-}
-
-std::string lines_of(const Answer& answer) {
-  std::string lines;
-  for (const Line& line : answer.lines) lines += "\n    " + describe(line);
-  return lines;
-}
-
-bool same(const LimitStatus& real, const Line& line) {
-  const Time wait = real.retry_after ? real.retry_after->count() : never_fits;
-  const Time fill = std::max<Time>((time_to_grant(line.terms, line.terms.capacity) + 999) / 1000, 1);
-  return real.name == limit_name(line.limit) && real.entity == entity_name(line.entity) &&
-         real.remaining.millitokens() == line.remaining && real.requested.millitokens() == line.requested &&
-         wait == line.wait && real.exceeded == (line.wait != 0) &&
-         real.capacity.millitokens() == line.terms.capacity && real.burst.millitokens() == line.terms.burst &&
-         real.source == line.source && real.owner == line.owner && real.window.count() == fill;
-}
-
-bool same_rate(const Limit& limit, const Terms& terms) {
-  const Terms real{0, 0, limit.refill_amount().millitokens(), limit.refill_period().count()};
-  return !slower(real, terms) && !slower(terms, real);
-}
-
-std::string describe(const Bucket& bucket) {
-  std::string out = "at " + std::to_string(bucket.refilled_at) + " until " + number(bucket.expires_at);
-  for (const BucketLimit& limit : bucket.limits) {
-    out += "; " + limit.name + " " + limit.limit.to_json() + " holds " + limit.tokens.to_string() + " consumed " +
-           limit.consumed.to_string() + (limit.in_force ? "" : " dormant");
-  }
-  return out;
-}
-
-std::string describe(const BucketState& state) {
-  std::string out = "at " + std::to_string(state.refilled_at) + " until " +
-                    (state.expires_at == never ? "none" : std::to_string(state.expires_at));
-  for (const Held& held : state.limits) {
-    out += "; " + limit_name(held.limit) + " " + text(held.terms) + " holds " +
-           Amount::milli(held.tokens).to_string() + " consumed " + Amount::milli(held.consumed).to_string() +
-           (held.dormant ? " dormant" : "");
-  }
-  return out;
-}
-
-bool same(const Bucket& real, const BucketState& state, bool exact_expiry) {
-  if (real.refilled_at != state.refilled_at || real.limits.size() != state.limits.size()) return false;
-  const Time expires_at = real.expires_at.value_or(never);
-  if (exact_expiry ? expires_at != state.expires_at : expires_at < state.expires_at) return false;
-  for (std::size_t i = 0; i < real.limits.size(); ++i) {
-    const BucketLimit& limit = real.limits[i];
-    const Held& held = state.limits[i];
-    if (limit.name != limit_name(held.limit) || limit.tokens.millitokens() != held.tokens ||
-        limit.consumed.millitokens() != held.consumed || limit.in_force == held.dormant ||
-        limit.limit.capacity().millitokens() != held.terms.capacity ||
-        limit.limit.burst().millitokens() != held.terms.burst || !same_rate(limit.limit, held.terms))
-      return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -173,13 +75,9 @@ std::string World::run(const Op& op) {
       return wrong.empty() ? hear() : wrong;
     }
     case Kind::put_entity: {
-      const Entity entity{.id = entity_name(op.entity),
-                          .parent = op.parent < 0 ? std::string() : entity_name(op.parent),
-                          .cascade = op.cascade,
-                          .name = "n\xc3\xa9 \"x\"",
-                          .metadata = {{"plan", "gold\n"}}};
       const std::string wrong =
-          compare_errors(limiter(op).put_entity(entity), oracle_.put_entity(op.entity, op.parent, op.cascade, now_));
+          compare_errors(limiter(op).put_entity(entity_of(op.entity, op.parent, op.cascade)),
+                         oracle_.put_entity(op.entity, op.parent, op.cascade, now_));
       return wrong.empty() ? hear() : wrong;
     }
     case Kind::delete_entity: {
@@ -228,11 +126,13 @@ std::string World::acquire(const Op& op) {
     observed_.reborn = state == nullptr || state->generation != first.generation;
   }
   charges_.clear();
-  for (const Asked& asked : request.consume) charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
+  for (const Asked& asked : request.consume)
+    charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
   AcquireOptions options;
   options.limits = limits_of(request.limits);
   options.idempotency_key = request.key;
-  auto real = limiter(op).acquire(entity_name(request.entity), resource_name(request.resource), charges_, options);
+  auto real =
+      limiter(op).acquire(entity_name(request.entity), resource_name(request.resource), charges_, options);
   if (real && real->from_memory() && oracle_.look(request, now_).admitted && credited_lately(request.entity))
     return observed_.skipped = true, "";
   observed_.answer = oracle_.acquire(request, now_);
@@ -287,9 +187,11 @@ std::string World::look(const Op& op) {
   const Request& request = op.request;
   observe(request);
   charges_.clear();
-  for (const Asked& asked : request.consume) charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
-  const auto real = limiter(op).available(entity_name(request.entity), resource_name(request.resource), charges_,
-                                          {.limits = limits_of(request.limits), .idempotency_key = {}});
+  for (const Asked& asked : request.consume)
+    charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
+  const auto real =
+      limiter(op).available(entity_name(request.entity), resource_name(request.resource), charges_,
+                            {.limits = limits_of(request.limits), .idempotency_key = {}});
   observed_.answer = oracle_.look(request, now_);
   if (std::string wrong = compare(real, observed_.answer, request.resource); !wrong.empty()) return wrong;
   if (observed_.answer.error) return {};
@@ -302,10 +204,12 @@ std::string World::compare(const Result<Decision>& real, const Answer& answer, i
   if (const auto wait = real->retry_after()) told = wait->count();
   if (real->admitted() != answer.admitted || real->never_fits() != answer.never_fits || told != answer.wait) {
     const auto words = [](bool admitted, bool for_ever, std::optional<Time> wait) {
-      return std::string(admitted ? "admitted" : "refused") + (for_ever ? " for ever" : "") + " wait " + number(wait);
+      return std::string(admitted ? "admitted" : "refused") + (for_ever ? " for ever" : "") + " wait " +
+             number(wait);
     };
     return "store: " + words(real->admitted(), real->never_fits(), told) +
-           ", oracle: " + words(answer.admitted, answer.never_fits, answer.wait) + "; lines of the oracle:" + lines_of(answer);
+           ", oracle: " + words(answer.admitted, answer.never_fits, answer.wait) +
+           "; lines of the oracle:" + lines_of(answer);
   }
   return compare(real->limits(), answer, resource);
 }
@@ -345,7 +249,8 @@ std::string World::change(const Op& op) {
   const BucketState* const state = oracle_.bucket(first.entity, known.resource, now_);
   observed_.reborn = state == nullptr || state->generation != first.generation;
   charges_.clear();
-  for (const Asked& asked : op.amounts) charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
+  for (const Asked& asked : op.amounts)
+    charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
   const std::span<const Charge> charges = charges_;
   const auto ask = [&]() -> Result<LimitReport> {
     if (by_handle) {
@@ -357,7 +262,8 @@ std::string World::change(const Op& op) {
     return op.verb == Verb::settle ? limiter(op).settle(lease.id, charges) : limiter(op).rollback(lease.id);
   };
   const auto real = ask();
-  observed_.answer = oracle_.change(lease.lease, op.verb, by_handle ? std::string() : op.key, op.amounts, now_);
+  observed_.answer =
+      oracle_.change(lease.lease, op.verb, by_handle ? std::string() : op.key, op.amounts, now_);
   const Answer& answer = observed_.answer;
   if (std::string wrong = compare_errors(real, answer.error); !wrong.empty() || answer.error) return wrong;
   if (std::string wrong = compare(*real, answer, known.resource); !wrong.empty()) return wrong;
@@ -385,58 +291,6 @@ bool World::credited_lately(int entity) const {
     if (found != credits_.end() && now_ - found->second.first <= kind_.traits.refuses_for) return true;
   }
   return false;
-}
-
-/// Waits until every limiter has heard of the last change of limits and entities.
-std::string World::hear() { return {}; }
-
-std::string World::compare_entity(int entity, bool other) {
-  const auto page = limiters_[other ? limiters_.size() - 1 : 0].buckets(entity_name(entity));
-  if (!page) return "no buckets: " + page.error().message;
-  std::size_t at = 0;
-  for (int resource = 0; resource < config_.oracle.resources; ++resource) {
-    const BucketState* const state = oracle_.bucket(entity, resource, now_);
-    const Bucket* const real =
-        at < page->items.size() && page->items[at].resource == resource_name(resource) ? &page->items[at++] : nullptr;
-    if (state == nullptr && real == nullptr) continue;
-    if (state != nullptr && real != nullptr && same(*real, *state, kind_.traits.exact_expiry)) continue;
-    return "bucket of " + entity_name(entity) + " on " + resource_name(resource) +
-           "\n    store:  " + (real == nullptr ? "none" : describe(*real)) +
-           "\n    oracle: " + (state == nullptr ? "none" : describe(*state));
-  }
-  return {};
-}
-
-std::string World::compare_limits() {
-  const auto page = limiters_[0].list_limits({}, {.cursor = {}, .limit = 1000});
-  if (!page) return "no listing of limits: " + page.error().message;
-  const auto words = [](const Level& level, const std::vector<NamedLimit>& limits, Owner owner, Time expires_at) {
-    std::string out = std::string(name_of(level.kind())) + " " + level.entity() + " " + level.resource() + " " +
-                      name_of(owner) + " " + std::to_string(expires_at);
-    for (const NamedLimit& limit : limits) out += " " + limit.name + limit.limit.to_json();
-    return out;
-  };
-  std::vector<std::string> real;
-  for (const StoredLimits& item : page->items)
-    real.push_back(words(item.level, item.limits, item.owner, item.expires_at.value_or(never)));
-  std::vector<std::string> ideal;
-  for (const Oracle::StoredLevel& item : oracle_.stored_levels(now_))
-    ideal.push_back(words(level_of(item.level), named(*item.limits), item.owner, item.expires_at));
-  std::sort(real.begin(), real.end());
-  std::sort(ideal.begin(), ideal.end());
-  if (real == ideal) return {};
-  std::string out = "limits\n  store:";
-  for (const std::string& line : real) out += "\n    " + line;
-  out += "\n  oracle:";
-  for (const std::string& line : ideal) out += "\n    " + line;
-  return out;
-}
-
-std::string World::compare_all() {
-  for (int entity = 0; entity < config_.oracle.entities; ++entity) {
-    if (std::string wrong = compare_entity(entity, entity % 2 == 1); !wrong.empty()) return wrong;
-  }
-  return compare_limits();
 }
 
 }  // namespace weir::twins

@@ -19,12 +19,12 @@ namespace weir::twins {
 struct Traits {
   Time first_moment = 1'700'000'000'000;
   Time clock_bound = 60'000;
-  bool whole_seconds = false;   ///< expiries of limits are rounded up
-  bool shared = true;           ///< a second limiter sees the same buckets
-  bool reopens = false;         ///< what is there stays when every limiter is closed
-  bool exact_expiry = true;     ///< buckets expire by the oracle's expiry, without a margin
-  Time refuses_for = 0;         ///< a process may refuse from memory for so long what others have given back
-  bool hears_later = false;     ///< changes of the catalog reach other limiters a moment later
+  bool whole_seconds = false;  ///< expiries of limits are rounded up
+  bool shared = true;          ///< a second limiter sees the same buckets
+  bool reopens = false;        ///< what is there stays when every limiter is closed
+  bool exact_expiry = true;    ///< buckets expire by the oracle's expiry, without a margin
+  Time refuses_for = 0;        ///< a process may refuse from memory for so long what others have given back
+  bool hears_later = false;    ///< changes of the catalog reach other limiters a moment later
 };
 
 /// One store, new and empty.
@@ -52,12 +52,12 @@ struct WorldConfig {
 /// What a step did, for those who count.
 struct Observed {
   bool skipped = false;
-  Answer answer;           ///< of the oracle
-  bool new_bucket = false;       ///< the charged entity had none and never had
+  Answer answer;            ///< of the oracle
+  bool new_bucket = false;  ///< the charged entity had none and never had
   bool existing_bucket = false;
   bool expired_bucket = false;
-  bool reborn = false;     ///< the lease's own bucket is not the one that was charged
-  bool repaired = false;   ///< a bucket of the chain was refilled ahead of the clock beyond the bound
+  bool reborn = false;    ///< the lease's own bucket is not the one that was charged
+  bool repaired = false;  ///< a bucket of the chain was refilled ahead of the clock beyond the bound
 };
 
 class World {
@@ -92,6 +92,8 @@ class World {
   std::string set_limits(const Op& op);
   std::string compare_entity(int entity, bool other);
   std::string compare_limits();
+  std::string compare_entities();
+  std::string compare_audit();
   std::string compare(const Result<Decision>& real, const Answer& ideal, int resource);
   std::string compare(const LimitReport& real, const Answer& ideal, int resource);
   std::string keep(const Op& op, Result<Decision>& real, const Answer& ideal);
@@ -99,6 +101,7 @@ class World {
   void observe(const Request& request);
   const RequestLimits* limits_of(const SetRef& set);
   std::string hear();
+  bool heard(Limiter& limiter) const;
   bool credited_lately(int entity) const;
 
   const StoreKind& kind_;
@@ -110,10 +113,12 @@ class World {
   Time latest_;
   std::unique_ptr<Store> store_;
   std::vector<Limiter> limiters_;
-  std::map<int, HeldLease> leases_;  // by the id of the acquire; after the limiters: leases must not outlive them
-  std::map<int, std::string> ids_;   // by the oracle's lease
+  std::map<int, HeldLease>
+      leases_;  // by the id of the acquire; after the limiters: leases must not outlive them
+  std::map<int, std::string> ids_;  // by the oracle's lease
   std::vector<std::pair<SetRef, RequestLimits>> request_limits_;
-  std::map<int, std::pair<Time, int>> credits_;  // by entity: when something was given back, and by which limiter
+  std::map<int, std::pair<Time, int>>
+      credits_;  // by entity: when something was given back, and by which limiter
   Observed observed_;
   std::vector<Charge> charges_;
 };

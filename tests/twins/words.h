@@ -1,0 +1,30 @@
+// The same things in the words of the oracle and of weir, and whether they agree.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "twins/op.h"
+#include "twins/oracle.h"
+#include "weir/weir.h"
+
+namespace weir::twins {
+
+Level level_of(const LevelId& level);
+std::vector<NamedLimit> named(const Set& set);
+/// An entity as the twins put it, with texts that are hard to store.
+Entity entity_of(int entity, int parent, bool cascade);
+
+/// A number, or "none".
+std::string number(std::optional<Time> value);
+std::string describe(const LimitStatus& status);
+std::string describe(const Line& line);
+std::string describe(const Bucket& bucket);
+std::string describe(const BucketState& state);
+std::string lines_of(const Answer& answer);
+
+bool same(const LimitStatus& real, const Line& line);
+bool same(const Bucket& real, const BucketState& state, bool exact_expiry);
+
+}  // namespace weir::twins
