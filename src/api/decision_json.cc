@@ -141,6 +141,9 @@ std::string refusal_text(const Decision& refused) {
   }
   if (who.empty()) who = "refused";
   if (refused.never_fits()) return base::join(who, "; more than the bucket can ever hold, ask for less");
+  if (!refused.retry_after())
+    return base::join(who,
+                      "; a bucket may expire before it holds this much, ask for no more than its capacity");
   return base::join(who, "; retry in ", std::to_string(refused.retry_after()->count()), " ms");
 }
 

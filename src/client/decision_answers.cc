@@ -1,4 +1,5 @@
 // Answers to acquire, available and changes of leases.
+#include <algorithm>
 #include <optional>
 
 #include "client/answers.h"
@@ -85,13 +86,17 @@ LimitReport read_limits(Answer& answer, ondemand::value& value, std::string_view
   return report;
 }
 
-void decide(Answer& answer, Decision& decision, std::optional<bool> allowed,
-            std::optional<std::int64_t> wait) {
+void decide(Answer& answer, Decision& decision, std::optional<bool> allowed, std::optional<std::int64_t> wait,
+            std::optional<bool> never_fits) {
   if (!allowed) answer.malform("\"allowed\" is missing");
   if (allowed.value_or(false)) {
     decision.set_admitted();
   } else {
-    decision.set_refused(wait);
+    const LimitReport& report = decision.report();
+    const bool never = std::any_of(report.begin(), report.end(), [](const LimitStatus& line) {
+      return line.exceeded && !line.retry_after;
+    });
+    decision.set_refused(wait, never_fits.value_or(never));
   }
 }
 
@@ -102,6 +107,7 @@ Result<Acquired> read_acquired(std::string_view json) {
   Acquired acquired;
   std::optional<bool> allowed;
   std::optional<std::int64_t> wait = 0;
+  std::optional<bool> never_fits;
   bool from_memory = false;
   answer.members([&](std::string_view key, ondemand::value& value) {
     if (key == "allowed") allowed = answer.flag(value, key);
@@ -109,9 +115,10 @@ Result<Acquired> read_acquired(std::string_view json) {
     if (key == "degraded") acquired.degraded = answer.flag(value, key);
     if (key == "lease" && !answer.is_null(value)) acquired.lease = answer.text(value, key);
     if (key == "retry_after_ms") wait = read_wait(answer, value, key);
+    if (key == "never_fits") never_fits = answer.flag(value, key);
     if (key == "limits") acquired.decision.report() = read_limits(answer, value, key);
   });
-  decide(answer, acquired.decision, allowed, wait);
+  decide(answer, acquired.decision, allowed, wait, never_fits);
   if (from_memory) acquired.decision.set_from_memory();
   acquired.deadline = limiter::deadline_of(acquired.lease).value_or(0);
   return answer.finish(std::move(acquired));

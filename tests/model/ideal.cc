@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "decision/expiry.h"
+
 namespace weir::model {
 namespace {
 
@@ -67,7 +69,7 @@ State IdealBuckets::first_state() {
   item.refilled_at = start_time;
   item.version = world_.history(1).resolution->stamp;
   item.generation = 1;
-  bucket::Expiry expiry(start_time, scenario_.keep_for);
+  decision::Expiry expiry(start_time, *world_.history(1).resolution);
   for (int limit = 0; limit < max_limits; ++limit) {
     const limits::Parameters* const parameters = world_.parameters(0, limit);
     if (parameters == nullptr) continue;

@@ -53,7 +53,7 @@ class Bytes {
       *this << limit.name << limit.parameters << limit.tokens << limit.consumed;
     return *this;
   }
-  Bytes& operator<<(const bucket::LeaseRecord& value) {
+  Bytes& operator<<(const decision::LeaseRecord& value) {
     *this << static_cast<int>(value.ending) << static_cast<int>(value.amounts.size());
     for (const auto& amount : value.amounts) *this << amount.limit << amount.amount << int{amount.buckets};
     for (const auto& key : value.keys) *this << key;
@@ -189,8 +189,9 @@ HistoryId World::changed(HistoryId parent, int set, Time stamp) {
   next.record = limits::LimitsRecordRef(record.get());
   limits::Levels levels;
   if (!scenario_.request_limits) levels[static_cast<std::size_t>(Source::resource)] = next.record;
-  const auto resolution = limits::resolve(levels, sets_[static_cast<std::size_t>(set)], stamp);
+  const auto resolution = limits::resolve(levels, sets_[static_cast<std::size_t>(set)], stamp, 7);
   resolution->keep_for = scenario_.keep_for;
+  resolution->multiplier = 1;
   next.resolution = limits::ResolutionRef(resolution.get());
   return numbered(history_ids_, histories_, key, std::move(next));
 }
@@ -237,8 +238,8 @@ std::vector<BucketPlan> World::plans(const Task& task, HistoryId history, std::i
   return buckets;
 }
 
-bucket::LeaseRecord World::lease_record(const Amounts& amounts) const {
-  bucket::LeaseRecord record;
+decision::LeaseRecord World::lease_record(const Amounts& amounts) const {
+  decision::LeaseRecord record;
   for (int i = 0; i < max_limits; ++i) {
     const int amount = amounts[static_cast<std::size_t>(i)];
     if (amount == unnamed) continue;
@@ -263,9 +264,9 @@ Machine World::make(const Task& task, HistoryId history) const {
   plan.buckets = std::move(buckets);
   plan.new_generation = task.new_generation;
   plan.once = operation.once;
-  plan.verb = operation.kind == Operation::Kind::adjust   ? bucket::LeaseVerb::adjust
-              : operation.kind == Operation::Kind::settle ? bucket::LeaseVerb::settle
-                                                          : bucket::LeaseVerb::rollback;
+  plan.verb = operation.kind == Operation::Kind::adjust   ? decision::LeaseVerb::adjust
+              : operation.kind == Operation::Kind::settle ? decision::LeaseVerb::settle
+                                                          : decision::LeaseVerb::rollback;
   if (operation.kind == Operation::Kind::adjust && operation.once)
     plan.key = "k" + std::to_string(task.new_generation);
   for (int i = 0; i < max_limits; ++i) {

@@ -133,7 +133,7 @@ class World {
 
   std::vector<conditional::BucketPlan> plans(const Task& task, HistoryId history,
                                              std::int64_t resolved_after) const;
-  bucket::LeaseRecord lease_record(const Amounts& amounts) const;
+  decision::LeaseRecord lease_record(const Amounts& amounts) const;
   Machine make(const Task& task, HistoryId history) const;
   NodeId keep(Node node);
   NodeId compute_start(std::uint16_t task, HistoryId history, const ItemIds& images, Time now);

@@ -11,7 +11,7 @@ struct AcquirePlan {
   std::uint64_t new_generation = 0;  ///< for the buckets that it creates; must be new
   /// With it the charge happens once however often it is sent: a marker with this record is written in the
   /// same transaction, and a write of unknown outcome is sent again.
-  std::optional<bucket::LeaseRecord> once;
+  std::optional<decision::LeaseRecord> once;
 };
 
 /// One limit at the decision.

@@ -7,9 +7,9 @@
 namespace weir::conditional {
 namespace {
 
-std::vector<LimitCharge> charges_in(std::size_t bucket, std::span<const bucket::LeaseAmount> amounts) {
+std::vector<LimitCharge> charges_in(std::size_t bucket, std::span<const decision::LeaseAmount> amounts) {
   std::vector<LimitCharge> charges;
-  for (const bucket::LeaseAmount& amount : amounts) {
+  for (const decision::LeaseAmount& amount : amounts) {
     if ((amount.buckets >> bucket & 1U) != 0) charges.push_back({amount.limit, amount.amount});
   }
   return charges;
@@ -58,7 +58,7 @@ Action Change::resume(const Event& event, Time now) {
   return attempt(now);
 }
 
-Result<bucket::LeaseStep> Change::step() const {
+Result<decision::LeaseStep> Change::step() const {
   std::vector<Charge> charges;
   charges.reserve(plan_.amounts.size());
   for (const LimitCharge& amount : plan_.amounts)
@@ -66,8 +66,8 @@ Result<bucket::LeaseStep> Change::step() const {
   std::vector<limits::LimitSetRef> sets;
   sets.reserve(plan_.buckets.size());
   for (const BucketPlan& bucket : plan_.buckets) sets.push_back(bucket.resolution->limits);
-  const bucket::LeaseRecord& lease = marker_.item && plan_.once ? marker_.item->lease : plan_.lease;
-  return bucket::step(lease, {plan_.verb, plan_.key, charges}, sets);
+  const decision::LeaseRecord& lease = marker_.item && plan_.once ? marker_.item->lease : plan_.lease;
+  return decision::step(lease, {plan_.verb, plan_.key, charges}, sets);
 }
 
 Action Change::attempt(Time now) {

@@ -1,15 +1,15 @@
 // Changes to a lease (adjust, settle, rollback), each in one transaction with the marker that remembers it.
 #pragma once
 
-#include "bucket/lease.h"
+#include "decision/lease.h"
 #include "store/conditional/machine.h"
 #include "store/conditional/paths.h"
 
 namespace weir::conditional {
 
 struct ChangePlan {
-  bucket::LeaseRecord lease;  ///< as acquire made it
-  bucket::LeaseVerb verb = bucket::LeaseVerb::settle;
+  decision::LeaseRecord lease;  ///< as acquire made it
+  decision::LeaseVerb verb = decision::LeaseVerb::settle;
   std::string key;                   ///< of an adjust
   std::vector<LimitCharge> amounts;  ///< differences for adjust, true totals for settle
   std::vector<BucketPlan>
@@ -31,8 +31,8 @@ struct ChangeOutcome {
   Kind kind = Kind::contention;
   bool repeated = false;  ///< it happened before
   std::optional<Error> error;
-  std::int64_t version = 0;   ///< stale: what the next resolution's resolved_after must be at least
-  bucket::LeaseRecord lease;  ///< changed: the lease from now on
+  std::int64_t version = 0;     ///< stale: what the next resolution's resolved_after must be at least
+  decision::LeaseRecord lease;  ///< changed: the lease from now on
 };
 
 class Change {
@@ -57,7 +57,7 @@ class Change {
 
  private:
   Action attempt(Time now);
-  Result<bucket::LeaseStep> step() const;
+  Result<decision::LeaseStep> step() const;
   /// Adds the write for one bucket, if there is anything to write, or puts what is in the way into the
   /// outcome. False where an image is missing.
   bool add_write(std::size_t bucket, Time now, Transaction& transaction);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "decision/expiry.h"
+
 namespace weir::conditional {
 namespace {
 
@@ -22,7 +24,7 @@ std::int64_t amount_of(const Stand& stand, const LimitClaim& limit) {
 class ExpiryOf {
  public:
   ExpiryOf(const Maker& maker, const Stand& stand)
-      : expiry_(stand.claims.at, stand.plan->resolution->keep_for), maker_(maker) {}
+      : expiry_(stand.claims.at, *stand.plan->resolution), maker_(maker) {}
   void hold(const bucket::Parameters& parameters, std::int64_t tokens) {
     expiry_.hold(parameters, maker_.rules.expiry_of_debt ? tokens : std::max<std::int64_t>(tokens, 0));
   }
@@ -32,7 +34,7 @@ class ExpiryOf {
   }
 
  private:
-  bucket::Expiry expiry_;
+  decision::Expiry expiry_;
   const Maker& maker_;
 };
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "bucket/lease.h"
 #include "bucket/state.h"
+#include "decision/lease.h"
 
 namespace weir::conditional {
 
@@ -68,7 +68,7 @@ struct Write {
 struct Marker {
   std::int64_t sequence = 0;  ///< counts the changes, from 1
   bool fence = false;         ///< an acquire was given up: copies of it that arrive late must fail
-  bucket::LeaseRecord lease;
+  decision::LeaseRecord lease;
   std::vector<std::uint64_t> generations;  ///< of the buckets that were charged, in the order of the chain
   friend bool operator==(const Marker&, const Marker&) = default;
 };

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "store/table/aligned.h"
-#include "store/table/write.h"
+#include "decision/report.h"
 
 namespace weir::dynamodb {
 
@@ -43,7 +42,7 @@ void Acquire::start() {
   if (plan_.resolution->valid_until <= now_) return finish(Progress::resolve_again);
   if (auto checked = site_.check_clock(); !checked) return finish(checked.error());
   // Names; what is stored does not matter for them.
-  if (auto checked = table::evaluate(stops_, request_of_it.consume, now_); !checked)
+  if (auto checked = decision::match_all(stops_, request_of_it.consume); !checked)
     return finish(checked.error());
   if (mode_ == Mode::peek) {
     step_ = Step::looking;
@@ -142,11 +141,12 @@ bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
   from_memory_ = true;
   decision_.report().clear();
   report(false);
-  const std::optional<Time> waits = table::wait_of(stops_, now_);
+  const decision::Wait wait = decision::wait_of(stops_, now_);
+  const std::optional<Time> waits = wait.time;
   // A moment that nobody has promised yet has to be promised.
   if (waits && !promise(base::saturating_add(now_, *waits)).writes.empty()) return from_memory_ = false;
   site_.counts.refused_from_memory.fetch_add(1, std::memory_order_relaxed);
-  decision_.set_refused(waits);
+  decision_.set_refused(waits, wait.never_fits);
   decision_.set_from_memory();
   finish(Progress::decided);
   return true;
@@ -169,9 +169,9 @@ void Acquire::act(const Action& action) {
 /// Fails if a record would have to keep too many limits at once.
 Result<void> Acquire::check_sizes() {
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    table::Stop& stop = stops_[i];
+    decision::Link& stop = stops_[i];
     show(stops_, stop, alive(i), now_);
-    if (auto checked = table::check_size(stop); !checked) return checked;
+    if (auto checked = decision::check_size(stop); !checked) return checked;
   }
   return {};
 }
@@ -243,7 +243,7 @@ void Acquire::conclude() {
 
 void Acquire::report(bool charged) {
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    table::Stop& stop = stops_[i];
+    decision::Link& stop = stops_[i];
     const bucket::State* const state = alive(i);
     show(stops_, stop, state, now_);
     // The image is from after the charge.
@@ -255,11 +255,11 @@ void Acquire::report(bool charged) {
                                      : state == nullptr ? 0
                                                         : state->generation;
     LimitReport::Line* const lines =
-        table::report_lines(decision_.report(), stop, base::join(stop.entity, resource_), generation, charged,
-                            stop.resolution->limits->size());
+        decision::report_lines(decision_.report(), stop, base::join(stop.entity, resource_), generation,
+                               charged, stop.resolution->limits->size());
     if (charged || repeated_) continue;
     for (std::size_t j = 0; j < stop.resolution->limits->size(); ++j)
-      lines[j].wait = table::wait_of(stop, j, now_);
+      lines[j].wait = decision::wait_of(stop, j, now_);
   }
 }
 
@@ -301,7 +301,8 @@ void Acquire::looked(const Event& event) {
   }
   decision_.report().clear();
   report(false);
-  for (const table::Stop& stop : stops_) fits = fits && table::fits(stop, stop.resolution->limits->size());
+  for (const decision::Link& stop : stops_)
+    fits = fits && decision::fits(stop, stop.resolution->limits->size());
   if (repeated) {
     decision_.set_admitted();
     decision_.set_deadline(seen_marker_deadline_);
@@ -309,7 +310,8 @@ void Acquire::looked(const Event& event) {
     decision_.set_admitted();
     decision_.set_deadline(base::saturating_add(now_, plan_.request.lease_for));
   } else {
-    decision_.set_refused(table::wait_of(stops_, now_));
+    const decision::Wait wait = decision::wait_of(stops_, now_);
+    decision_.set_refused(wait.time, wait.never_fits);
   }
   finish(Progress::decided);
 }
@@ -317,8 +319,9 @@ void Acquire::looked(const Event& event) {
 void Acquire::refused() {
   decision_.report().clear();
   report(false);
-  const std::optional<Time> waits = table::wait_of(stops_, now_);
-  decision_.set_refused(waits);
+  const decision::Wait wait = decision::wait_of(stops_, now_);
+  const std::optional<Time> waits = wait.time;
+  decision_.set_refused(waits, wait.never_fits);
   if (!waits) return finish(Progress::decided);
   const conditional::Transaction kept = promise(base::saturating_add(now_, *waits));
   if (kept.writes.empty()) return finish(Progress::decided);
@@ -337,7 +340,7 @@ conditional::Transaction Acquire::promise(Time moment) {
     const conditional::BucketPlan plan{places_[i].resolution, 0, {}, 0};
     const bucket::State* const state = alive(i);
     const conditional::Stand stand = maker.stand(i, plan, state, now_);
-    const bool lacks = !table::fits(stops_[i], resolution.limits->size());
+    const bool lacks = !decision::fits(stops_[i], resolution.limits->size());
     const bool changes = state == nullptr || stand.claims.changed;
     // With a little time on top: who waits comes late.
     const bool vanishes = state != nullptr && resolution.keep_for != bucket::never &&
@@ -354,10 +357,10 @@ conditional::Transaction Acquire::promise(Time moment) {
   return transaction;
 }
 
-bucket::LeaseRecord Acquire::lease_record() const {
-  bucket::LeaseRecord record;
+decision::LeaseRecord Acquire::lease_record() const {
+  decision::LeaseRecord record;
   for (const Charge& charge : plan_.request.consume) {
-    bucket::LeaseAmount amount{std::string(charge.limit), charge.amount.millitokens(), 0};
+    decision::LeaseAmount amount{std::string(charge.limit), charge.amount.millitokens(), 0};
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (places_[i].resolution->limits->find(charge.limit) >= 0)
         amount.buckets = static_cast<std::uint8_t>(amount.buckets | 1U << i);

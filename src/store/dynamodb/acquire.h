@@ -34,7 +34,7 @@ class Acquire final : public Operation {
   void looked(const conditional::Event& event);
   /// Which buckets have to be written so that the wait comes true.
   conditional::Transaction promise(Time moment);
-  bucket::LeaseRecord lease_record() const;
+  decision::LeaseRecord lease_record() const;
   const bucket::State* alive(std::size_t place) const;
   /// The lines of all buckets.
   void report(bool charged);
@@ -42,7 +42,7 @@ class Acquire final : public Operation {
   const store::Plan& plan_;
   const Mode mode_;
   Decision& decision_;
-  table::Stops stops_;
+  decision::Chain stops_;
   std::optional<conditional::Acquire> machine_;
   Step step_ = Step::deciding;
   Time now_ = 0;

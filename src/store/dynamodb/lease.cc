@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "store/table/aligned.h"
+#include "decision/report.h"
 
 namespace weir::dynamodb {
 
@@ -51,8 +51,9 @@ void LeaseChange::resolve_as_is(std::size_t place, const Image& image) {
         named.push_back({limit.name, limit.parameters});
     }
   }
-  auto resolution = limits::resolve(at.resolution->levels,
-                                    limits::LimitSetRef(new limits::LimitSet(std::move(named))), now_);
+  auto resolution =
+      limits::resolve(at.resolution->levels, limits::LimitSetRef(new limits::LimitSet(std::move(named))),
+                      now_, at.resolution->configured_multiplier);
   // The bucket's own word is the newest there is.
   if (image.item) resolution->stamp = std::max(resolution->stamp, image.item->version);
   at.resolution = limits::ResolutionRef(resolution.get());
@@ -129,12 +130,12 @@ Result<bool> LeaseChange::correct(conditional::Transaction& transaction) {
   std::vector<limits::LimitSetRef> sets;
   for (const Place& place : places_) sets.push_back(place.resolution->limits);
   const auto& marker = machine_->marker().item;
-  const bucket::LeaseRecord record = marker && !marker_key_.pk.empty()
-                                         ? marker->lease
-                                         : bucket::LeaseRecord{lease.ending, lease.amounts, {}};
-  auto step = bucket::step(record, plan_.change, sets);
+  const decision::LeaseRecord record = marker && !marker_key_.pk.empty()
+                                           ? marker->lease
+                                           : decision::LeaseRecord{lease.ending, lease.amounts, {}};
+  auto step = decision::step(record, plan_.change, sets);
   if (!step) return step.error();
-  for (bucket::LeaseAmount& charge : step->charges) {
+  for (decision::LeaseAmount& charge : step->charges) {
     if (charge.amount < 0) continue;
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (!machine_->sight()[i].known) return false;
@@ -147,7 +148,7 @@ Result<bool> LeaseChange::correct(conditional::Transaction& transaction) {
       return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(charge.limit),
                          " is not among the limits of the lease's buckets any more");
     }
-    for (bucket::LeaseAmount& amount : step->next.amounts) {
+    for (decision::LeaseAmount& amount : step->next.amounts) {
       if (amount.limit == charge.limit) amount.buckets = charge.buckets;
     }
   }
@@ -217,22 +218,22 @@ const bucket::State* LeaseChange::alive(std::size_t place) const {
 
 void LeaseChange::report() {
   outcome_.report.clear();
-  table::Stops stops;
+  decision::Chain stops;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const limits::LimitSet& set = *places_[i].resolution->limits;
     if (set.size() == 0) continue;
-    table::Stop& stop = stops.add(places_[i].name.entity, places_[i].resolution.get());
+    decision::Link& stop = stops.add(places_[i].name.entity, places_[i].resolution.get());
     const bucket::State* const state = alive(i);
     show(stops, stop, state, now_);
     stop.named = 0;
     for (std::size_t j = 0; j < set.size(); ++j) {
       stop.amount[j] = 0;
-      for (const bucket::LeaseAmount& charge : charges_) {
+      for (const decision::LeaseAmount& charge : charges_) {
         if ((charge.buckets >> i & 1U) != 0 && charge.limit == set.name(j)) stop.amount[j] = charge.amount;
       }
     }
-    table::report_lines(outcome_.report, stop, base::join(stop.entity, resource_),
-                        state == nullptr ? 0 : state->generation, false, set.size());
+    decision::report_lines(outcome_.report, stop, base::join(stop.entity, resource_),
+                           state == nullptr ? 0 : state->generation, false, set.size());
   }
 }
 

@@ -35,8 +35,8 @@ class LeaseChange final : public Operation {
   Time now_ = 0;
   std::uint64_t new_generation_ = 0;
   std::vector<conditional::Image> seen_;
-  std::vector<bucket::LeaseAmount> charges_;  ///< of the change
-  std::optional<bucket::LeaseRecord> corrected_;
+  std::vector<decision::LeaseAmount> charges_;  ///< of the change
+  std::optional<decision::LeaseRecord> corrected_;
 };
 
 }  // namespace weir::dynamodb

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "store/table/aligned.h"
+#include "decision/report.h"
 
 namespace weir::dynamodb {
 
@@ -223,17 +223,8 @@ void Operation::distrust(std::size_t place, std::int64_t version) {
   site_.memory.distrust(places_[place].id, version);
 }
 
-void Operation::show(table::Stops& stops, table::Stop& stop, const bucket::State* state, Time now) {
-  table::Detour& detour = stops.add_detour(stop);
-  if (state != nullptr) detour.state = *state;
-  detour.claims = bucket::claims_of(detour.state ? &*detour.state : nullptr, *stop.resolution, now);
-  stop.aligned = false;
-  stop.at = detour.claims.at;
-  for (const bucket::LimitClaim& limit : detour.claims.limits) {
-    const int index = stop.resolution->limits->find(limit.name);
-    if (index >= 0)
-      stop.held[static_cast<std::size_t>(index)] = limit.held(detour.state ? &*detour.state : nullptr);
-  }
+void Operation::show(decision::Chain& stops, decision::Link& stop, const bucket::State* state, Time now) {
+  stops.claim(stop, state != nullptr ? std::optional(*state) : std::nullopt, now);
 }
 
 }  // namespace weir::dynamodb

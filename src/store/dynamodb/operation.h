@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "decision/chain.h"
 #include "store/buckets.h"
 #include "store/dynamodb/legacy.h"
 #include "store/dynamodb/request.h"
 #include "store/dynamodb/site.h"
 #include "store/home.h"
-#include "store/table/stops.h"
 
 namespace weir::dynamodb {
 
@@ -55,7 +55,7 @@ class Operation : public aws::DynamoCall {
   void distrust(std::size_t place, std::int64_t version);
 
   /// A stop at a place with what it holds at a moment.
-  static void show(table::Stops& stops, table::Stop& stop, const bucket::State* state, Time now);
+  static void show(decision::Chain& stops, decision::Link& stop, const bucket::State* state, Time now);
 
   Site& site_;
   const std::string_view name_space_;
