@@ -68,7 +68,9 @@ std::string World::compare_entity(int entity, bool other) {
                                    ? &page->items[at++]
                                    : nullptr;
     if (state == nullptr && real == nullptr) continue;
-    if (state != nullptr && real != nullptr && same(*real, *state, kind_.traits.exact_expiry)) continue;
+    const SetRef in_force = oracle_.effective(entity, resource, now_);
+    if (state != nullptr && real != nullptr && same(*real, *state, in_force.get(), kind_.traits.exact_expiry))
+      continue;
     return "bucket of " + entity_name(entity) + " on " + resource_name(resource) +
            "\n    store:  " + (real == nullptr ? "none" : describe(*real)) +
            "\n    oracle: " + (state == nullptr ? "none" : describe(*state));

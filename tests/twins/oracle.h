@@ -140,6 +140,7 @@ struct Lease {
   Time deadline = 0;
   Ending ending = Ending::open;
   std::vector<std::string> keys;
+  bool changed = false;  ///< by whatever change
 };
 
 class Oracle {

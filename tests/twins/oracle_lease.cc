@@ -49,6 +49,7 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
   if (lease.ending != Ending::open) return fail(ErrorCode::conflict);
 
   Lease next = lease;
+  next.changed = true;
   if (verb == Verb::rollback) {
     for (LeaseAmount& amount : next.amounts) amount.amount = 0;
   }

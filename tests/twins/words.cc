@@ -106,7 +106,7 @@ std::string describe(const BucketState& state) {
   return out;
 }
 
-bool same(const Bucket& real, const BucketState& state, bool exact_expiry) {
+bool same(const Bucket& real, const BucketState& state, const Set* in_force, bool exact_expiry) {
   if (real.refilled_at != state.refilled_at || real.limits.size() != state.limits.size()) return false;
   const Time expires_at = real.expires_at.value_or(never);
   if (exact_expiry ? expires_at != state.expires_at : expires_at < state.expires_at) return false;
@@ -114,7 +114,8 @@ bool same(const Bucket& real, const BucketState& state, bool exact_expiry) {
     const BucketLimit& limit = real.limits[i];
     const Held& held = state.limits[i];
     if (limit.name != limit_name(held.limit) || limit.tokens.millitokens() != held.tokens ||
-        limit.consumed.millitokens() != held.consumed || limit.in_force == held.dormant ||
+        limit.consumed.millitokens() != held.consumed ||
+        limit.in_force != (in_force == nullptr || find(*in_force, held.limit) != nullptr) ||
         limit.limit.capacity().millitokens() != held.terms.capacity ||
         limit.limit.burst().millitokens() != held.terms.burst || !same_rate(limit.limit, held.terms))
       return false;

@@ -25,6 +25,8 @@ std::string describe(const BucketState& state);
 std::string lines_of(const Answer& answer);
 
 bool same(const LimitStatus& real, const Line& line);
-bool same(const Bucket& real, const BucketState& state, bool exact_expiry);
+/// `in_force`: the stored limits of the bucket; null: none, and weir does not say which of its limits are
+/// dormant.
+bool same(const Bucket& real, const BucketState& state, const Set* in_force, bool exact_expiry);
 
 }  // namespace weir::twins
