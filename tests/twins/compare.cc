@@ -69,7 +69,8 @@ std::string World::compare_entity(int entity, bool other) {
                                    : nullptr;
     if (state == nullptr && real == nullptr) continue;
     const SetRef in_force = oracle_.effective(entity, resource, now_);
-    if (state != nullptr && real != nullptr && same(*real, *state, in_force.get(), kind_.traits.exact_expiry))
+    if (state != nullptr && real != nullptr &&
+        (kind_.traits.blind_margin ? same_at(*real, *state, now_) : same(*real, *state, in_force.get())))
       continue;
     return "bucket of " + entity_name(entity) + " on " + resource_name(resource) +
            "\n    store:  " + (real == nullptr ? "none" : describe(*real)) +

@@ -253,7 +253,8 @@ Time Generator::beyond_expiry(const World& world) {
 }
 
 Op Generator::advance(const World& world) {
-  const int how = chance(70) ? shape_[Factor::clock] : static_cast<int>(clock_refill);
+  const bool refill = !chance(70) || (shape_[Factor::clock] >= clock_back && !traits_.clock_goes_back);
+  const int how = refill ? static_cast<int>(clock_refill) : shape_[Factor::clock];
   switch (how) {
     case clock_small:
       return clock(between(1, 50));

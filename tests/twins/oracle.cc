@@ -42,6 +42,19 @@ Time Oracle::last_expired(Time now) const {
   return last;
 }
 
+Time Oracle::clear_of_expiries(Time at, Time margin) const {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const auto& state : buckets_) {
+      if (!state || state->expires_at > at) continue;
+      const Time gone = state->expires_at + (state->expires_at - state->refilled_at) / 8 + margin;
+      moved = moved || gone > at;
+      at = std::max(at, gone);
+    }
+  }
+  return at;
+}
+
 /// What is written of a bucket that is brought to the present: everything but dormant limits that are full.
 BucketState Oracle::claimed_state(const Stop& stop) const {
   BucketState state;

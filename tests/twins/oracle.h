@@ -216,6 +216,9 @@ class Oracle {
   /// The earliest expiry of a bucket that exists, and the latest of one that does not any more.
   Time next_expiry(Time now) const;
   Time last_expired(Time now) const;
+  /// The earliest moment from `at` on at which every bucket either exists or has been expired for an eighth
+  /// of its time and a margin.
+  Time clear_of_expiries(Time at, Time margin) const;
   const Config& config() const { return config_; }
 
  private:

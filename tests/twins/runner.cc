@@ -9,6 +9,11 @@
 #include "twins/generator.h"
 #include "twins/shapes.h"
 
+// Sanitizers take their time; their runs do not have to meet every pair.
+#ifndef WEIR_TWINS_SHARE
+#define WEIR_TWINS_SHARE 1
+#endif
+
 namespace weir::twins {
 namespace {
 
@@ -112,7 +117,7 @@ void Run::world(std::size_t row, std::uint64_t seed, std::uint64_t steps) {
 
 void run_twins(const StoreKind& kind, std::uint64_t steps) {
   Run run{kind};
-  const std::uint64_t total = number_from("WEIR_TWINS_STEPS", steps);
+  const std::uint64_t total = number_from("WEIR_TWINS_STEPS", steps / WEIR_TWINS_SHARE);
   const std::uint64_t most_failures = number_from("WEIR_TWINS_FAILURES", 1);
   const std::uint64_t rows = run.only_shape < run.shapes.size() ? 1 : run.shapes.size();
   constexpr std::uint64_t longest_world = 1000;
@@ -125,11 +130,11 @@ void run_twins(const StoreKind& kind, std::uint64_t steps) {
     }
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  const auto missing = run.pairs.missing();
+  const auto missing = run.pairs.missing(kind.traits.clock_goes_back);
   std::printf("%s: %llu steps in %zu shapes, %.0f a second\n", kind.name.c_str(),
               static_cast<unsigned long long>(run.done), run.shapes.size(),
               static_cast<double>(run.done) / took.count());
-  if (run.failures > 0 || rows == 1) return;
+  if (run.failures > 0 || rows == 1 || WEIR_TWINS_SHARE > 1) return;
   std::printf("how often each pair of values was met:\n%s", run.pairs.table().c_str());
   for (const std::string& pair : missing) ADD_FAILURE() << kind.name << ": never met: " << pair;
 }

@@ -146,10 +146,12 @@ void PairCounts::add(const Shape& shape, const Seen& seen) {
   }
 }
 
-std::vector<std::string> PairCounts::missing() const {
+std::vector<std::string> PairCounts::missing(bool clock_goes_back) const {
   std::vector<std::string> missing;
   for (const Pair& pair : all_pairs()) {
     const auto [f, a, g, b] = pair;
+    const bool back = g == static_cast<std::size_t>(Factor::clock) && b >= clock_back;
+    if (back && !clock_goes_back) continue;
     if (const_cast<PairCounts*>(this)->at(f, static_cast<int>(a), g, static_cast<int>(b)) > 0) continue;
     missing.push_back(std::string(factors()[f].name) + " " + factors()[f].values[a] + " with " +
                       factors()[g].name + " " + factors()[g].values[b]);

@@ -63,8 +63,8 @@ class PairCounts {
  public:
   using Seen = std::array<std::uint64_t, factor_count>;
   void add(const Shape& shape, const Seen& seen);
-  /// The pairs that were never met, as text; empty: none.
-  std::vector<std::string> missing() const;
+  /// The pairs that were never met, as text; empty: none. `clock_goes_back`: whether those are wanted too.
+  std::vector<std::string> missing(bool clock_goes_back) const;
   /// A line for each pair of factors: pairs, least and most.
   std::string table() const;
 

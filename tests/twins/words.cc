@@ -106,10 +106,9 @@ std::string describe(const BucketState& state) {
   return out;
 }
 
-bool same(const Bucket& real, const BucketState& state, const Set* in_force, bool exact_expiry) {
+bool same(const Bucket& real, const BucketState& state, const Set* in_force) {
   if (real.refilled_at != state.refilled_at || real.limits.size() != state.limits.size()) return false;
-  const Time expires_at = real.expires_at.value_or(never);
-  if (exact_expiry ? expires_at != state.expires_at : expires_at < state.expires_at) return false;
+  if (real.expires_at.value_or(never) != state.expires_at) return false;
   for (std::size_t i = 0; i < real.limits.size(); ++i) {
     const BucketLimit& limit = real.limits[i];
     const Held& held = state.limits[i];
@@ -119,6 +118,28 @@ bool same(const Bucket& real, const BucketState& state, const Set* in_force, boo
         limit.limit.capacity().millitokens() != held.terms.capacity ||
         limit.limit.burst().millitokens() != held.terms.burst || !same_rate(limit.limit, held.terms))
       return false;
+  }
+  return true;
+}
+
+bool same_at(const Bucket& real, const BucketState& state, Time now) {
+  if (real.expires_at.value_or(never) < state.expires_at) return false;
+  for (const Held& held : state.limits) {
+    const auto limit = std::find_if(real.limits.begin(), real.limits.end(), [&](const BucketLimit& one) {
+      return one.name == limit_name(held.limit);
+    });
+    if (limit == real.limits.end()) {
+      if (held.dormant) continue;
+      return false;
+    }
+    if (limit->consumed.millitokens() != held.consumed) return false;
+    // Terms that have not reached the record yet do so with its next decision.
+    if (!same_rate(limit->limit, held.terms) || limit->limit.burst().millitokens() != held.terms.burst)
+      continue;
+    const auto at = [&](std::int64_t tokens, Time from) {
+      return std::min(tokens + granted(held.terms, from, now), held.terms.burst);
+    };
+    if (at(limit->tokens.millitokens(), real.refilled_at) != at(held.tokens, state.refilled_at)) return false;
   }
   return true;
 }

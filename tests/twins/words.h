@@ -27,6 +27,9 @@ std::string lines_of(const Answer& answer);
 bool same(const LimitStatus& real, const Line& line);
 /// `in_force`: the stored limits of the bucket; null: none, and weir does not say which of its limits are
 /// dormant.
-bool same(const Bucket& real, const BucketState& state, const Set* in_force, bool exact_expiry);
+bool same(const Bucket& real, const BucketState& state, const Set* in_force);
+/// The same where writes may leave the refill time as it was: what both hold at a moment, and what they have
+/// counted. Dormant limits may be forgotten by one and not by the other.
+bool same_at(const Bucket& real, const BucketState& state, Time now);
 
 }  // namespace weir::twins

@@ -206,7 +206,8 @@ std::string World::compare(const Result<Decision>& real, const Answer& answer, i
   if (std::string wrong = compare_errors(real, answer.error); !wrong.empty() || answer.error) return wrong;
   std::optional<Time> told;
   if (const auto wait = real->retry_after()) told = wait->count();
-  if (real->admitted() != answer.admitted || real->never_fits() != answer.never_fits || told != answer.wait) {
+  if (real->admitted() != answer.admitted || real->never_fits() != answer.never_fits ||
+      !same_wait(told, answer)) {
     const auto words = [](bool admitted, bool for_ever, std::optional<Time> wait) {
       return std::string(admitted ? "admitted" : "refused") + (for_ever ? " for ever" : "") + " wait " +
              number(wait);
@@ -216,6 +217,15 @@ std::string World::compare(const Result<Decision>& real, const Answer& answer, i
            "; lines of the oracle:" + lines_of(answer);
   }
   return compare(real->limits(), answer, resource);
+}
+
+/// A bucket that expires later than it must may still be there when the oracle's is not.
+bool World::same_wait(std::optional<Time> told, const Answer& answer) const {
+  if (told == answer.wait) return true;
+  if (!kind_.traits.blind_margin || answer.wait || answer.never_fits || !told) return false;
+  Time longest = 0;
+  for (const Line& line : answer.lines) longest = std::max(longest, line.wait);
+  return *told == longest;
 }
 
 std::string World::compare(const LimitReport& real, const Answer& answer, int resource) {
@@ -234,6 +244,7 @@ std::string World::advance(const Op& op) {
   Time to = now_ + op.by;
   // A bucket that has expired may be gone or not: the clock does not go back to where it would exist again.
   if (op.by < 0) to = std::min(now_, std::max(to, oracle_.last_expired(now_)));
+  if (kind_.traits.blind_margin) to = oracle_.clear_of_expiries(to, *kind_.traits.blind_margin);
   if (to < now_) ideal_.forget();
   now_ = to;
   latest_ = std::max(latest_, now_);

@@ -19,12 +19,15 @@ namespace weir::twins {
 struct Traits {
   Time first_moment = 1'700'000'000'000;
   Time clock_bound = 60'000;
-  bool whole_seconds = false;  ///< expiries of limits are rounded up
-  bool shared = true;          ///< a second limiter sees the same buckets
-  bool reopens = false;        ///< what is there stays when every limiter is closed
-  bool exact_expiry = true;    ///< buckets expire by the oracle's expiry, without a margin
-  Time refuses_for = 0;        ///< a process may refuse from memory for so long what others have given back
-  bool hears_later = false;    ///< changes of the catalog reach other limiters a moment later
+  bool whole_seconds = false;   ///< expiries of limits are rounded up
+  bool shared = true;           ///< a second limiter sees the same buckets
+  bool reopens = false;         ///< what is there stays when every limiter is closed
+  bool clock_goes_back = true;  ///< it is exact where the clock does
+  /// Writes may leave the refill time and the expiry of a bucket as they were: a record then says the same by
+  /// other numbers, and expires up to an eighth and this margin later than it must.
+  std::optional<Time> blind_margin = {};
+  Time refuses_for = 0;      ///< a process may refuse from memory for so long what others have given back
+  bool hears_later = false;  ///< changes of the catalog reach other limiters a moment later
 };
 
 /// One store, new and empty.
@@ -103,6 +106,7 @@ class World {
   std::string hear();
   bool heard(Limiter& limiter) const;
   bool credited_lately(int entity) const;
+  bool same_wait(std::optional<Time> told, const Answer& answer) const;
 
   const StoreKind& kind_;
   const WorldConfig config_;
