@@ -140,7 +140,7 @@ struct Lease {
   Time deadline = 0;
   Ending ending = Ending::open;
   std::vector<std::string> keys;
-  bool changed = false;  ///< by whatever change
+  bool narrowed = false;  ///< a later charge did not reach every bucket, because a limit had left it
 };
 
 class Oracle {

@@ -49,7 +49,6 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
   if (lease.ending != Ending::open) return fail(ErrorCode::conflict);
 
   Lease next = lease;
-  next.changed = true;
   if (verb == Verb::rollback) {
     for (LeaseAmount& amount : next.amounts) amount.amount = 0;
   }
@@ -136,7 +135,9 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
       return failed;
     }
     for (LeaseAmount& amount : after.amounts) {
-      if (amount.limit == charge.limit) amount.buckets = charge.buckets;
+      if (amount.limit != charge.limit) continue;
+      after.narrowed = after.narrowed || amount.buckets != charge.buckets;
+      amount.buckets = charge.buckets;
     }
   }
   for (Pending& one : pending) {

@@ -114,7 +114,7 @@ bool same(const Bucket& real, const BucketState& state, const Set* in_force) {
     const Held& held = state.limits[i];
     if (limit.name != limit_name(held.limit) || limit.tokens.millitokens() != held.tokens ||
         limit.consumed.millitokens() != held.consumed ||
-        limit.in_force != (in_force == nullptr || find(*in_force, held.limit) != nullptr) ||
+        limit.in_force != (in_force == nullptr ? !held.dormant : find(*in_force, held.limit) != nullptr) ||
         limit.limit.capacity().millitokens() != held.terms.capacity ||
         limit.limit.burst().millitokens() != held.terms.burst || !same_rate(limit.limit, held.terms))
       return false;

@@ -168,14 +168,13 @@ std::string World::keep(const Op& op, Result<Decision>& real, const Answer& answ
     return "deadline of the store " + std::to_string(real->lease().deadline()) + ", of the oracle " +
            std::to_string(lease.deadline);
   const bool share = op.hold == Hold::id || !op.request.key.empty();
-  if (share && lease.ending == Ending::open) {
+  if (share) {
     const auto id = real->lease().id();
     if (!id) return "no id of the lease: " + id.error().message;
     const auto [known, added] = ids_.try_emplace(answer.lease, *id);
-    // The id says what the lease holds, so that it is another text once that was adjusted.
-    if (!added && known->second != *id && !lease.changed)
+    // The id says which buckets were charged, and the marker keeps what the last change made of that.
+    if (!added && known->second != *id && !lease.narrowed)
       return "a repeated acquire answers with another lease";
-    known->second = *id;
   }
   if (op.hold == Hold::nothing) return {};
   HeldLease held;
