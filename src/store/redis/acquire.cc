@@ -39,6 +39,7 @@ void Acquire::start() {
        at = at->parent_resolution.get())
     add(at->parent, at->parent_resolution.get());
   add_links(chain_);
+  rest_on(*plan_.resolution);
   if (auto matched = decision::match_all(chain_, request.consume); !matched) return finish(matched.error());
   if (verb_ == decision::Verb::look) return load();
   if (request.once != nullptr) marker_ = lease_key(end, *request.once);
@@ -142,11 +143,6 @@ Result<decision::Next> Acquire::decide(Time now, States& states, decision::Marke
   const bool once = !marker_.empty();
   // An attempt that was overtaken may have left its lease in there.
   if (once) decision_ = Decision();
-  if (marker != nullptr && marker->buckets.empty()) {
-    // Of format 1, which did not tell: the buckets of today.
-    for (std::size_t i = 0; i < places_.size(); ++i)
-      marker->buckets.push_back({std::string(places_[i].entity), states[i] ? states[i]->generation : 0});
-  }
   decision::Chain chain;
   add_links(chain);
   return decision::acquire(chain, states, plan_.request.consume, {verb_, resource_, now, lease_for()}, once,

@@ -23,7 +23,8 @@ Bucket bucket_of(std::string_view entity, std::string_view resource, const bucke
     bucket.limits.push_back({.name = limit.name,
                              .limit = limits::limit_of(limit.parameters),
                              .tokens = Amount::milli(limit.tokens),
-                             .consumed = Amount::milli(limit.consumed)});
+                             .consumed = Amount::milli(limit.consumed),
+                             .in_force = !limit.dormant});
   }
   std::sort(bucket.limits.begin(), bucket.limits.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });

@@ -16,6 +16,10 @@ namespace {
 constexpr int most_change_attempts = 100;
 /// With more fields than this, everybody may as well forget everything.
 constexpr std::size_t most_told = 64;
+/// A process that ends in the middle of a move leaves its fences behind.
+constexpr std::chrono::seconds while_moving{15};
+/// Longer than anybody may know the chain from before.
+constexpr std::chrono::milliseconds fence_stays = 2 * longest_cache;
 /// Each attempt to put off the expiry of a bucket that fails means that somebody else has written it.
 constexpr int most_put_attempts = 200;
 
@@ -56,7 +60,7 @@ Result<std::vector<store::Changed>> CatalogChange::attempt(bool& overtaken) {
   tenant_ = {};
   looked_up_.clear();
   families_.clear();
-  occupied_.clear();
+  fenced_.clear();
   stamps_.clear();
   collect();
   if (auto read = read_time(); !read) return read.error();
@@ -65,16 +69,43 @@ Result<std::vector<store::Changed>> CatalogChange::attempt(bool& overtaken) {
   if (auto read = read_levels_of_erased(); !read) return read.error();
   if (auto read = read_family_trees(); !read) return read.error();
   if (auto read = read_buckets(); !read) return read.error();
-  if (auto still = check_descendants(); !still) return still.error();
 
   table::Draft draft(tenant_, now_, stamp_);
   auto changed = draft_all(draft);
   if (!changed) return changed;
-  if (auto still = check_moved(draft); !still) return still.error();
-  if (auto kept = keep(draft, sign(draft), overtaken); !kept) return kept.error();
+  find_moving(draft);
+  if (auto set = set_fences(while_moving); !set) return set.error();
+  auto kept = check_moved(draft);
+  if (kept) kept = keep(draft, sign(draft), overtaken);
+  // If it is not known whether the change was made, the fences stay as they are for a while.
+  const bool in_doubt = !kept && kept.error().code == ErrorCode::outcome_unknown;
+  if (!in_doubt) {
+    auto set = set_fences(kept ? fence_stays : std::chrono::milliseconds(0));
+    if (kept && !set) return set.error();
+  }
+  if (!kept) return kept.error();
   if (auto told = tell_buckets(draft); !told) return told.error();
   tell(2 * changes_.changes.size(), 2 * changes_.changes.size());
   return changed;
+}
+
+/// The families that chains leave: those of entities whose parent or cascade changes, as they were before.
+void CatalogChange::find_moving(const table::Draft& draft) {
+  for (const std::string& id : draft.moved()) fenced_.insert(std::string(site_.family(id, families_[id])));
+  for (const std::string& id : draft.erased()) fenced_.insert(std::string(site_.family(id, families_[id])));
+}
+
+/// From here on no process makes a bucket there by the chain that it knows from before the change. 0: takes
+/// the fences away again.
+Result<void> CatalogChange::set_fences(std::chrono::milliseconds stay) {
+  // Generations are counted from 1 in plans.
+  const std::string generation = std::to_string(generation_ + 2);
+  for (const std::string& family : fenced_) {
+    auto reply = Asking(site_).run(Script::fence(), {site_.names.fence(name_space_, family)},
+                                   {generation, word_, std::to_string(stay.count())}, true);
+    if (!reply) return reply.error();
+  }
+  return {};
 }
 
 /// Tells how far a change is, now and then.
@@ -100,14 +131,17 @@ Result<std::vector<store::Changed>> CatalogChange::draft_all(table::Draft& draft
   return changed;
 }
 
+/// The fences stand, so that a bucket that is not there now is not made before the change.
 Result<void> CatalogChange::check_moved(const table::Draft& draft) {
   for (const std::string& id : draft.moved()) {
-    if (!occupied_.contains(id)) continue;
+    auto has = has_bucket(id);
+    if (!has) return has.error();
+    if (!*has) continue;
     return error(ErrorCode::conflict, "entity ", base::quoted(id),
                  " has buckets, so its parent and cascade cannot change; delete it first, or wait until they "
                  "expire");
   }
-  return {};
+  return check_descendants();
 }
 
 std::vector<store::AuditEvent> CatalogChange::sign(const table::Draft& draft) const {
@@ -276,12 +310,15 @@ Result<bool> CatalogChange::put(const std::string& entity, std::string_view reso
   const bool tests = site_.time.for_tests();
   const Time moment = tests ? std::max<Time>(record.kept_until - now, 1) : record.kept_until;
   const std::string& family = families_[entity];
-  auto reply = Asking(site_).run(Script::put(),
-                                 {site_.names.bucket(name_space_, family, entity, resource),
-                                  site_.names.index(name_space_, family, entity)},
-                                 {"1", std::string(resource), tests ? "PEXPIRE" : "PEXPIREAT", "", "", "0",
-                                  before, record.bytes, std::to_string(moment)},
-                                 true);
+  // What exists is not kept out by a fence.
+  const std::string generation = std::to_string(never_in_redis);
+  auto reply = Asking(site_).run(
+      Script::put(),
+      {site_.names.bucket(name_space_, family, entity, resource),
+       site_.names.index(name_space_, family, entity), site_.names.fence(name_space_, family)},
+      {"1", std::string(resource), tests ? "PEXPIRE" : "PEXPIREAT", "", "", "0", generation, before,
+       record.bytes, std::to_string(moment)},
+      true);
   if (!reply) return reply.error();
   return reply->get().integer() == 1;
 }

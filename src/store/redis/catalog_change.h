@@ -21,7 +21,11 @@ namespace weir::redis {
 class CatalogChange {
  public:
   CatalogChange(RedisCatalog& catalog, const store::Changes& changes)
-      : catalog_(catalog), site_(catalog.site_), name_space_(changes.name_space), changes_(changes) {}
+      : catalog_(catalog),
+        site_(catalog.site_),
+        name_space_(changes.name_space),
+        changes_(changes),
+        word_(std::to_string(site_.entropy.next())) {}
   Result<std::vector<store::Changed>> run();
 
  private:
@@ -34,6 +38,8 @@ class CatalogChange {
   };
 
   Result<std::vector<store::Changed>> attempt(bool& overtaken);
+  void find_moving(const table::Draft& draft);
+  Result<void> set_fences(std::chrono::milliseconds stay);
   void collect();
   Result<void> read_time();
   Result<void> read_counters();
@@ -73,7 +79,8 @@ class CatalogChange {
   table::Tenant tenant_;
   std::set<std::string> looked_up_;              ///< entities that were read, found or not
   std::map<std::string, std::string> families_;  ///< of entities whose buckets are concerned
-  std::set<std::string> occupied_;               ///< entities that are put and have a bucket
+  std::set<std::string> fenced_;                 ///< families whose chain changes
+  const std::string word_;                       ///< tells the fences of this change from others
   /// Of entities whose limits changed, by resource; an empty one: all of them.
   std::map<std::string, std::map<std::string, Time>> stamps_;
   std::set<std::string> gone_;

@@ -153,7 +153,7 @@ Result<void> CatalogChange::read_family_trees() {
   return {};
 }
 
-/// Where buckets lie whose expiry may have to be put off, and whether there are some that must not be.
+/// Where the buckets of the entities lie, and what holds for those whose expiry may have to be put off.
 Result<void> CatalogChange::read_buckets() {
   for (const auto* const ids : {&concern_.limited, &concern_.put, &concern_.erased}) {
     for (const std::string& entity : *ids) {
@@ -164,11 +164,6 @@ Result<void> CatalogChange::read_buckets() {
   }
   for (const std::string& entity : concern_.limited) {
     if (auto read = read_levels_of_buckets(entity); !read) return read;
-  }
-  for (const std::string& entity : concern_.put) {
-    auto has = has_bucket(entity);
-    if (!has) return has.error();
-    if (*has) occupied_.insert(entity);
   }
   return {};
 }

@@ -17,6 +17,7 @@ void LeaseChange::start() {
   const std::string_view end = end_of_chain(buckets.back().entity, *plan_.resolutions.back());
   for (std::size_t i = 0; i < buckets.size(); ++i)
     add_place(buckets[i].entity, plan_.resolutions[i].get(), end);
+  for (const limits::ResolutionRef& resolution : plan_.resolutions) rest_on(*resolution);
   add_links(chain_);
   if (!plan_.lease.shared) return load();
   marker_ = lease_key(end, plan_.lease.nonce);

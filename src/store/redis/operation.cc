@@ -48,6 +48,11 @@ std::string_view Operation::end_of_chain(std::string_view entity, const limits::
   return entity;
 }
 
+void Operation::rest_on(const limits::Resolution& resolution) {
+  for (const limits::Resolution* at = &resolution; at != nullptr; at = at->parent_resolution.get())
+    catalog_generation_ = std::min(catalog_generation_, at->catalog_generation);
+}
+
 Time Operation::known(const Place& place) const {
   return std::max(place.resolution->stamp, buckets_.catalog_.known(name_space_));
 }
@@ -102,7 +107,14 @@ bool Operation::take(const Reply& reply) {
   if (step_ == Step::plain) return false;
   if (step_ == Step::writing) {
     step_ = Step::plain;
-    reply.integer() == 1 ? finish(Progress::decided) : restart();
+    const auto code = reply.integer();
+    if (code == 2) {
+      // The chain is an old one. Which of its entities has moved is not known.
+      buckets_.catalog_.distrust();
+      finish(Progress::resolve_again);
+    } else {
+      code == 1 ? finish(Progress::decided) : restart();
+    }
     return true;
   }
   step_ = Step::plain;
@@ -156,10 +168,11 @@ void Operation::write(Time now, const decision::Next& next) {
   writes_ = true;
   // With a marker: if it was written, this starts over and finds it done.
   repeatable = next.marker.has_value();
-  const std::size_t keys = 2 * places_.size() + (marker_.empty() ? 0 : 1);
-  begin(Script::put(), keys, keys + 6 + 3 * places_.size());
+  const std::size_t keys = 3 * places_.size() + (marker_.empty() ? 0 : 1);
+  begin(Script::put(), keys, keys + 7 + 3 * places_.size());
   for (const Place& place : places_) key(key_of(place));
   for (const Place& place : places_) key(index_of(place));
+  for (const Place& place : places_) key(site().names.fence(name_space_, place.family));
   if (!marker_.empty()) key(marker_);
   word(static_cast<std::int64_t>(places_.size()));
   word(resource_);
@@ -167,6 +180,7 @@ void Operation::write(Time now, const decision::Next& next) {
   word(raw_marker_);
   word(next.marker ? encode(*next.marker) : std::string());
   word(std::max<Time>(next.marker ? to_redis(next.marker->deadline) - now : 0, 0) + marker_margin);
+  word(static_cast<std::int64_t>(catalog_generation_));
   for (std::size_t i = 0; i < places_.size(); ++i) {
     word(read_[i].raw);
     Record record;

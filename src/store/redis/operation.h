@@ -42,6 +42,8 @@ class Operation : public ScriptCall {
   std::string index_of(const Place& place) const;
   /// The marker of a lease on these buckets.
   std::string lease_key(std::string_view end_of_chain, const decision::Nonce& nonce) const;
+  /// Takes into account that the chain rests on this resolution and those behind it.
+  void rest_on(const limits::Resolution& resolution);
   /// The last entity of a chain, whether it has limits or not.
   static std::string_view end_of_chain(std::string_view entity, const limits::Resolution& resolution);
   /// The newest stamp that a bucket may have seen without the plan being out of date.
@@ -83,6 +85,8 @@ class Operation : public ScriptCall {
   const std::string_view resource_;
   std::vector<Place> places_;
   std::string marker_;  ///< the key of the marker; empty: there is none
+  /// Of the catalog that the chain comes from: the earliest of its resolutions.
+  std::uint64_t catalog_generation_ = ~std::uint64_t{0};
   Step step_ = Step::plain;
 
  private:

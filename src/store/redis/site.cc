@@ -75,6 +75,11 @@ const Script& Script::catalog() {
   return script;
 }
 
+const Script& Script::fence() {
+  static const Script script(fence_lua);
+  return script;
+}
+
 const Script& Script::open() {
   static const Script script(open_lua);
   return script;

@@ -29,6 +29,7 @@ struct Script {
   static const Script& put();
   static const Script& touch();
   static const Script& catalog();
+  static const Script& fence();
   static const Script& open();
 };
 
