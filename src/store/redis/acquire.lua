@@ -25,10 +25,9 @@
 -- Those from the generation on are what a charge changes; it writes no others, unless the key must live longer.
 --
 -- All numbers are integers below 2^53, and so are all products: a rate in lowest terms has amount * period <= 2^53.
--- Of such numbers a % b is exact, and (a - a % b) / b is the whole quotient.
---
--- The time is the server's. PTTL, one integer, costs half of what TIME costs, and the record knows when its key
--- expires. If the result is not what the client expects, somebody has changed the key's expiry, and TIME is asked.
+-- Of such numbers a % b is exact, and (a - a % b) / b is the whole quotient. The time is the server's: PTTL costs half
+-- of what TIME costs, and a record knows when its key expires. If the result is not what the client expects, somebody
+-- has changed the key's expiry, and TIME is asked. One or two limits, the common case, get by with fewer calls.
 local never, round = 9007199254740992, 4503599627370496
 local get, put, call = struct.unpack, struct.pack, redis.call
 local plan, count, marker = ARGV[1], #KEYS, nil
@@ -42,12 +41,12 @@ if ARGV[2] then
 end
 
 for k = 1, code == 1 and count or 0 do
-  local value = call('GET', KEYS[k])
-  if not value or #value < 96 then code = 3 break end
-  local head, till, version, seen, set, hold, plain, made, refilled, expires, tokens, consumed, from =
-    get('<dddddddddddd', value)
   local limits, stamp, known, digest, keep, valid, burst, amount, period, asked
   limits, stamp, known, digest, keep, valid, burst, amount, period, asked, at = get('<dddddddddd', plan, at)
+  local value = limits > 514 and call('GET', KEYS[k]) or call('GETRANGE', KEYS[k], '0', '111')
+  if #value < 96 then code = 3 break end
+  local head, till, version, seen, set, hold, plain, made, refilled, expires, tokens, consumed, from =
+    get('<dddddddddddd', value)
   if now < 0 then
     local left = now < -1 and call('PTTL', KEYS[k]) or -1
     local time = till - left
@@ -59,14 +58,12 @@ for k = 1, code == 1 and count or 0 do
   end
   local moved = now > refilled and now or refilled
   if head ~= limits or set ~= digest or version < stamp or seen > known or expires <= now or now >= valid
-    or moved >= plain or moved > now + 60000 or (marker ~= nil and ARGV[5 + k] and made ~= tonumber(ARGV[5 + k])) then
-    code = 3
-    break
-  end
+    or moved >= plain or moved > now + 60000
+    or (marker ~= nil and ARGV[5 + k] and made ~= tonumber(ARGV[5 + k])) then code = 3 break end
   if hold > keep then keep = hold end
   expires = keep < never and moved + keep or never
   if moved ~= now then later = true end
-  local state, named
+  local state, named, first, spent
   for i = 513, limits do
     if moved ~= refilled then
       local last, present = refilled % period, moved % period
@@ -90,12 +87,15 @@ for k = 1, code == 1 and count or 0 do
     end
     -- A debt puts the expiry off, and a counter that goes past 2^52 goes round.
     if code == 1 and (tokens < 0 or consumed < 0 or consumed >= round) then code = 3 end
-    if i == 513 then
-      state = put('<ddddd', made, moved, expires, tokens, consumed)
-    else
+    if i > 514 then
       state = state .. put('<dd', tokens, consumed)
+    elseif i == 514 then
+      state = put('<ddddddd', made, moved, expires, first, spent, tokens, consumed)
+    elseif i == limits then
+      state = put('<ddddd', made, moved, expires, tokens, consumed)
     end
     if i < limits then
+      first, spent = tokens, consumed
       burst, amount, period, asked, at = get('<dddd', plan, at)
       tokens, consumed, from = get('<dd', value, from)
     end
