@@ -63,8 +63,10 @@ State IdealBuckets::first_state() {
   State state{};
   state.history = 1;
   state.now = small(start_time);
-  bucket::State item;
-  item.refilled_at = start_time;
+  conditional::Record item;
+  item.refilled_at = start_time + scenario_.ahead;
+  item.parent = scenario_.under_parent ? "p" : "";
+  if (scenario_.parent_unknown) item.parent.reset();
   item.version = world_.history(1).resolution->stamp;
   item.generation = 1;
   bucket::Expiry expiry(start_time, scenario_.keep_for);
@@ -82,7 +84,12 @@ State IdealBuckets::first_state() {
     }
   }
   if (scenario_.keep_for != limits::never) item.expires_at = expiry.expires_at() + scenario_.settings.margin;
-  for (std::size_t i = 0; i < items() && !scenario_.missing; ++i) state.items[i] = world_.item_id(item);
+  for (std::size_t i = 0; i < items() && !scenario_.missing; ++i) {
+    if (i == 1 && item.parent) item.parent = "";
+    // A parent that nobody is under has no bucket yet.
+    if (i == 1 && scenario_.moves && !scenario_.under_parent) break;
+    state.items[i] = world_.item_id(item);
+  }
   state.before = state.items;
   return state;
 }
@@ -90,6 +97,10 @@ State IdealBuckets::first_state() {
 void IdealBuckets::ticked(State& state) {
   for (std::size_t i = 0; i < items(); ++i) {
     const bool was_alive = alive(state.items[i], state.now - 1);
+    if (was_alive && !alive(state.items[i], state.now) && state.promised[i] >= state.now)
+      alarm_.raise("a bucket expires before the end of a wait that counted on it");
+    // Ahead of the clock, it is granted nothing until somebody sets it right.
+    if (was_alive && world_.info(state.items[i]).refilled_at > state.now) continue;
     const int seen = was_alive ? seen_by(state.items[i], state.history) : 0;
     for (int limit = 0; limit < max_limits; ++limit) {
       Ideal& ideal = ideal_of(state, i, limit);
@@ -111,6 +122,7 @@ void IdealBuckets::ticked(State& state) {
 }
 
 void IdealBuckets::limits_changed(State& state) {
+  state.promised = {};
   for (std::size_t i = 0; i < items(); ++i) {
     for (int limit = 0; limit < max_limits; ++limit) {
       Ideal& ideal = ideal_of(state, i, limit);
@@ -215,6 +227,7 @@ void IdealBuckets::credited(State& state, std::size_t item, int limit, int amoun
 void IdealBuckets::normalize(State& state) {
   for (std::size_t i = 0; i < items(); ++i) {
     const bool is_alive = alive(state.items[i], state.now);
+    if (!is_alive || state.promised[i] < state.now) state.promised[i] = 0;
     const int seen = is_alive ? seen_by(state.items[i], state.history) : 0;
     for (int limit = 0; limit < max_limits; ++limit) {
       Ideal& ideal = ideal_of(state, i, limit);
@@ -272,6 +285,8 @@ void IdealBuckets::check(const State& state) {
     if (state.items[i] == 0) continue;
     if (item.partial) return alarm_.raise("an item is there in part");
     if (scenario_.exact() && !alive(state.items[i], state.now)) continue;
+    const bool misplaced = scenario_.moves && i == 0 && item.parent >= 0 && item.parent != state.under_parent;
+    if (misplaced) alarm_.raise("a bucket was made under another parent than the catalog has");
     for (int limit = 0; limit < max_limits; ++limit) {
       if (!has(state.items[i], limit)) continue;
       const int consumed = item.consumed[static_cast<std::size_t>(limit)];

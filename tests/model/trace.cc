@@ -20,6 +20,10 @@ const char* name_of(Write::Path path) {
       return "Retry";
     case Write::Path::credit:
       return "Credit";
+    case Write::Path::repair:
+      return "Repair";
+    default:
+      break;
   }
   return "?";
 }
@@ -58,6 +62,7 @@ std::string Checker::text(NodeId id) const {
   std::string text;
   for (const auto& write : node.action.transaction.writes)
     text += (text.empty() ? "" : "+") + std::string(name_of(write.path));
+  if (!node.action.transaction.links.empty()) text += "+link";
   if (node.action.transaction.marker) {
     text += node.action.transaction.marker->next.fence ? "fence" : text.empty() ? "marker" : "+marker";
   }
@@ -66,6 +71,8 @@ std::string Checker::text(NodeId id) const {
 
 std::string Checker::text(const State& state) const {
   std::string text = "t=" + std::to_string(state.now);
+  if (scenario_.moves) text += state.under_parent != 0 ? " under p" : " alone";
+  if (state.mover != 0) text += ", moving";
   for (std::size_t i = 0; i < static_cast<std::size_t>(scenario_.items); ++i) {
     const ItemInfo& item = world_.info(state.items[i]);
     text += state.items[i] == 0 ? " [absent"

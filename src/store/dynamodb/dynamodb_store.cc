@@ -16,13 +16,14 @@ const Clock& system_clock() {
   return clock;
 }
 
-conditional::Settings settings_of(const StoreOptions& options, bool retry_first) {
+conditional::Settings settings_of(const StoreOptions& options) {
   conditional::Settings settings;
   // With one clock there is nothing to allow for.
-  if (!options.clock)
+  if (!options.clock) {
     settings.margin = (options.clock_bound + options.deadline + std::chrono::milliseconds(1000)).count();
+    settings.most_ahead = options.clock_bound.count();
+  }
   settings.attempts = 16;
-  settings.retry_first = retry_first;
   return settings;
 }
 
@@ -84,9 +85,7 @@ DynamoStore::DynamoStore(const StoreOptions& options, std::unique_ptr<aws::Dynam
             options.table,
             *clock_,
             *entropy_,
-            settings_of(options, false),
-            settings_of(options, true),
-            {},
+            settings_of(options),
             options.clock ? 0 : options.clock_bound.count(),
             options.refuse_for.count(),
             options.settle_single,
