@@ -22,9 +22,10 @@ class WEIR_API Decision {
   /// Refused, and no wait will help: a limit's burst is less than what was asked of it.
   bool never_fits() const { return never_fits_; }
   /// The exact time from now after which the same request would be admitted if nobody else takes
-  /// tokens: 0 when admitted, nothing when it can never fit.
+  /// tokens: 0 when admitted. Nothing when it can never fit, and when no wait can be promised: a bucket that
+  /// was asked for more than its capacity may have expired by then.
   std::optional<std::chrono::milliseconds> retry_after() const {
-    if (never_fits_) return std::nullopt;
+    if (wait_ < 0) return std::nullopt;
     return std::chrono::milliseconds(wait_);
   }
   /// Refused by what was seen a moment ago, without asking the store: for a bucket that was found empty, as
@@ -43,17 +44,21 @@ class WEIR_API Decision {
     wait_ = 0;
     from_memory_ = false;
   }
-  void set_refused(std::optional<Time> wait) {
+  void set_refused(std::optional<Time> wait, bool never_fits) {
     admitted_ = false;
-    never_fits_ = !wait.has_value();
-    wait_ = wait.value_or(0);
+    never_fits_ = never_fits;
+    wait_ = wait.value_or(-1);
     from_memory_ = false;
   }
   void set_from_memory() { from_memory_ = true; }
   LimitReport& report() { return lease_.grant_; }
   /// What was charged, as lease changes need it.
   detail::LeaseData& lease_data() { return lease_.data(); }
-  /// The same if it was asked for before; else null.
+  /// Where the charge was made before, by an earlier copy of the request.
+  void set_lease_data(detail::LeaseData data) {
+    lease_.data_ = std::make_unique<detail::LeaseData>(std::move(data));
+  }
+  /// What was charged, if it was asked for before; else null.
   detail::LeaseData* made_lease_data() { return lease_.data_.get(); }
   void set_deadline(Time deadline) { lease_.deadline_ = deadline; }
   void open_lease(detail::LeaseKeeper& keeper) {

@@ -8,16 +8,22 @@ namespace {
 using limits::Resolution;
 
 LimitClaim added(std::string_view name, const Parameters& parameters) {
-  return {
-      std::string(name), -1, true, true, parameters, Claim{0, 0}.then(parameters.capacity, parameters.burst)};
+  const Claim full = Claim{0, 0}.then(parameters.capacity, parameters.burst);
+  return {std::string(name), -1, true, true, true, parameters, full};
 }
 
-/// The slowest rate and the smallest burst of a limit among its own and those of several missed changes.
+/// The slowest rate and the smallest capacity and burst of a limit among its own and those of several missed
+/// changes.
 Parameters strictest(Parameters own, std::string_view name, const Resolution::Missed& missed) {
   const int index = missed.lowest ? missed.lowest->find(name) : -1;
   if (index < 0) return own;
   const Parameters& low = (*missed.lowest)[static_cast<std::size_t>(index)];
-  if (limits::slower(low.rate, own.rate)) own.rate = low.rate;
+  if (limits::slower(low.rate, own.rate)) {
+    own.rate = low.rate;
+    own.refill_amount = low.rate.amount;
+    own.refill_period = low.rate.period;
+  }
+  own.capacity = std::min(own.capacity, low.capacity);
   own.burst = std::min(own.burst, low.burst);
   return own;
 }
@@ -36,14 +42,6 @@ bool differs(const State& state, const limits::LimitSet& set) {
     if (limit == nullptr || limit->parameters != set[i]) return true;
   }
   return false;
-}
-
-/// A dormant limit goes on at a slower rate; its burst stays, so that it can be full again one day.
-void slow_down(Parameters& parameters, Rate rate) {
-  if (parameters.rate == rate) return;
-  parameters.rate = rate;
-  parameters.refill_amount = rate.amount;
-  parameters.refill_period = rate.period;
 }
 
 /// What the bucket missed of the changes up to the resolution.
@@ -89,11 +87,17 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
     // A limit that left the set after other changes goes on by the strictest that it had: which was last in
     // force cannot be told.
     Parameters next = in_force ? set[static_cast<std::size_t>(index)] : limit.parameters;
-    if (!in_force && missed.several) slow_down(next, strictest(next, limit.name, missed).rate);
-    const Claim claim =
-        claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at);
+    if (!in_force && missed.several) next = strictest(next, limit.name, missed);
+    Claim claim = claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at);
+    // A dormant limit is forgotten once it holds its capacity, and would then come back with just that.
+    const bool returns = in_force && limit.dormant;
+    if (returns) {
+      const Parameters low = missed.several ? strictest(next, limit.name, missed) : next;
+      claim = claim.then(0, low.capacity);
+    }
+    claims.changed = claims.changed || returns;
     claims.limits.push_back(
-        {limit.name, static_cast<int>(i), in_force, next != limit.parameters, next, claim});
+        {limit.name, static_cast<int>(i), in_force, next != limit.parameters, returns, next, claim});
   }
   for (std::size_t i = 0; i < set.size(); ++i) {
     if (state->find(set.name(i)) == nullptr) claims.limits.push_back(added(set.name(i), set[i]));

@@ -18,6 +18,7 @@ struct LimitClaim {
   int index = -1;         ///< in the stored state; -1: added, and starts at capacity
   bool in_force = false;  ///< named by the resolution; a dormant limit is neither checked nor charged
   bool changed = false;   ///< the stored parameters differ from those below
+  bool joins = false;     ///< added, or dormant until now: it can grow only once it is written as in force
   Parameters parameters;  ///< from now on
   Claim claim;
 
@@ -42,25 +43,5 @@ Claims claims_of(const State* state, const limits::Resolution& resolution, Time 
 inline bool forgettable(const LimitClaim& limit, std::int64_t held) {
   return !limit.in_force && held >= limit.parameters.capacity;
 }
-
-/// When a bucket written at `at` may vanish: not before every limit would hold its capacity again, debts
-/// included, and not before it was unused for `keep_for`.
-class Expiry {
- public:
-  Expiry(Time at, Time keep_for) : at_(at), keep_for_(keep_for) {}
-  void hold(const Parameters& parameters, std::int64_t tokens) {
-    if (keep_for_ == never) return;
-    if (tokens >= parameters.capacity) return;
-    full_at_ = std::max(full_at_, moment_granted(parameters.rate, at_, parameters.capacity - tokens));
-  }
-  Time expires_at() const {
-    return keep_for_ == never ? never : std::max(base::saturating_add(at_, keep_for_), full_at_);
-  }
-
- private:
-  Time at_;
-  Time keep_for_;
-  Time full_at_ = 0;
-};
 
 }  // namespace weir::bucket

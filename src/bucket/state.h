@@ -24,6 +24,7 @@ struct LimitState {
   limits::Parameters parameters;
   std::int64_t tokens = 0;    ///< balance at refilled_at; may exceed burst, every reader cuts it
   std::int64_t consumed = 0;  ///< charged since the bucket was created
+  bool dormant = false;       ///< not in force when the bucket was last written
   friend bool operator==(const LimitState&, const LimitState&) = default;
 };
 

@@ -49,10 +49,12 @@ void print_report(const Session& session, const LimitReport& report, Asked asked
 
 /// "refused: rpm of key-1 ... wait 12 s". Says so of a look, too.
 void print_refusal(const Session& session, const Decision& decision, const char* word) {
-  const std::string advice = decision.never_fits()
-                                 ? "never fits; ask for less, or raise the burst"
-                                 : join("retry in ", duration_text(*decision.retry_after()), " (",
-                                        std::to_string(decision.retry_after()->count()), " ms)");
+  std::string advice = "never fits; ask for less, or raise the burst";
+  if (const auto wait = decision.retry_after()) {
+    advice = join("retry in ", duration_text(*wait), " (", std::to_string(wait->count()), " ms)");
+  } else if (!decision.never_fits()) {
+    advice = "a bucket may expire before it holds this much; ask for no more than its capacity";
+  }
   session.out() << session.style()(Tone::bad, word) << ": " << advice << '\n';
   print_report(session, decision.limits(), Asked::requested, true);
 }

@@ -1,4 +1,5 @@
 // Answers to acquire, available and changes of leases.
+#include <algorithm>
 #include <optional>
 
 #include "client/answers.h"
@@ -17,6 +18,7 @@ struct ReadLine {
   LimitReport::Line line{};
   Source source = Source::system;
   Owner owner = Owner::operator_;
+  bool remaining_at_most = false;
 
   bool of_same_bucket(const ReadLine& other) const { return entity == other.entity; }
 };
@@ -39,6 +41,7 @@ ReadLine read_line(Answer& answer, ondemand::value& element) {
     if (key == "burst") read.line.burst = answer.amount(value, key).millitokens();
     if (key == "requested") read.line.requested = answer.amount(value, key).millitokens();
     if (key == "remaining") read.line.remaining = answer.amount(value, key).millitokens();
+    if (key == "remaining_at_most") read.remaining_at_most = answer.flag(value, key);
     if (key == "exceeded") exceeded = answer.flag(value, key);
     if (key == "retry_after_ms") wait = read_wait(answer, value, key);
     if (key == "source") read.source = answer.source(value, key);
@@ -64,6 +67,7 @@ void add_bucket(LimitReport& report, std::span<ReadLine> lines) {
   bucket.entity_size = static_cast<std::uint16_t>(first.entity.size());
   bucket.source = first.source;
   bucket.owner = first.owner;
+  bucket.remaining_is_upper_bound = first.remaining_at_most;
   LimitReport::Line* to = report.add_bucket(join(first.entity, first.resource), bucket, names, lines.size());
   for (const ReadLine& read : lines) *to++ = read.line;
 }
@@ -85,13 +89,17 @@ LimitReport read_limits(Answer& answer, ondemand::value& value, std::string_view
   return report;
 }
 
-void decide(Answer& answer, Decision& decision, std::optional<bool> allowed,
-            std::optional<std::int64_t> wait) {
+void decide(Answer& answer, Decision& decision, std::optional<bool> allowed, std::optional<std::int64_t> wait,
+            std::optional<bool> never_fits) {
   if (!allowed) answer.malform("\"allowed\" is missing");
   if (allowed.value_or(false)) {
     decision.set_admitted();
   } else {
-    decision.set_refused(wait);
+    const LimitReport& report = decision.report();
+    const bool never = std::any_of(report.begin(), report.end(), [](const LimitStatus& line) {
+      return line.exceeded && !line.retry_after;
+    });
+    decision.set_refused(wait, never_fits.value_or(never));
   }
 }
 
@@ -102,6 +110,7 @@ Result<Acquired> read_acquired(std::string_view json) {
   Acquired acquired;
   std::optional<bool> allowed;
   std::optional<std::int64_t> wait = 0;
+  std::optional<bool> never_fits;
   bool from_memory = false;
   answer.members([&](std::string_view key, ondemand::value& value) {
     if (key == "allowed") allowed = answer.flag(value, key);
@@ -109,9 +118,10 @@ Result<Acquired> read_acquired(std::string_view json) {
     if (key == "degraded") acquired.degraded = answer.flag(value, key);
     if (key == "lease" && !answer.is_null(value)) acquired.lease = answer.text(value, key);
     if (key == "retry_after_ms") wait = read_wait(answer, value, key);
+    if (key == "never_fits") never_fits = answer.flag(value, key);
     if (key == "limits") acquired.decision.report() = read_limits(answer, value, key);
   });
-  decide(answer, acquired.decision, allowed, wait);
+  decide(answer, acquired.decision, allowed, wait, never_fits);
   if (from_memory) acquired.decision.set_from_memory();
   acquired.deadline = limiter::deadline_of(acquired.lease).value_or(0);
   return answer.finish(std::move(acquired));

@@ -86,8 +86,9 @@ Result<void> check_paging(const Paging& paging) {
 
 Result<std::vector<store::Changed>> Core::write(std::span<const store::Change> changes,
                                                 const ChangeOptions& options) {
-  return wait_for<std::vector<store::Changed>>(
-      [&](auto done) { store_.catalog().change({name_space_, principal_, changes, options}, done); });
+  return wait_for<std::vector<store::Changed>>([&](auto done) {
+    store_.catalog().change({name_space_, principal_, changes, options, shared_.ttl_multiplier()}, done);
+  });
 }
 
 Result<void> Core::change(std::span<const CatalogChange> changes, const ChangeOptions& options) {

@@ -6,8 +6,8 @@ namespace weir::limiter {
 
 using store::Progress;
 
-void Changing::start(std::string_view name_space, detail::LeaseData& lease, const bucket::LeaseChange& change,
-                     store::Completion<void> done) {
+void Changing::start(std::string_view name_space, detail::LeaseData& lease,
+                     const decision::LeaseChange& change, store::Completion<void> done) {
   name_space_ = name_space;
   lease_ = &lease;
   change_ = change;

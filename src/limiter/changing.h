@@ -16,7 +16,7 @@ class Changing {
   Changing(store::Buckets& buckets, store::Catalog& catalog, SharedResolutions& shared)
       : buckets_(buckets), held_(catalog), walk_(catalog, shared) {}
   /// On success the lease is as it is after the change, and report() says what its limits hold.
-  void start(std::string_view name_space, detail::LeaseData& lease, const bucket::LeaseChange& change,
+  void start(std::string_view name_space, detail::LeaseData& lease, const decision::LeaseChange& change,
              store::Completion<void> done);
   LimitReport& report() { return outcome_.report; }
 
@@ -32,7 +32,7 @@ class Changing {
   Walk walk_;
   std::string_view name_space_;
   detail::LeaseData* lease_ = nullptr;
-  bucket::LeaseChange change_;
+  decision::LeaseChange change_;
   std::vector<limits::ResolutionRef> resolutions_;
   std::optional<store::LeasePlan> plan_;
   store::LeaseOutcome outcome_;

@@ -81,9 +81,9 @@ class Core final : public detail::LeaseKeeper {
   }
   static Result<void> check(const store::Request& request, Mode mode);
   void share(detail::LeaseData& lease);
-  Result<detail::LeaseData> open_by_id(std::string_view id, const bucket::LeaseChange& change);
+  Result<detail::LeaseData> open_by_id(std::string_view id, const decision::LeaseChange& change);
   Result<void> check_deadline(const detail::LeaseData& lease) const;
-  Result<LimitReport> change_keyed(detail::LeaseData& lease, const bucket::LeaseChange& change);
+  Result<LimitReport> change_keyed(detail::LeaseData& lease, const decision::LeaseChange& change);
   Result<std::vector<store::Changed>> write(std::span<const store::Change> changes,
                                             const ChangeOptions& options = {});
 

@@ -61,7 +61,7 @@ Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<con
   return change_keyed(lease, {verb, key, charges});
 }
 
-Result<detail::LeaseData> Core::open_by_id(std::string_view id, const bucket::LeaseChange& change) {
+Result<detail::LeaseData> Core::open_by_id(std::string_view id, const decision::LeaseChange& change) {
   if (change.verb == LeaseVerb::adjust) {
     if (auto checked = limits::check_adjust_key(change.key); !checked) return checked.error();
   }
@@ -74,7 +74,7 @@ Result<detail::LeaseData> Core::open_by_id(std::string_view id, const bucket::Le
 
 Result<LimitReport> Core::change_by_id(std::string_view id, LeaseVerb verb, std::span<const Charge> charges,
                                        std::string_view key) {
-  const bucket::LeaseChange change{verb, key, charges};
+  const decision::LeaseChange change{verb, key, charges};
   auto lease = open_by_id(id, change);
   if (!lease) return lease.error();
   return change_keyed(*lease, change);
@@ -85,7 +85,7 @@ Result<void> Core::check_deadline(const LeaseData& lease) const {
   return error(ErrorCode::expired, "the lease is past its deadline; its charge stands");
 }
 
-Result<LimitReport> Core::change_keyed(LeaseData& lease, const bucket::LeaseChange& change) {
+Result<LimitReport> Core::change_keyed(LeaseData& lease, const decision::LeaseChange& change) {
   if (auto open = check_deadline(lease); !open) return open.error();
   Changing changing(buckets_, store_.catalog(), shared_);
   auto changed = store::wait_for<void>(

@@ -62,7 +62,7 @@ void PendingAcquire::finish(Result<void> result) {
   (*done_)(std::move(result));
 }
 
-void PendingChange::start(std::string_view id, const bucket::LeaseChange& change,
+void PendingChange::start(std::string_view id, const decision::LeaseChange& change,
                           store::Completion<void> done) {
   auto lease = core_.open_by_id(id, change);
   if (!lease) return done(lease.error());

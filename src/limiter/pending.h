@@ -50,7 +50,7 @@ class PendingChange {
   PendingChange(const PendingChange&) = delete;
   PendingChange& operator=(const PendingChange&) = delete;
 
-  void start(std::string_view id, const bucket::LeaseChange& change, store::Completion<void> done);
+  void start(std::string_view id, const decision::LeaseChange& change, store::Completion<void> done);
   /// After success.
   const LimitReport& report() { return changing_->report(); }
 

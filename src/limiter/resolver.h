@@ -7,9 +7,9 @@
 #include <tuple>
 #include <vector>
 
+#include "base/lock.h"
 #include "limits/resolution.h"
 #include "store/catalog.h"
-#include "base/lock.h"
 
 namespace weir::limiter {
 
@@ -25,6 +25,7 @@ class SharedResolutions {
  public:
   /// `ttl_multiplier`: of buckets, where the system's limits have none.
   explicit SharedResolutions(int ttl_multiplier) : ttl_multiplier_(ttl_multiplier) {}
+  int ttl_multiplier() const { return ttl_multiplier_; }
 
   /// The resolution of what was found, behind it the parent's (may be empty).
   limits::ResolutionRef resolve(const store::Found& found, const limits::LimitSetRef& request_limits,

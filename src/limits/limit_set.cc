@@ -32,9 +32,23 @@ Limit limit_of(const Parameters& parameters) {
   return *std::move(limit);
 }
 
+namespace {
+
+Time time_to_grant(Rate rate, std::int64_t tokens) {
+  return base::saturate((base::Int128{tokens} * rate.period + rate.amount - 1) / rate.amount);
+}
+
+}  // namespace
+
 Time time_to_fill(const Parameters& parameters) {
-  const auto [amount, period] = parameters.rate;
-  return base::saturate((base::Int128{parameters.capacity} * period + amount - 1) / amount);
+  return time_to_grant(parameters.rate, parameters.capacity);
+}
+
+Time keep_for(const Parameters& parameters, int multiplier) {
+  const Time fill = time_to_fill(parameters);
+  const Time unused = base::saturate(base::Int128{fill} * multiplier);
+  if (parameters.burst <= parameters.capacity) return unused;
+  return std::max(unused, base::saturating_add(time_to_grant(parameters.rate, parameters.burst), fill));
 }
 
 namespace {
@@ -55,8 +69,14 @@ LimitSet::LimitSet(std::vector<NamedParameters> limits) {
                         window_of(parameters),
                         parameters};
     names_ += name;
-    longest_fill_ = std::max(longest_fill_, time_to_fill(parameters));
   }
+}
+
+Time LimitSet::keep_for(int multiplier) const {
+  Time longest = 0;
+  for (std::size_t i = 0; i < size_; ++i)
+    longest = std::max(longest, limits::keep_for(limits_[i].parameters, multiplier));
+  return longest;
 }
 
 std::vector<NamedLimit> LimitSet::limits() const {
@@ -95,6 +115,7 @@ LimitSetRef lowest(const LimitSetRef& a, const LimitSetRef& b) {
     }
     Parameters& low = merged[static_cast<std::size_t>(at)].parameters;
     const Parameters& other = (*b)[i];
+    low.capacity = std::min(low.capacity, other.capacity);
     low.burst = std::min(low.burst, other.burst);
     if (slower(other.rate, low.rate)) low.rate = other.rate;
   }

@@ -44,6 +44,10 @@ Limit limit_of(const Parameters& parameters);
 
 /// How long an empty bucket takes to hold its capacity, rounded up.
 Time time_to_fill(const Parameters& parameters);
+/// How long a bucket with this limit is kept after its last write, unless it is in debt: `multiplier` times
+/// as long as it takes to fill; where burst exceeds capacity, at least until it holds its burst and could
+/// fill once more.
+Time keep_for(const Parameters& parameters, int multiplier);
 
 struct NamedParameters {
   std::string name;
@@ -86,8 +90,8 @@ class LimitSet : public base::RefCounted<LimitSet> {
     }
     return -1;
   }
-  /// The longest time that any limit needs to fill an empty bucket.
-  Time longest_fill() const { return longest_fill_; }
+  /// The longest keep_for() of any limit.
+  Time keep_for(int multiplier) const;
 
   std::vector<NamedLimit> limits() const;
   friend bool operator==(const LimitSet& a, const LimitSet& b) {
@@ -99,7 +103,6 @@ class LimitSet : public base::RefCounted<LimitSet> {
   std::size_t size_ = 0;
   std::unique_ptr<Entry[]> limits_;
   std::string names_;
-  Time longest_fill_ = 0;
 };
 
 using LimitSetRef = base::Ref<const LimitSet>;
@@ -107,7 +110,8 @@ using LimitSetRef = base::Ref<const LimitSet>;
 /// Checks names, duplicates and the number of limits.
 Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits);
 
-/// For each name in either set, the slower rate and the smaller burst. Either may be empty (null).
+/// For each name in either set, the slower rate and the smaller capacity and burst. Either may be empty
+/// (null).
 LimitSetRef lowest(const LimitSetRef& a, const LimitSetRef& b);
 
 }  // namespace weir::limits

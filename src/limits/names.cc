@@ -32,8 +32,8 @@ struct Grammar {
   std::array<bool, 256> fits{};
 };
 
-constexpr Grammar entity_grammar{"entity", 256, "_-.:@/+=", "letters, digits and _-.:@/+="};
-constexpr Grammar resource_grammar{"resource", 128, "_-.:/*", "letters, digits and _-.:/*"};
+constexpr Grammar entity_grammar{"entity", longest_entity, "_-.:@/+=", "letters, digits and _-.:@/+="};
+constexpr Grammar resource_grammar{"resource", longest_resource, "_-.:/*", "letters, digits and _-.:/*"};
 constexpr Grammar limit_grammar{"limit name", 64, "_-", "a letter, then letters, digits, _ and -"};
 constexpr Grammar namespace_grammar{"namespace", 32, "-", "a-z, 0-9 and -"};
 

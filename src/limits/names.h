@@ -14,6 +14,8 @@ namespace weir::limits {
 inline constexpr std::size_t max_limits = 16;
 /// The most entities in a chain, the charged one included.
 inline constexpr std::size_t max_chain = 8;
+inline constexpr std::size_t longest_entity = 256;
+inline constexpr std::size_t longest_resource = 128;
 /// The most bytes in the name of an entity, and in one entry of its metadata, name and value together.
 inline constexpr std::size_t max_entity_text = 1024;
 /// The most entries in the metadata of an entity.

@@ -2,21 +2,13 @@
 
 #include <algorithm>
 
-#include "base/wide.h"
-
 namespace weir::limits {
-namespace {
-
-Time multiplied(Time fill, int multiplier) { return base::saturate(base::Int128{fill} * multiplier); }
-
-}  // namespace
-
 base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now,
                               int multiplier) {
   auto resolution = base::make_ref<Resolution>();
   resolution->levels = levels;
   resolution->resolved_at = now;
-  const int otherwise = multiplier;
+  resolution->configured_multiplier = multiplier;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (!levels[i]) continue;
     const LimitsRecord& record = *levels[i];
@@ -35,11 +27,13 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
     resolution->source = Source::request;
   }
   const bool kept_for_good = resolution->source == Source::entity && resolution->owner == Owner::operator_;
+  resolution->multiplier = multiplier;
   if (resolution->limits && !kept_for_good) {
-    resolution->keep_for = multiplied(resolution->limits->longest_fill(), multiplier);
+    resolution->keep_for = resolution->limits->keep_for(multiplier);
     // When these limits expire, others hold, and the bucket must not vanish before it is full under them.
     if (resolution->valid_until != never) {
-      const auto after = resolve(levels, request_limits, std::max(now, resolution->valid_until), otherwise);
+      const auto after = resolve(levels, request_limits, std::max(now, resolution->valid_until),
+                                 resolution->configured_multiplier);
       if (after->limits) resolution->keep_for = std::max(resolution->keep_for, after->keep_for);
     }
   }

@@ -23,10 +23,12 @@ struct Resolution : base::RefCounted<Resolution> {
   Owner owner = Owner::operator_;
   Time stamp = 0;  ///< the newest among the levels, deleted ones included
   Time resolved_at = 0;
-  Time valid_until = never;              ///< when one of the levels expires
-  Time keep_for = never;                 ///< how long an unused bucket is kept; never: for good
-  std::uint64_t catalog_generation = 0;  ///< the state of the catalog that it was resolved in
-  Levels levels;                         ///< what it was resolved from
+  Time valid_until = never;                            ///< when one of the levels expires
+  Time keep_for = never;                               ///< how long an unused bucket is kept; never: for good
+  int multiplier = default_ttl_multiplier;             ///< that keep_for was made with
+  int configured_multiplier = default_ttl_multiplier;  ///< of the limiter, where no level has one
+  std::uint64_t catalog_generation = 0;                ///< the state of the catalog that it was resolved in
+  Levels levels;                                       ///< what it was resolved from
 
   std::string parent;  ///< the next entity of the chain; empty at its end
   base::Ref<const Resolution> parent_resolution;
@@ -48,6 +50,6 @@ using ResolutionRef = base::Ref<const Resolution>;
 /// the lowest. The result has no limits where no level has any. Parent and generation are the caller's.
 /// `multiplier`: how many times the time to fill a bucket is kept for, where no level says.
 base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now,
-                              int multiplier = default_ttl_multiplier);
+                              int multiplier);
 
 }  // namespace weir::limits

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "bucket/lease.h"
+#include "decision/lease.h"
 #include "limits/resolution.h"
 #include "store/completion.h"
 #include "weir/amount.h"
@@ -48,7 +48,7 @@ struct Plan {
 struct LeasePlan {
   std::string_view name_space;
   const detail::LeaseData& lease;
-  bucket::LeaseChange change;
+  decision::LeaseChange change;
   std::span<const limits::ResolutionRef> resolutions;  ///< one per bucket of the lease
 };
 
@@ -61,7 +61,7 @@ enum class Progress {
 /// What came of a change to a lease.
 struct LeaseOutcome {
   LimitReport report;
-  bucket::LeaseRecord record;  ///< the lease after the change
+  decision::LeaseRecord record;  ///< the lease after the change
 };
 
 /// The buckets of a store. Safe to call from any thread. Outputs must stay valid until completion; they

@@ -54,6 +54,7 @@ struct Changes {
   std::string_view principal;
   std::span<const Change> changes;
   const ChangeOptions& options;
+  int ttl_multiplier = limits::default_ttl_multiplier;  ///< of the limiter, where no level has one
 };
 
 /// What changes left behind, one for each, in order: limits for LimitsWrite, the entity for EntityPut.

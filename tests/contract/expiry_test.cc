@@ -8,7 +8,7 @@ WEIR_CONTRACT(Expiry);
 // A bucket that has vanished shows itself by its burst: a new one holds capacity, an old one what it saved.
 
 TEST_P(Expiry, AnUnusedBucketVanishesAfterSevenTimesItsTimeToFill) {
-  set_system({{"rpm", "10/min:100"}});
+  set_system({{"rpm", "10/min:15"}});
   ASSERT_TRUE(admits("key", {{"rpm", 1}}));
   advance(7min - 1ms);
   EXPECT_NE(remaining("key", "rpm"), "10");
@@ -17,10 +17,19 @@ TEST_P(Expiry, AnUnusedBucketVanishesAfterSevenTimesItsTimeToFill) {
 }
 
 TEST_P(Expiry, TheMultiplierIsPartOfTheSystemsLimits) {
-  set_system({{"rpm", "10/min:100"}}, {.bucket_ttl_refill_multiplier = 2});
+  set_system({{"rpm", "10/min:15"}}, {.bucket_ttl_refill_multiplier = 3});
   ASSERT_TRUE(admits("key", {{"rpm", 1}}));
-  advance(2min - 1ms);
+  advance(3min - 1ms);
   EXPECT_NE(remaining("key", "rpm"), "10");
+  advance(1ms);
+  EXPECT_EQ(remaining("key", "rpm"), "10");
+}
+
+TEST_P(Expiry, ABurstAboveTheCapacityIsKeptUntilItIsFullAndCouldFillOnceMore) {
+  set_system({{"rpm", "10/min:100"}}, {.bucket_ttl_refill_multiplier = 1});
+  ASSERT_TRUE(admits("key", {{"rpm", 10}}));
+  advance(11min - 1ms);
+  EXPECT_EQ(remaining("key", "rpm"), "100");
   advance(1ms);
   EXPECT_EQ(remaining("key", "rpm"), "10");
 }
@@ -82,17 +91,17 @@ TEST_P(Expiry, ABucketOutlivesLimitsThatExpireIntoSlowerOnes) {
 }
 
 TEST_P(Expiry, ADeletedMultiplierIsGone) {
-  set_system({{"rpm", "10/min:100"}}, {.bucket_ttl_refill_multiplier = 50});
+  set_system({{"rpm", "10/min:15"}}, {.bucket_ttl_refill_multiplier = 50});
   ASSERT_TRUE(limiter.delete_limits(Level::system()));
-  set_system({{"rpm", "10/min:100"}});
+  set_system({{"rpm", "10/min:15"}});
   ASSERT_TRUE(admits("key", {{"rpm", 1}}));
   advance(7min);
   EXPECT_EQ(remaining("key", "rpm"), "10");
 }
 
 TEST_P(Expiry, LimitsOwnedBySyncDoNotKeepABucket) {
-  set_system({{"rpm", "10/min:100"}});
-  set(Level::entity("key", "gpt-4"), {{"rpm", "10/min:100"}}, {.owner = Owner::sync, .expires_in = 24h});
+  set_system({{"rpm", "10/min:15"}});
+  set(Level::entity("key", "gpt-4"), {{"rpm", "10/min:15"}}, {.owner = Owner::sync, .expires_in = 24h});
   ASSERT_TRUE(admits("key", {{"rpm", 1}}));
   advance(7min);
   EXPECT_EQ(remaining("key", "rpm"), "10");

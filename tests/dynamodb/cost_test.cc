@@ -43,7 +43,7 @@ class Cost : public testing::Test {
   }
   limits::ResolutionRef resolve(DynamoStore& store, std::string_view entity) {
     const store::Found found = find(store, entity);
-    auto resolution = limits::resolve(found.levels, {}, found.now);
+    auto resolution = limits::resolve(found.levels, {}, found.now, 7);
     if (!found.parent.empty()) {
       resolution->parent = found.parent;
       resolution->parent_resolution = resolve(store, found.parent);

@@ -186,9 +186,14 @@ void Judge::check_refusal(State& state, const Operation& acquire, const Node& no
     }
   }
   if (fits) alarm_.raise("refused although the ideal bucket holds the charge");
-  if (outcome.never_fits == can_fit) alarm_.raise("never_fits is wrong");
-  if (can_fit && outcome.wait != wait) alarm_.raise("the wait is not the exact one");
-  for (std::size_t i = 0; i < buckets && can_fit; ++i) {
+  if (outcome.wait.never_fits == can_fit) alarm_.raise("never_fits is wrong");
+  bool kept = can_fit;
+  for (std::size_t i = 0; i < buckets; ++i)
+    kept = kept && !(above_capacity[i] && world_.info(state.items[i]).expires_at <= state.now + wait);
+  if (outcome.wait.time.has_value() != kept)
+    alarm_.raise("a wait is named that is not kept, or the other way round");
+  if (kept && outcome.wait.time != wait) alarm_.raise("the wait is not the exact one");
+  for (std::size_t i = 0; i < buckets && kept; ++i) {
     if (above_capacity[i]) state.promised[i] = small(std::max(wide(state.promised[i]), state.now + wait));
   }
 }
@@ -239,10 +244,9 @@ void Judge::ended(State& state, std::size_t client, std::size_t number, const No
   if (acquire != nullptr) {
     const LeaseState& lease = state.leases[lease_of(client, number)];
     if (lease.charged == 0) alarm_.raise("reported as admitted although nothing was charged");
-    const auto& buckets = acquire->outcome().buckets;
+    const auto& told = acquire->outcome().generations;
     for (std::size_t i = 0; i < ideal_.items(); ++i) {
-      const std::uint64_t told = i < buckets.size() ? buckets[i].generation : 0;
-      const bool named = told == lease.generations[i];
+      const bool named = (i < told.size() ? told[i] : 0) == lease.generations[i];
       if (!named) alarm_.raise("a lease names a bucket that it did not charge");
     }
   }

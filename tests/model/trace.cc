@@ -54,8 +54,9 @@ std::string Checker::text(NodeId id) const {
   if (node.action.kind == Action::Kind::read) return "will read";
   if (node.action.kind == Action::Kind::done) {
     std::string text = model::text(verdict_of(node.machine));
-    if (const auto* acquire = std::get_if<Acquire>(&node.machine); acquire && acquire->outcome().wait > 0) {
-      text += ", wait " + std::to_string(acquire->outcome().wait);
+    if (const auto* acquire = std::get_if<Acquire>(&node.machine);
+        acquire && acquire->outcome().wait.time.value_or(0) > 0) {
+      text += ", wait " + std::to_string(*acquire->outcome().wait.time);
     }
     return text;
   }

@@ -50,10 +50,10 @@ class Bytes {
   Bytes& operator<<(const Record& value) {
     *this << value.refilled_at << value.version << value.generation << value.expires_at << value.parent;
     for (const auto& limit : value.limits)
-      *this << limit.name << limit.parameters << limit.tokens << limit.consumed;
+      *this << limit.name << limit.parameters << limit.tokens << limit.consumed << limit.dormant;
     return *this;
   }
-  Bytes& operator<<(const bucket::LeaseRecord& value) {
+  Bytes& operator<<(const decision::LeaseRecord& value) {
     *this << static_cast<int>(value.ending) << static_cast<int>(value.amounts.size());
     for (const auto& amount : value.amounts) *this << amount.limit << amount.amount << int{amount.buckets};
     for (const auto& key : value.keys) *this << key;
@@ -107,22 +107,16 @@ limits::Parameters parameters_of(const Tiny& tiny) {
 }
 
 ItemInfo info_of(const Record& item) {
-  ItemInfo info{static_cast<std::int32_t>(item.refilled_at),
-                static_cast<std::int32_t>(std::min<Time>(item.expires_at, 1000)),
-                static_cast<std::int32_t>(item.version),
-                static_cast<std::int32_t>(item.generation),
-                0,
-                false,
-                {},
-                {},
-                {}};
-  if (item.parent)
-    info.parent = item.parent->empty() ? 0 : 1;
-  else
-    info.parent = -1;
+  ItemInfo info;
+  info.refilled_at = static_cast<std::int32_t>(item.refilled_at);
+  info.expires_at = static_cast<std::int32_t>(std::min<Time>(item.expires_at, 1000));
+  info.version = static_cast<std::int32_t>(item.version);
+  info.generation = static_cast<std::int32_t>(item.generation);
+  if (item.parent) info.parent = item.parent->empty() ? std::int8_t{0} : std::int8_t{1};
   for (const auto& limit : item.limits) {
     const auto at = static_cast<std::size_t>(limit.name[0] - 'a');
     info.limits |= static_cast<std::uint8_t>(1U << at);
+    if (limit.dormant) info.dormant |= static_cast<std::uint8_t>(1U << at);
     info.partial = info.partial || limit.parameters.rate.period == 0;
     info.tokens[at] = static_cast<std::int32_t>(limit.tokens);
     info.consumed[at] = static_cast<std::int32_t>(limit.consumed);
@@ -135,10 +129,10 @@ void describe(Bytes& bytes, const Acquire& machine, bool done) {
   bytes << machine.failures() << machine.in_doubt() << machine.charges() << machine.marker().known
         << machine.marker().item;
   const auto& outcome = machine.outcome();
-  bytes << outcome.never_fits << outcome.wait;  // of a refusal that is being written
+  bytes << outcome.wait.never_fits << outcome.wait.time;  // of a refusal that is being written
   if (!done) return;
   bytes << static_cast<int>(outcome.kind) << outcome.repeated << outcome.version << outcome.chain;
-  for (const auto& bucket : outcome.buckets) bytes << bucket.generation;
+  for (const std::uint64_t generation : outcome.generations) bytes << generation;
 }
 
 void describe(Bytes& bytes, const Change& machine, bool done) {
@@ -194,8 +188,8 @@ HistoryId World::changed(HistoryId parent, int set, Time stamp) {
   next.record = limits::LimitsRecordRef(record.get());
   limits::Levels levels;
   if (!scenario_.request_limits) levels[static_cast<std::size_t>(Source::resource)] = next.record;
-  const auto resolution = limits::resolve(levels, sets_[static_cast<std::size_t>(set)], stamp);
-  resolution->keep_for = scenario_.keep_for;
+  const auto resolution = limits::resolve(levels, sets_[static_cast<std::size_t>(set)], stamp, 1);
+  if (scenario_.keep_for == limits::never) resolution->keep_for = limits::never;
   next.resolution = limits::ResolutionRef(resolution.get());
   return numbered(history_ids_, histories_, key, std::move(next));
 }
@@ -245,8 +239,8 @@ std::vector<BucketPlan> World::plans(const Task& task, HistoryId history) const 
   return buckets;
 }
 
-bucket::LeaseRecord World::lease_record(const Amounts& amounts, int buckets) {
-  bucket::LeaseRecord record;
+decision::LeaseRecord World::lease_record(const Amounts& amounts, int buckets) {
+  decision::LeaseRecord record;
   for (int i = 0; i < max_limits; ++i) {
     const int amount = amounts[static_cast<std::size_t>(i)];
     if (amount == unnamed) continue;
@@ -276,9 +270,9 @@ Machine World::make(const Task& task, HistoryId history) const {
   plan.buckets = std::move(buckets);
   plan.new_generation = task.new_generation;
   plan.once = operation.once;
-  plan.verb = operation.kind == Operation::Kind::adjust   ? bucket::LeaseVerb::adjust
-              : operation.kind == Operation::Kind::settle ? bucket::LeaseVerb::settle
-                                                          : bucket::LeaseVerb::rollback;
+  plan.verb = operation.kind == Operation::Kind::adjust   ? decision::LeaseVerb::adjust
+              : operation.kind == Operation::Kind::settle ? decision::LeaseVerb::settle
+                                                          : decision::LeaseVerb::rollback;
   if (operation.kind == Operation::Kind::adjust && operation.once)
     plan.key = "k" + std::to_string(task.new_generation);
   for (int i = 0; i < max_limits; ++i) {

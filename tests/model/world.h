@@ -98,9 +98,10 @@ struct ItemInfo {
   std::int32_t expires_at = 0;
   std::int32_t version = 0;
   std::int32_t generation = 0;
-  std::uint8_t limits = 0;  ///< those it has, by bit
-  bool partial = false;     ///< something is missing that every reader needs
-  std::int8_t parent = -1;  ///< 0: none, 1: it has one, -1: not known
+  std::uint8_t limits = 0;   ///< those it has, by bit
+  bool partial = false;      ///< something is missing that every reader needs
+  std::uint8_t dormant = 0;  ///< limits that are not in force, by bit
+  std::int8_t parent = -1;   ///< 0: none, 1: it has one, -1: not known
   std::array<std::int32_t, max_limits> tokens = {};
   std::array<std::int32_t, max_limits> consumed = {};
 };
@@ -157,7 +158,7 @@ class World {
   };
 
   std::vector<conditional::BucketPlan> plans(const Task& task, HistoryId history) const;
-  static bucket::LeaseRecord lease_record(const Amounts& amounts, int buckets);
+  static decision::LeaseRecord lease_record(const Amounts& amounts, int buckets);
   Machine make(const Task& task, HistoryId history) const;
   NodeId keep(Node node);
   NodeId compute_start(std::uint16_t task, HistoryId history, const ItemIds& images, Time now);

@@ -71,7 +71,7 @@ TEST(RateLimitFields, ShowTheTightestOfAChain) {
 TEST(RetryAfter, IsWholeSecondsRoundedUpAndExactMilliseconds) {
   const auto fields = [](std::optional<Time> wait) {
     Decision decision;
-    decision.set_refused(wait);
+    decision.set_refused(wait, !wait);
     std::string text;
     append_retry_after(text, decision);
     return text;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "decision/expiry.h"
 #include "unit/rational.h"
 
 namespace weir::bucket {
@@ -31,7 +32,8 @@ class Bucket {
   }
   ResolutionRef resolution(Time now) const {
     return ResolutionRef(
-        limits::resolve({LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}, {}, now).get());
+        limits::resolve({LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}, {}, now, 7)
+            .get());
   }
   const State* state() const { return state_ ? &*state_ : nullptr; }
   Claims claims(Time now) const { return claims_of(state(), *resolution(now), now); }
@@ -102,17 +104,34 @@ TEST(Claims, PastTheRememberedVersionsTheStrictestOfThemHolds) {
   EXPECT_EQ(bucket.held("rpm", today + 39), 290) << "and at 29/ms after the last";
 }
 
-TEST(Claims, ExpiryWaitsForTheDebtAndNeverLessThanKeepFor) {
+/// When a bucket with one limit that holds so much may expire, from now.
+Time kept(const Parameters& limit, std::int64_t tokens, int multiplier, Time keep_for) {
+  limits::Resolution resolution;
+  resolution.multiplier = multiplier;
+  resolution.keep_for = keep_for;
+  decision::Expiry expiry(today, resolution);
+  expiry.hold(limit, tokens);
+  return expiry.expires_at() == never ? never : expiry.expires_at() - today;
+}
+
+TEST(Expiry, IsTheTimeToFillTheCapacityTimesTheMultiplier) {
   const Parameters limit = parameters(60'000, 60'000, 1000, 1000);
-  Expiry fresh(today, 120'000);
-  fresh.hold(limit, 0);
-  EXPECT_EQ(fresh.expires_at(), today + 120'000);
-  Expiry indebted(today, 120'000);
-  indebted.hold(limit, -600'000);
-  EXPECT_EQ(indebted.expires_at(), today + 660'000);
-  Expiry kept(today, never);
-  kept.hold(limit, -600'000);
-  EXPECT_EQ(kept.expires_at(), never);
+  EXPECT_EQ(limits::keep_for(limit, 1), 60'000);
+  EXPECT_EQ(limits::keep_for(limit, 7), 420'000);
+  EXPECT_EQ(kept(limit, 0, 2, 120'000), 120'000);
+  EXPECT_EQ(kept(limit, 60'000, 2, 120'000), 120'000) << "whatever it holds";
+}
+
+TEST(Expiry, LeavesTimeToFillABurstAboveTheCapacityAndToFillOnceMore) {
+  const Parameters limit = parameters(1000, 100'000, 1000, 1000);
+  EXPECT_EQ(limits::keep_for(limit, 1), 101'000);
+  EXPECT_EQ(limits::keep_for(limit, 200), 200'000);
+}
+
+TEST(Expiry, PaysADebtFirst) {
+  const Parameters limit = parameters(60'000, 60'000, 1000, 1000);
+  EXPECT_EQ(kept(limit, -600'000, 2, 120'000), 720'000);
+  EXPECT_EQ(kept(limit, -600'000, 2, never), never);
 }
 
 RC_GTEST_PROP(Claims, ABucketThatSeesEveryChangeEqualsTheIdealBucket, ()) {

@@ -57,7 +57,7 @@ class Bucket {
   const State* state() const { return state_ ? &*state_ : nullptr; }
   Claims claims(Time at) const {
     const auto resolution =
-        limits::resolve({LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}, {}, at);
+        limits::resolve({LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}, {}, at, 7);
     return claims_of(state(), *resolution, at);
   }
   void write(const Claims& claims, const Amounts& amounts) {

@@ -7,45 +7,42 @@ namespace {
 
 using bucket::LimitClaim;
 
-LimitStanding standing_of(const Stand& stand, const LimitClaim& limit) {
-  LimitStanding standing{.limit = limit.name, .held = limit.held(stand.item)};
-  const auto amount = charge_of(*stand.plan, limit.name);
-  if (!amount) return standing;
-  standing.requested = *amount;
-  standing.exceeded = *amount > standing.held;
-  standing.never_fits = *amount > limit.parameters.burst;
-  if (standing.exceeded && !standing.never_fits) {
-    const std::int64_t missing = *amount - standing.held;
-    standing.wait = bucket::moment_granted(limit.parameters.rate, stand.claims.at, missing) - stand.now;
-  }
-  return standing;
+bool exceeded(const Stand& stand, const LimitClaim& limit) {
+  const auto charge = charge_of(*stand.plan, limit.name);
+  return limit.in_force && charge.has_value() && *charge > limit.held(stand.item);
 }
 
-std::vector<BucketStanding> standings_of(const std::vector<Stand>& stands, std::uint64_t created) {
-  std::vector<BucketStanding> buckets;
-  for (const Stand& stand : stands) {
-    BucketStanding& bucket = buckets.emplace_back();
-    bucket.generation = stand.item != nullptr ? stand.item->generation : created;
-    for (const LimitClaim& limit : stand.claims.limits) {
-      if (limit.in_force) bucket.limits.push_back(standing_of(stand, limit));
-    }
-  }
-  return buckets;
-}
-
-bool exceeded(const BucketStanding& bucket) {
-  return std::any_of(bucket.limits.begin(), bucket.limits.end(),
-                     [](const LimitStanding& limit) { return limit.exceeded; });
+bool exceeded(const Stand& stand) {
+  return std::any_of(stand.claims.limits.begin(), stand.claims.limits.end(),
+                     [&](const LimitClaim& limit) { return exceeded(stand, limit); });
 }
 
 /// Whether a bucket that refuses has to be written before it can grow: it does not exist, or lacks a limit
 /// that refuses, or stands under other limits than the request has brought along.
-bool must_exist(const Stand& stand, const BucketStanding& standing) {
+bool must_exist(const Stand& stand) {
   if (stand.item == nullptr) return true;
   if (stand.plan->resolution->source == Source::request && stand.claims.changed) return true;
-  return std::any_of(standing.limits.begin(), standing.limits.end(), [&](const LimitStanding& limit) {
-    return limit.exceeded && stand.item->find(limit.limit) == nullptr;
-  });
+  return std::any_of(stand.claims.limits.begin(), stand.claims.limits.end(),
+                     [&](const LimitClaim& limit) { return limit.joins && exceeded(stand, limit); });
+}
+
+/// How long a refusal has to wait. `written`: the buckets that it makes or changes first.
+decision::Wait wait_of(const std::vector<Stand>& stands, const std::vector<Write>& written) {
+  decision::Chain chain;
+  for (const Stand& stand : stands) {
+    decision::Link& link = chain.add({}, stand.plan->resolution.get());
+    chain.claim(link, stand.item == nullptr ? std::nullopt : std::optional<bucket::State>(*stand.item),
+                stand.now);
+    std::vector<Charge> charges;
+    for (const LimitCharge& charge : stand.plan->charges)
+      charges.push_back({charge.limit, Amount::milli(charge.amount)});
+    decision::match(link, charges);
+    for (const Write& write : written) {
+      if (write.bucket != stand.bucket) continue;
+      link.expires_at = write.item ? write.item->expires_at : write.set_expires_at.value_or(link.expires_at);
+    }
+  }
+  return decision::wait_of(chain, stands.front().now);
 }
 
 }  // namespace
@@ -105,15 +102,16 @@ Action Acquire::attempt(Time now) {
                        stand.item->refilled_at > base::saturating_add(now, settings_->most_ahead);
     if (ahead) return send(Sent::repair, {.writes = {Maker::repair(stand)}});
   }
-  outcome_ = {.buckets = standings_of(all, plan_.new_generation)};
-  const auto& buckets = outcome_.buckets;
-  return std::any_of(buckets.begin(), buckets.end(), exceeded) ? refuse(all) : charge(all);
+  const auto refuses = [](const Stand& stand) { return exceeded(stand); };
+  return std::any_of(all.begin(), all.end(), refuses) ? refuse(all) : charge(all);
 }
 
 Action Acquire::charge(const std::vector<Stand>& stands) {
+  outcome_ = {};
   Transaction transaction;
   transaction.links = plan_.bare;
   for (const Stand& stand : stands) {
+    outcome_.generations.push_back(stand.item != nullptr ? stand.item->generation : plan_.new_generation);
     transaction.writes.push_back(write_for(stand));
     if (checks_link(stand)) transaction.links.push_back({stand.plan->entity, stand.plan->parent});
   }
@@ -121,10 +119,8 @@ Action Acquire::charge(const std::vector<Stand>& stands) {
     const auto& fence = marker_.item;
     transaction.marker.emplace();
     if (fence) transaction.marker->sequence = fence->sequence;
-    transaction.marker->next = {
-        (fence ? fence->sequence : 0) + 1, false, plan_.once->lease, plan_.once->entities, {}};
-    for (const BucketStanding& bucket : outcome_.buckets)
-      transaction.marker->next.generations.push_back(bucket.generation);
+    transaction.marker->next = {(fence ? fence->sequence : 0) + 1, false, plan_.once->lease,
+                                plan_.once->entities, outcome_.generations};
   }
   return send(Sent::charge, std::move(transaction));
 }
@@ -143,10 +139,9 @@ Write Acquire::write_for(const Stand& stand) const {
   return maker(true).normal(stand);
 }
 
-/// The bucket as it is, charged nothing.
-void Acquire::add_establishing(const Stand& stand, const BucketStanding& standing,
-                               Transaction& transaction) const {
-  if (!must_exist(stand, standing)) return;
+/// The bucket as it is, if it has to be there.
+void Acquire::add_uncharged(const Stand& stand, Transaction& transaction) const {
+  if (!exceeded(stand) || !must_exist(stand)) return;
   BucketPlan plan = *stand.plan;
   plan.charges.clear();
   Stand uncharged = stand;
@@ -157,21 +152,17 @@ void Acquire::add_establishing(const Stand& stand, const BucketStanding& standin
 }
 
 Action Acquire::refuse(const std::vector<Stand>& stands) {
-  Transaction transaction;
-  for (std::size_t i = 0; i < stands.size(); ++i) {
-    const BucketStanding& bucket = outcome_.buckets[i];
-    // An old image may refuse what the bucket holds by now.
-    if (exceeded(bucket) && !sight_.current(i)) return {Action::Kind::read, {}};
-    for (const LimitStanding& limit : bucket.limits) {
-      outcome_.never_fits = outcome_.never_fits || limit.never_fits;
-      outcome_.wait = std::max(outcome_.wait, limit.wait);
-    }
+  // An old image may refuse what the bucket holds by now.
+  for (const Stand& stand : stands) {
+    if (exceeded(stand) && !sight_.current(stand.bucket)) return {Action::Kind::read, {}};
   }
   // An earlier copy may have been admitted and be the reason for the refusal.
   if (plan_.once && !marker_.known) return {Action::Kind::read, {}};
-  for (std::size_t i = 0; i < stands.size() && !outcome_.never_fits; ++i) {
-    if (exceeded(outcome_.buckets[i])) add_establishing(stands[i], outcome_.buckets[i], transaction);
-  }
+  Transaction transaction;
+  for (const Stand& stand : stands) add_uncharged(stand, transaction);
+  outcome_ = {.wait = wait_of(stands, transaction.writes)};
+  // What can never fit need not grow.
+  if (outcome_.wait.never_fits) transaction = {};
   if (in_doubt_) {
     // A copy that arrives late must not charge what is refused now.
     transaction.marker.emplace();
@@ -183,9 +174,7 @@ Action Acquire::refuse(const std::vector<Stand>& stands) {
 }
 
 Action Acquire::repeat() {
-  outcome_ = {.repeated = true};
-  for (const std::uint64_t generation : marker_.item->generations)
-    outcome_.buckets.push_back({generation, {}});
+  outcome_ = {.repeated = true, .generations = marker_.item->generations};
   return finish(AcquireOutcome::Kind::admitted);
 }
 

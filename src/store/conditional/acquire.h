@@ -1,6 +1,7 @@
 // Acquire: charges the buckets of a chain, all of them or none.
 #pragma once
 
+#include "decision/wait.h"
 #include "store/conditional/machine.h"
 #include "store/conditional/paths.h"
 
@@ -9,7 +10,7 @@ namespace weir::conditional {
 /// What makes an acquire happen once however often it is sent: a marker with this is written in the same
 /// transaction, and a write of unknown outcome is sent again.
 struct Once {
-  bucket::LeaseRecord lease;
+  decision::LeaseRecord lease;
   std::vector<std::string> entities;  ///< of the buckets, in the order of the chain
 };
 
@@ -25,21 +26,6 @@ struct AcquirePlan {
   bool read_first = false;
 };
 
-/// One limit at the decision.
-struct LimitStanding {
-  std::string limit;
-  std::int64_t requested = 0;
-  std::int64_t held = 0;  ///< before the charge
-  bool exceeded = false;
-  bool never_fits = false;
-  Time wait = 0;  ///< of this limit alone; where it is exceeded and can fit
-};
-
-struct BucketStanding {
-  std::uint64_t generation = 0;  ///< of the bucket that was charged
-  std::vector<LimitStanding> limits;
-};
-
 struct AcquireOutcome {
   enum class Kind : unsigned char {
     admitted,
@@ -49,12 +35,11 @@ struct AcquireOutcome {
     unknown,     ///< it may have been charged, or may still be
   };
   Kind kind = Kind::contention;
-  bool repeated = false;  ///< admitted before, by an earlier copy; the standings have no limits
-  bool never_fits = false;
-  Time wait = 0;             ///< refused and it can fit: how long until the whole plan would be admitted
+  bool repeated = false;     ///< admitted before, by an earlier copy
+  decision::Wait wait = {};  ///< refused: how long until the whole plan would be admitted
   std::int64_t version = 0;  ///< stale: what the next resolution's resolved_after must be at least
   bool chain = false;        ///< stale: the catalog says something else of a parent, or is about to
-  std::vector<BucketStanding> buckets = {};
+  std::vector<std::uint64_t> generations = {};  ///< admitted: of the buckets that were charged
 };
 
 class Acquire {
@@ -90,7 +75,7 @@ class Acquire {
   Action send(Sent kind, Transaction transaction);
   Write write_for(const Stand& stand) const;
   bool retry_will_do(const Stand& stand) const;
-  void add_establishing(const Stand& stand, const BucketStanding& standing, Transaction& transaction) const;
+  void add_uncharged(const Stand& stand, Transaction& transaction) const;
   bool admitted_before() const { return marker_.item && !marker_.item->fence; }
   Maker maker(bool admitting) const { return {*settings_, admitting, plan_.new_generation}; }
 

@@ -7,9 +7,9 @@
 namespace weir::conditional {
 namespace {
 
-std::vector<LimitCharge> charges_in(std::size_t bucket, std::span<const bucket::LeaseAmount> amounts) {
+std::vector<LimitCharge> charges_in(std::size_t bucket, std::span<const decision::LeaseAmount> amounts) {
   std::vector<LimitCharge> charges;
-  for (const bucket::LeaseAmount& amount : amounts) {
+  for (const decision::LeaseAmount& amount : amounts) {
     if ((amount.buckets >> bucket & 1U) != 0) charges.push_back({amount.limit, amount.amount});
   }
   return charges;
@@ -44,7 +44,7 @@ Action Change::resume(const Event& event, Time now) {
   if (event.kind == Event::Kind::unknown) {
     // With the marker in it, at most one of the copies can happen. An adjust without a key could not tell
     // from the marker that it was the one.
-    const bool told_apart = plan_.verb != bucket::LeaseVerb::adjust || !plan_.key.empty();
+    const bool told_apart = plan_.verb != decision::LeaseVerb::adjust || !plan_.key.empty();
     if (!plan_.once || !told_apart) return finish(ChangeOutcome::Kind::unknown);
     in_doubt_ = true;
   }
@@ -58,7 +58,7 @@ Action Change::resume(const Event& event, Time now) {
   return attempt(now);
 }
 
-Result<bucket::LeaseStep> Change::step() const {
+Result<decision::LeaseStep> Change::step() const {
   std::vector<Charge> charges;
   charges.reserve(plan_.amounts.size());
   for (const LimitCharge& amount : plan_.amounts)
@@ -66,12 +66,12 @@ Result<bucket::LeaseStep> Change::step() const {
   std::vector<limits::LimitSetRef> sets;
   sets.reserve(plan_.buckets.size());
   for (const BucketPlan& bucket : plan_.buckets) sets.push_back(bucket.resolution->limits);
-  const bucket::LeaseRecord& lease = marker_.item && plan_.once ? marker_.item->lease : plan_.lease;
-  return bucket::step(lease, {plan_.verb, plan_.key, charges}, sets);
+  const decision::LeaseRecord& lease = marker_.item && plan_.once ? marker_.item->lease : plan_.lease;
+  return decision::step(lease, {plan_.verb, plan_.key, charges}, sets);
 }
 
-Result<bool> Change::leave_out_missing(bucket::LeaseStep& step, Time now) const {
-  for (bucket::LeaseAmount& charge : step.charges) {
+Result<bool> Change::leave_out_missing(decision::LeaseStep& step, Time now) const {
+  for (decision::LeaseAmount& charge : step.charges) {
     if (charge.amount < 0) continue;
     for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
       if ((charge.buckets >> i & 1U) == 0) continue;
@@ -85,7 +85,7 @@ Result<bool> Change::leave_out_missing(bucket::LeaseStep& step, Time now) const 
       return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(charge.limit),
                          " is not among the limits of the lease's buckets any more");
     }
-    for (bucket::LeaseAmount& amount : step.next.amounts) {
+    for (decision::LeaseAmount& amount : step.next.amounts) {
       if (amount.limit == charge.limit) amount.buckets = charge.buckets;
     }
   }

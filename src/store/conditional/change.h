@@ -1,15 +1,15 @@
 // Changes to a lease (adjust, settle, rollback), each in one transaction with the marker that remembers it.
 #pragma once
 
-#include "bucket/lease.h"
+#include "decision/lease.h"
 #include "store/conditional/machine.h"
 #include "store/conditional/paths.h"
 
 namespace weir::conditional {
 
 struct ChangePlan {
-  bucket::LeaseRecord lease;  ///< as acquire made it
-  bucket::LeaseVerb verb = bucket::LeaseVerb::settle;
+  decision::LeaseRecord lease;  ///< as acquire made it
+  decision::LeaseVerb verb = decision::LeaseVerb::settle;
   std::string key;                   ///< of an adjust
   std::vector<LimitCharge> amounts;  ///< differences for adjust, true totals for settle
   /// The lease's chain, each with the generation that was charged; no charges.
@@ -32,10 +32,10 @@ struct ChangeOutcome {
   Kind kind = Kind::contention;
   bool repeated = false;  ///< it happened before
   std::optional<Error> error;
-  std::int64_t version = 0;   ///< stale: what the next resolution's resolved_after must be at least
-  bool chain = false;         ///< stale: the catalog says something else of a parent, or is about to
-  bucket::LeaseRecord lease;  ///< changed: the lease from now on
-  std::vector<bucket::LeaseAmount> charges;  ///< changed: what it made of a difference; none if repeated
+  std::int64_t version = 0;     ///< stale: what the next resolution's resolved_after must be at least
+  bool chain = false;           ///< stale: the catalog says something else of a parent, or is about to
+  decision::LeaseRecord lease;  ///< changed: the lease from now on
+  std::vector<decision::LeaseAmount> charges;  ///< changed: what it made of a difference; none if repeated
 };
 
 class Change {
@@ -61,10 +61,10 @@ class Change {
   enum class Step : unsigned char { ready, look, stale };
 
   Action attempt(Time now);
-  Result<bucket::LeaseStep> step() const;
+  Result<decision::LeaseStep> step() const;
   /// Leaves out buckets that do not have a limit (any more), and takes that down in the lease. False: the
   /// buckets have to be looked at first.
-  Result<bool> leave_out_missing(bucket::LeaseStep& step, Time now) const;
+  Result<bool> leave_out_missing(decision::LeaseStep& step, Time now) const;
   /// Adds the write for one bucket, if there is anything to write.
   Result<Step> add_write(std::size_t bucket, Time now, Transaction& transaction);
   /// Refuses for what the buckets are like, if they and the marker are as they were just seen.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "decision/expiry.h"
+
 namespace weir::conditional {
 namespace {
 
@@ -18,21 +20,12 @@ std::int64_t amount_of(const Stand& stand, const LimitClaim& limit) {
   return amount < 0 && !same ? 0 : amount;
 }
 
-/// Collects what an expiry must wait for.
-class ExpiryOf {
- public:
-  ExpiryOf(const Maker& maker, const Stand& stand)
-      : expiry_(stand.claims.at, stand.plan->resolution->keep_for), maker_(maker) {}
-  void hold(const bucket::Parameters& parameters, std::int64_t tokens) { expiry_.hold(parameters, tokens); }
-  Time expires_at() const {
-    const Time at = expiry_.expires_at();
-    return at == bucket::never ? at : base::saturating_add(at, maker_.settings.margin);
-  }
+using decision::Expiry;
 
- private:
-  bucket::Expiry expiry_;
-  const Maker& maker_;
-};
+/// Nothing that has no expiry is kept for longer.
+Time later(Time expires_at, Time by) {
+  return expires_at == bucket::never ? expires_at : base::saturating_add(expires_at, by);
+}
 
 /// A limit that is full enough to be forgotten. It stays if a charge made it less meanwhile.
 LimitWrite forget(const LimitClaim& limit) {
@@ -43,8 +36,7 @@ LimitWrite forget(const LimitClaim& limit) {
 
 /// A limit whose balance goes up by its refill and down by the charge. Tells the expiry the least that it can
 /// hold then.
-void add(const Maker& maker, const Stand& stand, const LimitClaim& limit, LimitWrite& write,
-         ExpiryOf& expiry) {
+void add(const Maker& maker, const Stand& stand, const LimitClaim& limit, LimitWrite& write, Expiry& expiry) {
   const auto [grant, ceiling] = limit.claim;
   const std::int64_t amount = write.consumed;
   write.effect = Effect::add;
@@ -65,7 +57,7 @@ void add(const Maker& maker, const Stand& stand, const LimitClaim& limit, LimitW
 }
 
 /// One limit in Normal.
-LimitWrite claim(const Maker& maker, const Stand& stand, const LimitClaim& limit, ExpiryOf& expiry) {
+LimitWrite claim(const Maker& maker, const Stand& stand, const LimitClaim& limit, Expiry& expiry) {
   const auto [grant, ceiling] = limit.claim;
   const std::int64_t amount = amount_of(stand, limit);
   const std::int64_t after = limit.held(stand.item) - amount;
@@ -108,7 +100,7 @@ Stand Maker::stand(std::size_t bucket, const BucketPlan& plan, const Record* ite
 }
 
 Write Maker::create(const Stand& stand) const {
-  ExpiryOf expiry(*this, stand);
+  Expiry expiry(stand.claims.at, *stand.plan->resolution);
   Record item;
   item.refilled_at = stand.claims.at;
   item.version = stand.claims.version;
@@ -116,10 +108,10 @@ Write Maker::create(const Stand& stand) const {
   item.parent = stand.plan->parent;
   for (const LimitClaim& limit : stand.claims.limits) {
     const std::int64_t amount = amount_of(stand, limit);
-    item.limits.push_back({limit.name, limit.parameters, limit.held(nullptr) - amount, amount});
+    item.limits.push_back({limit.name, limit.parameters, limit.held(nullptr) - amount, amount, false});
     expiry.hold(limit.parameters, item.limits.back().tokens);
   }
-  item.expires_at = expiry.expires_at();
+  item.expires_at = later(expiry.expires_at(), settings.margin);
   Write write = blank(Write::Path::create, stand.bucket);
   write.item = std::move(item);
   write.absent_at = stand.now;
@@ -135,7 +127,7 @@ Write Maker::normal(const Stand& stand) const {
   // The image may show a later expiry than the one that another writer has set in the same millisecond.
   write.expires_since = base::saturating_add(stand.now, 1);
   write.dormant.emplace();
-  ExpiryOf expiry(*this, stand);
+  Expiry expiry(stand.claims.at, *stand.plan->resolution);
   for (const LimitClaim& limit : stand.claims.limits) {
     write.limits.push_back(claim(*this, stand, limit, expiry));
     if (!limit.in_force && write.limits.back().effect != Effect::remove) write.dormant->push_back(limit.name);
@@ -144,8 +136,10 @@ Write Maker::normal(const Stand& stand) const {
   if (stand.claims.version != stand.item->version) write.set_version = stand.claims.version;
   if (checks_link(stand)) write.set_parent = stand.plan->parent;
   // Even if the image has the same: another writer may have set an earlier one in the same millisecond.
-  const bool never = expiry.expires_at() == bucket::never && stand.item->expires_at == bucket::never;
-  if (!never) write.set_expires_at = expiry.expires_at();
+  const Time expires_at = expiry.expires_at();
+  const bool never = expires_at == bucket::never && stand.item->expires_at == bucket::never;
+  // An eighth more than it must be, so that the bucket can be charged by Retry for a while.
+  if (!never) write.set_expires_at = later(expires_at, settings.margin + (expires_at - stand.claims.at) / 8);
   return write;
 }
 
@@ -154,8 +148,11 @@ Write Maker::retry(const Stand& stand) const {
   write.refilled_since = stand.now - settings.recent;
   write.version = stand.item->version;
   write.generation = stand.item->generation;
-  Time full_at = base::saturating_add(stand.now, 1);
+  // What a limit is left with is 0 or more. Debts of limits that are not charged were counted by whoever
+  // made them.
+  Expiry expiry(stand.now, *stand.plan->resolution);
   for (const LimitClaim& limit : stand.claims.limits) {
+    expiry.hold(limit.parameters, 0);
     const auto amount = charge_of(*stand.plan, limit.name);
     if (!amount || !limit.in_force) continue;
     LimitWrite charge{.name = limit.name, .effect = Effect::add, .tokens = -*amount, .consumed = *amount};
@@ -163,15 +160,13 @@ Write Maker::retry(const Stand& stand) const {
     if (*amount > 0) {
       const bucket::Parameters& parameters = limit.parameters;
       charge.at_most = parameters.burst - bucket::most_granted(parameters.rate, settings.recent);
-      // What it leaves is 0 or more, and full again by then.
-      full_at = std::max(full_at, bucket::moment_granted(parameters.rate, stand.now, parameters.capacity));
     } else {
       charge.effect = Effect::none;
       charge.exists = true;
     }
     write.limits.push_back(std::move(charge));
   }
-  write.expires_since = base::saturating_add(full_at, settings.margin);
+  write.expires_since = later(expiry.expires_at(), settings.margin);
   return write;
 }
 

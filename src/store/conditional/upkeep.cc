@@ -32,7 +32,12 @@ Write absorb(std::size_t bucket, const Record& item, std::span<const Absorbed> l
   Write write = Maker::blank(Write::Path::absorb, bucket);
   write.refilled_at = item.refilled_at;
   write.generation = item.generation;
-  bucket::Expiry expiry(item.refilled_at, 0);
+  Time expires_at = 0;
+  const auto hold = [&](const limits::Parameters& parameters, std::int64_t tokens) {
+    const Time paid_at = bucket::moment_granted(parameters.rate, item.refilled_at, -tokens);
+    const Time kept = limits::keep_for(parameters, limits::default_ttl_multiplier);
+    expires_at = std::max(expires_at, base::saturating_add(paid_at, kept + settings.margin));
+  };
   for (const Absorbed& absorbed : limits) {
     const bucket::LimitState* const same = item.find(absorbed.limit.name);
     LimitWrite& limit = write.limits.emplace_back();
@@ -43,16 +48,15 @@ Write absorb(std::size_t bucket, const Record& item, std::span<const Absorbed> l
       limit.effect = Effect::insert;
       limit.tokens = absorbed.limit.tokens;
       limit.parameters = absorbed.limit.parameters;
-      expiry.hold(absorbed.limit.parameters, limit.tokens);
+      hold(absorbed.limit.parameters, limit.tokens);
     } else {
       // As in the image, so that the expiry below covers what is left.
       limit.at_least = limit.at_most = same->tokens;
       limit.effect = Effect::add;
       limit.tokens = -std::max<std::int64_t>(absorbed.lacks, 0);
-      expiry.hold(same->parameters, same->tokens + limit.tokens);
+      hold(same->parameters, same->tokens + limit.tokens);
     }
   }
-  const Time expires_at = base::saturating_add(expiry.expires_at(), settings.margin);
   if (expires_at > item.expires_at) write.set_expires_at = expires_at;
   return write;
 }

@@ -20,7 +20,7 @@ LimitState& found_or_made(State& item, const std::string& name) {
   for (LimitState& limit : item.limits) {
     if (limit.name == name) return limit;
   }
-  return item.limits.emplace_back(LimitState{name, {}, 0, 0});
+  return item.limits.emplace_back(LimitState{name, {}, 0, 0, false});
 }
 
 void apply(State& item, const LimitWrite& write) {
@@ -78,6 +78,10 @@ void apply(std::optional<Record>& item, const Write& write) {
   if (write.set_expires_at) item->expires_at = *write.set_expires_at;
   if (write.set_parent) item->parent = write.set_parent;
   for (const LimitWrite& limit : write.limits) apply(*item, limit);
+  if (!write.dormant) return;
+  for (LimitState& limit : item->limits)
+    limit.dormant =
+        std::find(write.dormant->begin(), write.dormant->end(), limit.name) != write.dormant->end();
 }
 
 }  // namespace weir::conditional

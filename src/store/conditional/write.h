@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "bucket/lease.h"
 #include "bucket/state.h"
+#include "decision/lease.h"
 
 namespace weir::conditional {
 
@@ -90,7 +90,7 @@ struct Write {
 struct Marker {
   std::int64_t sequence = 0;  ///< counts the changes, from 1
   bool fence = false;         ///< an acquire was given up: copies of it that arrive late must fail
-  bucket::LeaseRecord lease;
+  decision::LeaseRecord lease;
   // The buckets that were charged, in the order of the chain.
   std::vector<std::string> entities;  ///< empty: a program wrote the marker that did not keep them
   std::vector<std::uint64_t> generations;

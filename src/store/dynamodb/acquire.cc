@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "store/table/aligned.h"
+#include "decision/acquire.h"
 
 namespace weir::dynamodb {
 
@@ -22,11 +22,11 @@ Acquire::Acquire(Site& site, const store::Plan& plan, Mode mode, Decision& decis
 void Acquire::start() {
   const store::Request& request_of_it = plan_.request;
   const auto add = [&](std::string_view entity, const limits::ResolutionRef& resolution) {
-    if (stops_.full()) return;
+    if (chain_.full()) return;
     add_link(entity);
     // One without limits is not charged, and has no bucket.
     if (!resolution->limits) return bare_.push_back({links_.size() - 1, resolution->parent});
-    stops_.add(entity, resolution.get());
+    chain_.add(entity, resolution.get());
     add_place(resolution);
   };
   add(request_of_it.entity, plan_.resolution);
@@ -37,7 +37,7 @@ void Acquire::start() {
   if (plan_.resolution->valid_until <= now_) return finish(Progress::resolve_again);
   if (auto checked = site_.check_clock(); !checked) return finish(checked.error());
   // Names; what is stored does not matter for them.
-  if (auto checked = table::evaluate(stops_, request_of_it.consume, now_); !checked)
+  if (auto checked = decision::match_all(chain_, request_of_it.consume); !checked)
     return finish(checked.error());
   if (mode_ == Mode::peek) {
     step_ = Step::looking;
@@ -104,10 +104,10 @@ bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
   if (!exceeded) return false;
   seen_ = images;
   from_memory_ = true;
-  decision_.report().clear();
   report(false);
   site_.counts.refused_from_memory.fetch_add(1, std::memory_order_relaxed);
-  decision_.set_refused(table::wait_of(stops_, now_));
+  const decision::Wait wait = decision::wait_of(chain_, now_);
+  decision_.set_refused(wait.time, wait.never_fits);
   decision_.set_from_memory();
   finish(Progress::decided);
   return true;
@@ -131,9 +131,8 @@ void Acquire::act(const Action& action) {
 /// Fails if a record would have to keep too many limits at once.
 Result<void> Acquire::check_sizes() {
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    table::Stop& stop = stops_[i];
-    show(stops_, stop, alive(i), now_);
-    if (auto checked = table::check_size(stop); !checked) return checked;
+    show(chain_, chain_[i], alive(i), now_);
+    if (auto checked = decision::check_size(chain_[i]); !checked) return checked;
   }
   return {};
 }
@@ -187,24 +186,18 @@ void Acquire::conclude() {
 }
 
 void Acquire::report(bool charged) {
+  decision_.report().clear();
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    table::Stop& stop = stops_[i];
-    const bucket::State* const state = alive(i);
-    show(stops_, stop, state, now_);
-    // The image is from after the charge.
-    if (charged) {
-      for (std::size_t j = 0; j < stop.resolution->limits->size(); ++j) stop.held[j] += stop.amount[j];
+    decision::Link& link = chain_[i];
+    show(chain_, link, alive(i), now_);
+    if (!charged) {
+      decision::report_refused(decision_.report(), link, resource_, now_);
+      continue;
     }
-    // What was admitted before was charged to a bucket that may be gone by now.
-    const std::uint64_t generation = repeated_          ? machine_->outcome().buckets[i].generation
-                                     : state == nullptr ? 0
-                                                        : state->generation;
-    LimitReport::Line* const lines =
-        table::report_lines(decision_.report(), stop, base::join(stop.entity, resource_), generation, charged,
-                            stop.resolution->limits->size());
-    if (charged || repeated_) continue;
-    for (std::size_t j = 0; j < stop.resolution->limits->size(); ++j)
-      lines[j].wait = table::wait_of(stop, j, now_);
+    // The image is from after the charge.
+    for (std::size_t j = 0; j < link.limit_count(); ++j) link.held[j] += link.amount[j];
+    decision::report(decision_.report(), link, resource_, link.generation, true);
+    if (!machine_->sight().exact(i)) decision_.report().mark_remaining_at_most();
   }
 }
 
@@ -216,11 +209,9 @@ void Acquire::admitted() {
   }
   if (outcome.repeated) {
     // What the buckets hold now has to be looked up.
-    repeated_ = outcome.buckets.size() == places_.size();
     step_ = Step::looking;
     return read_all();
   }
-  decision_.report().clear();
   report(true);
   decision_.set_admitted();
   decision_.set_deadline(marker_deadline_ != 0 ? marker_deadline_
@@ -232,7 +223,6 @@ void Acquire::looked(const Event& event) {
   now_ = site_.now();
   seen_ = event.images;
   const bool repeated = mode_ == Mode::acquire;
-  bool fits = true;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const bucket::State* const state = alive(i);
     const limits::Resolution& resolution = *places_[i].resolution;
@@ -244,46 +234,48 @@ void Acquire::looked(const Event& event) {
     }
     site_.memory.remember(places_[i].id, {seen_[i], asked_at_});
   }
-  decision_.report().clear();
+  if (repeated) return repeat();
   report(false);
-  for (const table::Stop& stop : stops_) fits = fits && table::fits(stop, stop.resolution->limits->size());
-  if (repeated) {
-    decision_.set_admitted();
-    decision_.set_deadline(seen_marker_deadline_);
-    take_lease_of_marker();
-  } else if (fits) {
+  const bool fits = std::all_of(chain_.begin(), chain_.end(), [](const decision::Link& link) {
+    return decision::fits(link, link.limit_count());
+  });
+  if (fits) {
     decision_.set_admitted();
     decision_.set_deadline(base::saturating_add(now_, plan_.request.lease_for));
   } else {
-    decision_.set_refused(table::wait_of(stops_, now_));
+    const decision::Wait wait = decision::wait_of(chain_, now_);
+    decision_.set_refused(wait.time, wait.never_fits);
   }
   finish(Progress::decided);
 }
 
-void Acquire::refused() {
-  decision_.report().clear();
-  report(false);
-  decision_.set_refused(table::wait_of(stops_, now_));
+void Acquire::repeat() {
+  const conditional::Marker& seen = *machine_->marker().item;
+  decision::Marker marker{seen.lease, seen_marker_deadline_, {}};
+  // One of format 1 has no entities. They were those of the chain, if that is as long.
+  for (std::size_t i = 0; i < seen.generations.size(); ++i) {
+    const bool known = !seen.entities.empty() || seen.generations.size() == places_.size();
+    if (!known) break;
+    const std::string_view entity = seen.entities.empty() ? places_[i].name.entity : seen.entities[i];
+    marker.buckets.push_back({std::string(entity), seen.generations[i]});
+  }
+  for (std::size_t i = 0; i < places_.size(); ++i) show(chain_, chain_[i], alive(i), now_);
+  decision::answer_repeated(chain_, marker, resource_, decision_);
   finish(Progress::decided);
 }
 
-void Acquire::take_lease_of_marker() {
-  const conditional::Marker& marker = *machine_->marker().item;
-  detail::LeaseData& lease = decision_.lease_data();
-  // One that was written before entities were kept has those of the chain.
-  if (marker.entities.size() != marker.generations.size()) return;
-  lease.resource = resource_;
-  lease.buckets.clear();
-  for (std::size_t i = 0; i < marker.entities.size(); ++i)
-    lease.buckets.push_back({marker.entities[i], marker.generations[i]});
-  lease.amounts = marker.lease.amounts;
+void Acquire::refused() {
+  report(false);
+  const decision::Wait& wait = machine_->outcome().wait;
+  decision_.set_refused(wait.time, wait.never_fits);
+  finish(Progress::decided);
 }
 
 conditional::Once Acquire::lease_record() const {
   conditional::Once once;
   for (const Place& place : places_) once.entities.emplace_back(place.name.entity);
   for (const Charge& charge : plan_.request.consume) {
-    bucket::LeaseAmount amount{std::string(charge.limit), charge.amount.millitokens(), 0};
+    decision::LeaseAmount amount{std::string(charge.limit), charge.amount.millitokens(), 0};
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (places_[i].resolution->limits->find(charge.limit) >= 0)
         amount.buckets = static_cast<std::uint8_t>(amount.buckets | 1U << i);

@@ -28,8 +28,8 @@ class Acquire final : public Operation {
   void refused();
   void looked(const conditional::Event& event);
   conditional::Once lease_record() const;
-  /// The lease of an acquire that was admitted before is the marker's, whatever the chain is now.
-  void take_lease_of_marker();
+  /// Answers an acquire that was admitted before.
+  void repeat();
   const conditional::Record* alive(std::size_t place) const;
   /// The lines of all buckets.
   void report(bool charged);
@@ -37,7 +37,7 @@ class Acquire final : public Operation {
   const store::Plan& plan_;
   const Mode mode_;
   Decision& decision_;
-  table::Stops stops_;
+  decision::Chain chain_;
   std::optional<conditional::Acquire> machine_;
   Step step_ = Step::deciding;
   Time now_ = 0;
@@ -45,7 +45,6 @@ class Acquire final : public Operation {
   std::vector<conditional::LinkCheck> bare_;  ///< entities of the chain without limits
   int writes_ = 0;
   bool from_memory_ = false;
-  bool repeated_ = false;                 ///< it was admitted before
   std::vector<conditional::Image> seen_;  ///< looking
 };
 

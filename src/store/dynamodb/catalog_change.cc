@@ -460,7 +460,7 @@ Result<void> CatalogChange::add_alter(const table::Draft& draft, const std::stri
   limits::Levels levels;
   for (std::size_t i = 0; i < levels.size(); ++i)
     levels[i] = draft.record(table::level_key(static_cast<Source>(i), entity, resource));
-  const auto resolution = limits::resolve(levels, {}, now_);
+  const auto resolution = limits::resolve(levels, {}, now_, changes_.ttl_multiplier);
   if (!resolution->limits) return {};
   if (read->state.limits.size() + resolution->limits->size() > 2 * bucket::max_limits_kept) return {};
   conditional::BucketPlan plan;

@@ -79,10 +79,12 @@ Result<BucketItem> read_bucket(const Item& item) {
     const auto& [tokens, capacity, burst, amount, period, consumed] = limit.parts;
     if (!tokens || !capacity || !burst || !amount || !period || !consumed || *amount < 1 || *period < 1)
       return damaged(item, base::join("an incomplete limit ", base::quoted(name)));
-    read.state.limits.push_back({std::string(name),
-                                 {*capacity, *burst, *amount, *period, limits::reduced(*amount, *period)},
-                                 *tokens,
-                                 *consumed});
+    read.state.limits.push_back(
+        {std::string(name),
+         {*capacity, *burst, *amount, *period, limits::reduced(*amount, *period)},
+         *tokens,
+         *consumed,
+         std::find(read.dormant.begin(), read.dormant.end(), name) != read.dormant.end()});
   }
   return read;
 }
@@ -124,7 +126,7 @@ Item write_marker(const Key& key, const MarkerItem& marker) {
   // Kept for a while beyond its deadline: clocks differ, and may go back.
   constexpr Time margin = 3'600'000;
   std::vector<Value> amounts;
-  for (const bucket::LeaseAmount& amount : marker.marker.lease.amounts) {
+  for (const decision::LeaseAmount& amount : marker.marker.lease.amounts) {
     amounts.push_back(Value::of_map(
         {{"l", Value::of(amount.limit)}, {"a", number(amount.amount)}, {"b", number(amount.buckets)}}));
   }
@@ -135,10 +137,10 @@ Item write_marker(const Key& key, const MarkerItem& marker) {
             {"SK", Value::of(key.sk)},
             {"fv", number(item_format)},
             {"seq", number(marker.marker.sequence)},
-            {"state", Value::of(marker.marker.fence                                         ? "given-up"
-                                : marker.marker.lease.ending == bucket::Ending::settled     ? "settled"
-                                : marker.marker.lease.ending == bucket::Ending::rolled_back ? "rolled-back"
-                                                                                            : "open")},
+            {"state", Value::of(marker.marker.fence                                           ? "given-up"
+                                : marker.marker.lease.ending == decision::Ending::settled     ? "settled"
+                                : marker.marker.lease.ending == decision::Ending::rolled_back ? "rolled-back"
+                                                                                              : "open")},
             {"amounts", Value::of_list(std::move(amounts))},
             {"generations", Value::of_list(std::move(generations))},
             {"deadline", number(marker.deadline)},
@@ -159,9 +161,9 @@ Result<MarkerItem> read_marker(const Item& item) {
   read.marker.sequence = *sequence;
   read.deadline = *deadline;
   read.marker.fence = state == "given-up";
-  read.marker.lease.ending = state == "settled"       ? bucket::Ending::settled
-                             : state == "rolled-back" ? bucket::Ending::rolled_back
-                                                      : bucket::Ending::open;
+  read.marker.lease.ending = state == "settled"       ? decision::Ending::settled
+                             : state == "rolled-back" ? decision::Ending::rolled_back
+                                                      : decision::Ending::open;
   for (const Value& one : amounts->list) {
     const Value* const limit = one.find("l");
     const Value* const amount = one.find("a");

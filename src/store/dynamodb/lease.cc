@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "store/table/aligned.h"
+#include "decision/lease_change.h"
+#include "decision/report.h"
 
 namespace weir::dynamodb {
 
@@ -24,8 +25,9 @@ void LeaseChange::start() {
   }
   now_ = site_.now();
   if (auto checked = site_.check_clock(); !checked) return finish(checked.error());
-  if (lease.shared && now_ >= lease.deadline)
-    return finish(base::error(ErrorCode::expired, "the lease is past its deadline; its charge stands"));
+  if (lease.shared) {
+    if (auto open = decision::check_open(lease.deadline, now_); !open) return finish(open.error());
+  }
   for (const Place& place : places_) {
     if (place.resolution->valid_until <= now_) return finish(Progress::resolve_again);
   }
@@ -46,19 +48,15 @@ void LeaseChange::start() {
 
 void LeaseChange::resolve_as_is(std::size_t place, const Image& image) {
   Place& at = places_[place];
-  std::vector<limits::NamedParameters> named;
-  if (image.item && image.item->expires_at > now_) {
-    for (const bucket::LimitState& limit : image.item->limits) {
-      if (std::find(at.dormant.begin(), at.dormant.end(), limit.name) == at.dormant.end())
-        named.push_back({limit.name, limit.parameters});
-    }
+  const bool there = image.item && image.item->expires_at > now_;
+  limits::ResolutionRef resolution;
+  if (there) resolution = decision::resolve_as_stored(*at.resolution, *image.item, now_);
+  if (!resolution) {
+    const auto none = limits::resolve({}, limits::LimitSetRef(new limits::LimitSet({})), now_,
+                                      at.resolution->configured_multiplier);
+    resolution = limits::ResolutionRef(none.get());
   }
-  auto resolution = limits::resolve(at.resolution->levels,
-                                    limits::LimitSetRef(new limits::LimitSet(std::move(named))), now_);
-  // The bucket's own word is the newest there is.
-  if (image.item) resolution->stamp = std::max(resolution->stamp, image.item->version);
-  resolution->parent = at.resolution->parent;
-  at.resolution = limits::ResolutionRef(resolution.get());
+  at.resolution = std::move(resolution);
 }
 
 void LeaseChange::begin(std::vector<Image> images) {
@@ -170,22 +168,21 @@ const conditional::Record* LeaseChange::alive(std::size_t place) const {
 
 void LeaseChange::report() {
   outcome_.report.clear();
-  table::Stops stops;
+  decision::Chain chain;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const limits::LimitSet& set = *places_[i].resolution->limits;
     if (set.size() == 0) continue;
-    table::Stop& stop = stops.add(places_[i].name.entity, places_[i].resolution.get());
-    const bucket::State* const state = alive(i);
-    show(stops, stop, state, now_);
-    stop.named = 0;
+    decision::Link& link = chain.add(places_[i].name.entity, places_[i].resolution.get());
+    show(chain, link, alive(i), now_);
+    link.named = 0;
     for (std::size_t j = 0; j < set.size(); ++j) {
-      stop.amount[j] = 0;
-      for (const bucket::LeaseAmount& charge : machine_->outcome().charges) {
-        if ((charge.buckets >> i & 1U) != 0 && charge.limit == set.name(j)) stop.amount[j] = charge.amount;
+      link.amount[j] = 0;
+      for (const decision::LeaseAmount& charge : machine_->outcome().charges) {
+        if ((charge.buckets >> i & 1U) != 0 && charge.limit == set.name(j)) link.amount[j] = charge.amount;
       }
     }
-    table::report_lines(outcome_.report, stop, base::join(stop.entity, resource_),
-                        state == nullptr ? 0 : state->generation, false, set.size());
+    decision::report(outcome_.report, link, resource_, link.generation, false);
+    if (step_ != Step::looking && !machine_->sight().exact(i)) outcome_.report.mark_remaining_at_most();
   }
 }
 

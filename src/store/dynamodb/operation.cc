@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "store/table/aligned.h"
 
 namespace weir::dynamodb {
 
@@ -16,6 +15,7 @@ void Operation::add_place(limits::ResolutionRef resolution) {
   place.link = links_.size() - 1;
   place.name = {name_space_, links_.back(), resource_};
   place.id = bucket_id(name_space_, links_.back(), resource_);
+  place.parent = resolution->parent;
   place.resolution = std::move(resolution);
 }
 
@@ -26,7 +26,7 @@ conditional::BucketPlan Operation::plan_of(std::size_t at) const {
           .charges = {},
           .generation = 0,
           .entity = place.link,
-          .parent = place.resolution->parent};
+          .parent = place.parent};
 }
 
 std::vector<conditional::Image> Operation::images() {
@@ -96,7 +96,6 @@ void Operation::send_writes(const std::vector<ItemWrite>& writes, bool happens_o
 Result<void> Operation::take_bucket(std::size_t place, const Item& item, Event& event) {
   auto read = read_bucket(item);
   if (!read) return read.error();
-  places_[place].dormant = std::move(read->dormant);
   event.images[place] = conditional::Image::of(std::move(read->state));
   return {};
 }
@@ -224,17 +223,8 @@ void Operation::distrust_chain() {
     site_.memory.distrust_chain(bucket_id(name_space_, entity, resource_));
 }
 
-void Operation::show(table::Stops& stops, table::Stop& stop, const bucket::State* state, Time now) {
-  table::Detour& detour = stops.add_detour(stop);
-  if (state != nullptr) detour.state = *state;
-  detour.claims = bucket::claims_of(detour.state ? &*detour.state : nullptr, *stop.resolution, now);
-  stop.aligned = false;
-  stop.at = detour.claims.at;
-  for (const bucket::LimitClaim& limit : detour.claims.limits) {
-    const int index = stop.resolution->limits->find(limit.name);
-    if (index >= 0)
-      stop.held[static_cast<std::size_t>(index)] = limit.held(detour.state ? &*detour.state : nullptr);
-  }
+void Operation::show(decision::Chain& chain, decision::Link& link, const bucket::State* state, Time now) {
+  chain.claim(link, state != nullptr ? std::optional(*state) : std::nullopt, now);
 }
 
 }  // namespace weir::dynamodb

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "decision/chain.h"
 #include "store/buckets.h"
 #include "store/dynamodb/legacy.h"
 #include "store/dynamodb/request.h"
 #include "store/dynamodb/site.h"
 #include "store/home.h"
-#include "store/table/stops.h"
 
 namespace weir::dynamodb {
 
@@ -22,10 +22,10 @@ class Operation : public aws::DynamoCall {
     BucketName name;
     std::string id;  ///< in the memory
     limits::ResolutionRef resolution;
-    std::size_t link = 0;                   ///< in links_
-    std::vector<std::string> dormant = {};  ///< as last seen
-    Time seen_at = 0;                       ///< the image from before
-    bool without_legacy = false;            ///< it was looked for, and there is none
+    std::string parent;           ///< of the entity, as it was resolved
+    std::size_t link = 0;         ///< in links_
+    Time seen_at = 0;             ///< the image from before
+    bool without_legacy = false;  ///< it was looked for, and there is none
   };
   /// The texts must stay valid until the completion.
   Operation(Site& site, std::string_view name_space, std::string_view resource,
@@ -59,8 +59,8 @@ class Operation : public aws::DynamoCall {
   /// The chain is another one than it was resolved to.
   void distrust_chain();
 
-  /// A stop at a place with what it holds at a moment.
-  static void show(table::Stops& stops, table::Stop& stop, const bucket::State* state, Time now);
+  /// What a link holds at a moment.
+  static void show(decision::Chain& chain, decision::Link& link, const bucket::State* state, Time now);
 
   Site& site_;
   const std::string_view name_space_;

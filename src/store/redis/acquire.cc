@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "decision/report.h"
 #include "store/redis/catalog.h"
 #include "store/redis/codec.h"
-#include "store/table/aligned.h"
 
 namespace weir::redis {
 
@@ -38,7 +38,7 @@ void Acquire::start() {
   if (auto checked = check(); !checked) return finish(checked.error());
   if (mode_ == Mode::peek) return load({});
   if (request.once != nullptr) marker_ = lease_key(end, *request.once);
-  for (const table::Stop& stop : stops_) in_plan_.push_back(sets().get(stop.resolution->limits));
+  for (const decision::Link& stop : stops_) in_plan_.push_back(sets().get(stop.resolution->limits));
   if (!refuse_from_memory()) send_plan();
 }
 
@@ -46,14 +46,14 @@ void Acquire::start() {
 Result<void> Acquire::check() {
   std::uint64_t known = 0;
   bool twice = false;
-  for (table::Stop& stop : stops_) {
-    const table::Matched matched = table::match(stop, plan_.request.consume);
+  for (decision::Link& stop : stops_) {
+    const decision::Matched matched = decision::match(stop, plan_.request.consume);
     known |= matched.charges;
     twice = twice || matched.twice;
   }
-  if (!twice && known == table::all_of(plan_.request.consume)) return {};
+  if (!twice && known == decision::all_of(plan_.request.consume)) return {};
   // In the words of every other store.
-  return table::evaluate(stops_, plan_.request.consume, site().time.now());
+  return decision::match_all(stops_, plan_.request.consume);
 }
 
 void Acquire::pack(std::string& plan, Time now) const {
@@ -66,7 +66,7 @@ void Acquire::pack(std::string& plan, Time now) const {
          {static_cast<std::int64_t>(set.set->size()), resolution.stamp, known(places_[k]), set.digest,
           to_redis(resolution.keep_for), to_redis(resolution.valid_until)})
       append_number(plan, number);
-    const table::Stop& stop = stops_[k];
+    const decision::Link& stop = stops_[k];
     for (std::size_t i = 0; i < set.set->size(); ++i) {
       plan.append(set.parameters, 24 * i, 24);
       append_number(plan, (stop.named >> i & 1U) != 0 ? stop.amount[i] : -1);
@@ -81,9 +81,9 @@ void Acquire::pack(std::string& plan, Time now) const {
 Time Acquire::lease_for() const { return std::min(plan_.request.lease_for, round_of_counter); }
 
 std::string Acquire::marked_amounts() const {
-  std::vector<bucket::LeaseAmount> amounts;
+  std::vector<decision::LeaseAmount> amounts;
   for (std::size_t k = 0; k < places_.size(); ++k) {
-    const table::Stop& stop = stops_[k];
+    const decision::Link& stop = stops_[k];
     const limits::LimitSet& set = *stop.resolution->limits;
     for (std::size_t i = 0; i < set.size(); ++i) {
       if ((stop.named >> i & 1U) == 0) continue;
@@ -94,7 +94,8 @@ std::string Acquire::marked_amounts() const {
       amount->buckets = static_cast<std::uint8_t>(amount->buckets | 1U << k);
     }
   }
-  return marker_behind_deadline({.ending = bucket::Ending::open, .amounts = std::move(amounts), .keys = {}});
+  return marker_behind_deadline(
+      {.ending = decision::Ending::open, .amounts = std::move(amounts), .keys = {}});
 }
 
 void Acquire::send_plan() {
@@ -147,13 +148,13 @@ void Acquire::replied(const Reply& reply) {
 }
 
 LimitReport::Line* Acquire::report(std::size_t place, std::uint64_t generation, bool charged) {
-  const table::Stop& stop = stops_[place];
-  return table::report_lines(decision_.report(), stop, base::join(stop.entity, resource_), generation,
-                             charged, stop.resolution->limits->size());
+  const decision::Link& stop = stops_[place];
+  return decision::report_lines(decision_.report(), stop, base::join(stop.entity, resource_), generation,
+                                charged, stop.resolution->limits->size());
 }
 
 bool Acquire::show_charged(std::size_t place, std::string_view b) {
-  table::Stop& stop = stops_[place];
+  decision::Link& stop = stops_[place];
   const auto state = read_state(b);
   if (!state || state->limits != stop.resolution->limits->size()) return false;
   for (std::size_t i = 0; i < state->limits; ++i) stop.held[i] = number_at(b, 2 * i) + stop.amount[i];
@@ -191,7 +192,7 @@ void Acquire::admitted(Time now, Reply::Children states) {
 
 /// A bucket that was left as it was: what it holds now.
 bool Acquire::show_as_it_is(std::size_t place, std::string_view b, Time now) {
-  table::Stop& stop = stops_[place];
+  decision::Link& stop = stops_[place];
   const limits::LimitSet& set = *stop.resolution->limits;
   stop.at = now;
   std::uint64_t generation = 0;
@@ -208,7 +209,7 @@ bool Acquire::show_as_it_is(std::size_t place, std::string_view b, Time now) {
     for (std::size_t i = 0; i < set.size(); ++i) stop.held[i] = set[i].capacity;
   }
   LimitReport::Line* const lines = report(place, generation, false);
-  for (std::size_t i = 0; i < set.size(); ++i) lines[i].wait = table::wait_of(stop, i, now);
+  for (std::size_t i = 0; i < set.size(); ++i) lines[i].wait = decision::wait_of(stop, i, now);
   return true;
 }
 
@@ -217,7 +218,8 @@ bool Acquire::show_refused(Time now, const States& states) {
   for (std::size_t k = 0; k < places_.size(); ++k) {
     if (!show_as_it_is(k, states[k], now)) return false;
   }
-  decision_.set_refused(table::wait_of(stops_, now));
+  const decision::Wait wait = decision::wait_of(stops_, now);
+  decision_.set_refused(wait.time, wait.never_fits);
   return true;
 }
 
@@ -238,7 +240,7 @@ void Acquire::remember_spent(Time now, const States& states) {
       base::saturating_add(now, decision_.retry_after().value_or(std::chrono::milliseconds(0)).count());
   for (std::size_t k = 0; k < places_.size(); ++k) {
     // One that is not there and has to be, to grow, is there from now on.
-    if (states[k].empty() && table::wait_of(stops_[k], now) != 0) continue;
+    if (states[k].empty() && !decision::fits(stops_[k], stops_[k].limit_count())) continue;
     site().spent.remember(key_of(places_[k]), {std::string(states[k]), now, sent_at_, here, kept});
   }
 }
@@ -277,7 +279,7 @@ bool Acquire::refuse_from_memory() {
   if (!show_refused(now, states)) return false;
   // One that is not there and has to be, to grow, has to be made.
   for (std::size_t k = 0; k < places_.size(); ++k) {
-    if (states[k].empty() && table::wait_of(stops_[k], now) != 0) return false;
+    if (states[k].empty() && !decision::fits(stops_[k], stops_[k].limit_count())) return false;
   }
   // By the server's clock it is later by the way of the answer, and some milliseconds are lost in rounding;
   // who has to wait no longer than that asks. So does who would be told of a moment that no refusal has

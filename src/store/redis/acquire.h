@@ -47,7 +47,7 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
   const store::Plan& plan_;
   const Mode mode_;
   Decision& decision_;
-  table::Stops stops_;
+  decision::Chain stops_;
   std::string marker_;          ///< of a plan that is charged once
   Time sent_at_ = 0;            ///< by ServerTime::here()
   bool asked_for_time_ = true;  ///< so that answers tell the server's time

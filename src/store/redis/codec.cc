@@ -241,14 +241,14 @@ std::string encode(const table::Marker& marker) {
 
 std::string marker_before_deadline() {
   Words words;
-  words.number(format).number(static_cast<int>(bucket::Ending::open));
+  words.number(format).number(static_cast<int>(decision::Ending::open));
   return words.str() + ' ';
 }
 
-std::string marker_behind_deadline(const bucket::LeaseRecord& record) {
+std::string marker_behind_deadline(const decision::LeaseRecord& record) {
   Words words;
   words.number(static_cast<std::int64_t>(record.amounts.size()));
-  for (const bucket::LeaseAmount& amount : record.amounts)
+  for (const decision::LeaseAmount& amount : record.amounts)
     words.name(amount.limit).number(amount.amount).number(amount.buckets);
   words.number(static_cast<std::int64_t>(record.keys.size()));
   for (const std::string& key : record.keys) words.text(key);
@@ -261,10 +261,10 @@ std::optional<table::Marker> decode_marker(std::string_view text) {
   table::Marker marker;
   const std::int64_t ending = reader.number();
   if (ending < 0 || ending > 2) return std::nullopt;
-  marker.record.ending = static_cast<bucket::Ending>(ending);
+  marker.record.ending = static_cast<decision::Ending>(ending);
   marker.deadline = reader.number();
   for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left) {
-    bucket::LeaseAmount amount;
+    decision::LeaseAmount amount;
     amount.limit = reader.name();
     amount.amount = reader.number();
     amount.buckets = static_cast<std::uint8_t>(reader.number());

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bucket/lease.h"
+#include "decision/lease.h"
 #include "limits/record.h"
 #include "store/catalog.h"
 #include "store/table/backing.h"
@@ -66,7 +66,7 @@ std::string encode(const table::Marker& marker);
 /// The same in two parts, for a script that knows the deadline: what stands before it, of an open lease, and
 /// behind it.
 std::string marker_before_deadline();
-std::string marker_behind_deadline(const bucket::LeaseRecord& record);
+std::string marker_behind_deadline(const decision::LeaseRecord& record);
 std::optional<table::Marker> decode_marker(std::string_view text);
 
 }  // namespace weir::redis

@@ -1,9 +1,9 @@
 #include "store/redis/lease.h"
 
 #include "base/text.h"
+#include "decision/report.h"
 #include "store/redis/catalog.h"
 #include "store/redis/codec.h"
-#include "store/table/aligned.h"
 
 namespace weir::redis {
 
@@ -23,14 +23,14 @@ void LeaseChange::start() {
   send_differences({.ending = plan_.lease.ending, .amounts = plan_.lease.amounts, .keys = {}}, {});
 }
 
-void LeaseChange::send_differences(const bucket::LeaseRecord& record, std::string marker) {
+void LeaseChange::send_differences(const decision::LeaseRecord& record, std::string marker) {
   std::vector<limits::LimitSetRef> sets;
   for (const Place& place : places_) sets.push_back(place.resolution->limits);
-  auto step = bucket::step(record, plan_.change, sets);
+  auto step = decision::step(record, plan_.change, sets);
   // A mistake, or nothing to do: only with everything at hand can that be said for certain.
   if (!step || step->repeated) return load(marker_);
   next_ = *std::move(step);
-  for (const bucket::LeaseAmount& charge : next_.charges) {
+  for (const decision::LeaseAmount& charge : next_.charges) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const bool here = (charge.buckets >> i & 1U) != 0;
       if (here && sets[i] && sets[i]->find(charge.limit) < 0) return load(marker_);
@@ -68,7 +68,7 @@ std::string LeaseChange::packed() const {
 
 std::string LeaseChange::differences_of(std::size_t place) const {
   Words words;
-  for (const bucket::LeaseAmount& charge : next_.charges) {
+  for (const decision::LeaseAmount& charge : next_.charges) {
     if ((charge.buckets >> place & 1U) != 0) words.name(charge.limit).number(charge.amount);
   }
   return std::move(words.str());
@@ -111,7 +111,7 @@ void LeaseChange::changed(Time now, Reply::Children states) {
 
 /// Adds the lines of one bucket as it is after the change.
 bool LeaseChange::show(std::size_t place, const Reply& reply, const Reply& parameters, Time now) {
-  table::Stop stop{};
+  decision::Link stop{};
   stop.entity = places_[place].entity;
   stop.resolution = places_[place].resolution;
   if (!stop.resolution->limits) {
@@ -119,7 +119,8 @@ bool LeaseChange::show(std::size_t place, const Reply& reply, const Reply& param
     if (!reply.is_text()) return true;
     auto set = decode_set(parameters.text());
     if (!set) return false;
-    made_.emplace_back(limits::resolve(stop.resolution->levels, *set, now).get());
+    made_.emplace_back(
+        limits::resolve(stop.resolution->levels, *set, now, stop.resolution->configured_multiplier).get());
     stop.resolution = made_.back().get();
   }
   const limits::LimitSet& set = *stop.resolution->limits;
@@ -132,14 +133,14 @@ bool LeaseChange::show(std::size_t place, const Reply& reply, const Reply& param
                                          .held(number_at(reply.text(), 2 * i))
                                    : set[i].capacity;
     stop.amount[i] = 0;
-    for (const bucket::LeaseAmount& charge : next_.charges) {
+    for (const decision::LeaseAmount& charge : next_.charges) {
       const bool here = (charge.buckets >> place & 1U) != 0;
       if (here && charge.limit == set.name(i)) stop.amount[i] = charge.amount;
     }
   }
   generation = static_cast<std::uint64_t>(state->generation);
-  table::report_lines(outcome_.report, stop, base::join(stop.entity, resource_), generation, false,
-                      set.size());
+  decision::report_lines(outcome_.report, stop, base::join(stop.entity, resource_), generation, false,
+                         set.size());
   return true;
 }
 

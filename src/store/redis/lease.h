@@ -17,7 +17,7 @@ class LeaseChange final : public Operation {
 
  private:
   /// Sends the differences that the change makes to a lease with this record, if it is a plain case.
-  void send_differences(const bucket::LeaseRecord& record, std::string marker);
+  void send_differences(const decision::LeaseRecord& record, std::string marker);
   std::string packed() const;
   std::string differences_of(std::size_t place) const;
   void replied(const Reply& reply) override;
@@ -31,7 +31,7 @@ class LeaseChange final : public Operation {
   const store::LeasePlan& plan_;
   store::LeaseOutcome& outcome_;
   std::string marker_;
-  bucket::LeaseStep next_;
+  decision::LeaseStep next_;
   std::vector<limits::ResolutionRef> made_;
   int doubts_ = 0;
   int overtaken_ = 0;

@@ -167,7 +167,7 @@ void Operation::resolve_again(Time seen, std::size_t place) {
 /// and buckets are not held to it.
 void Operation::compare_stamp(const Result<store::Found>& found) {
   if (!found) return finish(found.error());
-  const auto newest = limits::resolve(found->levels, {}, found->now);
+  const auto newest = limits::resolve(found->levels, {}, found->now, limits::default_ttl_multiplier);
   if (newest->stamp < seen_) buckets_.catalog_.accept(name_space_, seen_);
   finish(Progress::resolve_again);
 }

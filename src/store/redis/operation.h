@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "decision/chain.h"
 #include "store/home.h"
 #include "store/redis/buckets.h"
 #include "store/redis/call.h"
 #include "store/redis/workbench.h"
-#include "store/table/stops.h"
 
 namespace weir::redis {
 

@@ -157,7 +157,11 @@ Result<Found> read_bucket(const Reply& hash, const table::Key& key) {
     record->balances()[at] = {number_at(found.raw, 2 * i),
                               number_at(found.raw, 2 * i + 1) + rounds[i + 1] * round_of_counter};
   }
-  for (const Dormant& limit : dormant) record->balances()[all->find(limit.limit.name)] = limit.balance;
+  for (const Dormant& limit : dormant) {
+    const int at = all->find(limit.limit.name);
+    record->balances()[at] = limit.balance;
+    record->dormant |= std::uint32_t{1} << static_cast<unsigned>(at);
+  }
   record->resolution = last_known(*in_force, found.state);
   record->refilled_at = state->refilled_at;
   record->expires_at = from_redis(state->expires_at);

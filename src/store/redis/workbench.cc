@@ -40,6 +40,7 @@ table::RecordPtr Workbench::copy(const Found& found, const table::Key& key) {
   record->generation = from.generation;
   record->resolution = from.resolution;
   record->stored = true;
+  record->dormant = from.dormant;
   std::memcpy(record->balances(), from.balances(), from.limit_count * sizeof(table::Balance));
   return record;
 }

@@ -9,16 +9,6 @@ namespace {
 
 constexpr std::size_t most_set_ids = 65'536;
 
-Dormant dormant_in(const table::Record& record) {
-  if (!record.resolution || record.resolution->limits == record.limits || !record.resolution->limits)
-    return 0;
-  Dormant dormant = 0;
-  for (std::size_t i = 0; i < record.limit_count; ++i) {
-    if (record.resolution->limits->find(record.limits->name(i)) < 0) dormant |= Dormant{1} << i;
-  }
-  return dormant;
-}
-
 }  // namespace
 
 Batch::Batch(Database& database)
@@ -29,11 +19,11 @@ Batch::Batch(Database& database)
           "ON CONFLICT DO UPDATE SET balances = excluded.balances, limit_set = excluded.limit_set, "
           "refilled_at_ms = excluded.refilled_at_ms, expires_at_ms = excluded.expires_at_ms, "
           "version = excluded.version, generation = excluded.generation"),
-      upsert_lease_(
-          database,
-          "INSERT INTO leases (nonce, ending, amounts, keys, deadline_ms) VALUES (?1, ?2, ?3, ?4, ?5) "
-          "ON CONFLICT DO UPDATE SET ending = excluded.ending, amounts = excluded.amounts, "
-          "keys = excluded.keys, deadline_ms = excluded.deadline_ms"),
+      upsert_lease_(database,
+                    "INSERT INTO leases (nonce, ending, amounts, keys, deadline_ms, buckets) "
+                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
+                    "ON CONFLICT DO UPDATE SET ending = excluded.ending, amounts = excluded.amounts, "
+                    "keys = excluded.keys, deadline_ms = excluded.deadline_ms, buckets = excluded.buckets"),
       find_set_(database, "SELECT id FROM limit_sets WHERE limits = ?1"),
       add_set_(database, "INSERT INTO limit_sets (limits) VALUES (?1) RETURNING id") {}
 
@@ -49,7 +39,7 @@ void Batch::put(const table::Record& record) {
                    .expires_at = record.expires_at,
                    .version = record.version,
                    .generation = record.generation,
-                   .dormant = dormant_in(record),
+                   .dormant = record.dormant,
                    .limits = record.limits});
   texts_.append(key);
   texts_.append(record.name_space());
@@ -111,7 +101,8 @@ Result<void> Batch::write_marker(const table::Nonce& nonce, const table::Marker&
   const std::string amounts = to_json(marker.record.amounts);
   const std::string keys = to_json(marker.record.keys);
   upsert_lease_.begin().bind_blob(bytes).bind(std::string_view(name_of(marker.record.ending)));
-  return upsert_lease_.bind(amounts).bind(keys).bind(marker.deadline).run();
+  const std::string buckets = to_json(marker.buckets);
+  return upsert_lease_.bind(amounts).bind(keys).bind(marker.deadline).bind(buckets).run();
 }
 
 Result<std::int64_t> Batch::set_id(const limits::LimitSetRef& set) {

@@ -8,7 +8,7 @@
 namespace weir::sqlite {
 namespace {
 
-using bucket::Ending;
+using decision::Ending;
 using limits::LimitSetRef;
 
 // Past this many different sets they are hardly shared; forget them rather than grow.
@@ -105,9 +105,9 @@ std::string to_json(const std::map<std::string, std::string>& metadata) {
   return json.str();
 }
 
-std::string to_json(const std::vector<bucket::LeaseAmount>& amounts) {
+std::string to_json(const std::vector<decision::LeaseAmount>& amounts) {
   auto json = base::JsonWriter::array();
-  for (const bucket::LeaseAmount& amount : amounts) {
+  for (const decision::LeaseAmount& amount : amounts) {
     auto one = base::JsonWriter::array();
     one.add(base::json_string(amount.limit)).add(std::to_string(amount.amount));
     json.add(one.add(std::to_string(amount.buckets)).str());
@@ -118,6 +118,16 @@ std::string to_json(const std::vector<bucket::LeaseAmount>& amounts) {
 std::string to_json(const std::vector<std::string>& texts) {
   auto json = base::JsonWriter::array();
   for (const std::string& text : texts) json.add(base::json_string(text));
+  return json.str();
+}
+
+std::string to_json(const std::vector<decision::LeaseBucket>& buckets) {
+  auto json = base::JsonWriter::array();
+  for (const decision::LeaseBucket& bucket : buckets) {
+    auto one = base::JsonWriter::array();
+    one.add(base::json_string(bucket.entity));
+    json.add(one.add(std::to_string(static_cast<std::int64_t>(bucket.generation))).str());
+  }
   return json.str();
 }
 
@@ -215,8 +225,8 @@ Result<std::map<std::string, std::string>> Reading::metadata(std::string_view js
   }
 }
 
-Result<std::vector<bucket::LeaseAmount>> Reading::amounts(std::string_view json) {
-  std::vector<bucket::LeaseAmount> amounts;
+Result<std::vector<decision::LeaseAmount>> Reading::amounts(std::string_view json) {
+  std::vector<decision::LeaseAmount> amounts;
   amounts_.begin().bind(json);
   for (;;) {
     auto row = amounts_.step();
@@ -236,6 +246,17 @@ Result<std::vector<std::string>> Reading::texts(std::string_view json) {
     if (!row) return row.error();
     if (!*row) return texts;
     texts.emplace_back(members_.text(1));
+  }
+}
+
+Result<std::vector<decision::LeaseBucket>> Reading::lease_buckets(std::string_view json) {
+  std::vector<decision::LeaseBucket> buckets;
+  amounts_.begin().bind(json);
+  for (;;) {
+    auto row = amounts_.step();
+    if (!row) return row.error();
+    if (!*row) return buckets;
+    buckets.push_back({std::string(amounts_.text(0)), static_cast<std::uint64_t>(amounts_.integer(1))});
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "bucket/lease.h"
+#include "decision/lease.h"
 #include "limits/limit_set.h"
 #include "limits/record.h"
 #include "store/sqlite/database.h"
@@ -33,10 +33,12 @@ std::optional<Dormant> read_balances(std::string_view text, const limits::LimitS
 std::string to_json(const std::vector<limits::Version>& versions);
 std::string to_json(const std::map<std::string, std::string>& metadata);
 /// `[["rpm",1000,3]]`: limit, millitokens, bits of the buckets in the chain.
-std::string to_json(const std::vector<bucket::LeaseAmount>& amounts);
+std::string to_json(const std::vector<decision::LeaseAmount>& amounts);
 std::string to_json(const std::vector<std::string>& texts);
+/// `[["key-1",81985529216486895]]`: entity and generation, as the bucket has it.
+std::string to_json(const std::vector<decision::LeaseBucket>& buckets);
 
-const char* name_of(bucket::Ending ending);
+const char* name_of(decision::Ending ending);
 
 /// Reads what the functions above wrote, with SQLite's own JSON. Bound to a connection; not safe for
 /// concurrent use.
@@ -48,9 +50,10 @@ class Reading {
   Result<limits::LimitSetRef> limit_set(std::string_view json);
   Result<std::vector<limits::Version>> versions(std::string_view json);
   Result<std::map<std::string, std::string>> metadata(std::string_view json);
-  Result<std::vector<bucket::LeaseAmount>> amounts(std::string_view json);
+  Result<std::vector<decision::LeaseAmount>> amounts(std::string_view json);
   Result<std::vector<std::string>> texts(std::string_view json);
-  Result<bucket::Ending> ending(std::string_view name);
+  Result<std::vector<decision::LeaseBucket>> lease_buckets(std::string_view json);
+  Result<decision::Ending> ending(std::string_view name);
   Error damaged(std::string_view what) const;
 
  private:

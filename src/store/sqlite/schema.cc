@@ -94,8 +94,19 @@ SELECT b.namespace, b.entity, b.resource, each.key AS "limit",
 FROM buckets AS b JOIN limit_sets AS s ON s.id = b.limit_set, json_each(b.balances) AS each;
 )sql";
 
+// From 1 to 2: leases name the buckets that they charged, and every record has room for fields of later
+// versions. A weir that does not know a field leaves it as it is; a field that must be known raises
+// settings.least_client.
+constexpr const char* named_buckets_and_later_fields = R"sql(
+ALTER TABLE leases ADD COLUMN buckets TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE leases ADD COLUMN later TEXT;
+ALTER TABLE buckets ADD COLUMN later TEXT;
+ALTER TABLE limits ADD COLUMN later TEXT;
+ALTER TABLE entities ADD COLUMN later TEXT;
+)sql";
+
 /// steps[i] leads from version i to i + 1. A step that was released is never changed again.
-constexpr const char* steps[] = {first_tables};
+constexpr const char* steps[] = {first_tables, named_buckets_and_later_fields};
 static_assert(std::size(steps) == schema_version);
 
 }  // namespace

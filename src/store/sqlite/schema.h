@@ -6,7 +6,7 @@
 
 namespace weir::sqlite {
 
-inline constexpr int schema_version = 1;
+inline constexpr int schema_version = 2;
 /// "weir" in bytes: tells our files from other programs'.
 inline constexpr int application_id = 0x77656972;
 

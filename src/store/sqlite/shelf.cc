@@ -9,7 +9,6 @@ namespace weir::sqlite {
 namespace {
 
 using limits::never;
-using limits::ResolutionRef;
 using table::RecordPtr;
 using Past = table::TableCatalog::Past;
 
@@ -17,22 +16,6 @@ constexpr std::size_t most_sets_kept = 65'536;
 
 Time time_or_never(const Statement& row, int column) {
   return row.is_null(column) ? never : row.integer(column);
-}
-
-/// What a bucket's last decision resolved, as far as it is known: no catalog has generation 0, so nothing is
-/// decided with it, but changes to leases can tell which limits were in force.
-ResolutionRef out_of_date(limits::LimitSetRef set) {
-  auto resolution = base::make_ref<limits::Resolution>();
-  resolution->limits = std::move(set);
-  return ResolutionRef(resolution.get());
-}
-
-limits::LimitSetRef without(const limits::LimitSet& set, Dormant dormant) {
-  std::vector<limits::NamedParameters> named;
-  for (std::size_t i = 0; i < set.size(); ++i) {
-    if ((dormant >> i & 1U) == 0) named.push_back({std::string(set.name(i)), set[i]});
-  }
-  return limits::LimitSetRef(new limits::LimitSet(std::move(named)));
 }
 
 }  // namespace
@@ -53,7 +36,7 @@ Shelf::Shelf(std::unique_ptr<Database> database)
                   "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation, resource "
                   "FROM buckets WHERE namespace = ?1 AND entity = ?2"),
       set_(*database_, "SELECT limits FROM limit_sets WHERE id = ?1"),
-      lease_(*database_, "SELECT ending, amounts, keys, deadline_ms FROM leases WHERE nonce = ?1"),
+      lease_(*database_, "SELECT ending, amounts, keys, deadline_ms, buckets FROM leases WHERE nonce = ?1"),
       events_(*database_,
               "SELECT id, at_ms, principal, action, subject, resource, before, after FROM audit "
               "WHERE namespace = ?1 AND id < ?2 AND at_ms > ?3 ORDER BY id DESC LIMIT ?4"),
@@ -62,7 +45,7 @@ Shelf::Shelf(std::unique_ptr<Database> database)
           "SELECT id, at_ms, principal, action, subject, resource, before, after FROM audit "
           "WHERE namespace = ?1 AND id < ?2 AND at_ms > ?3 AND subject = ?5 ORDER BY id DESC LIMIT ?4") {}
 
-Result<ResolutionRef> Shelf::limits_of(std::int64_t set_id) {
+Result<limits::LimitSetRef> Shelf::limits_of(std::int64_t set_id) {
   if (const auto known = sets_.find(set_id); known != sets_.end()) return known->second;
   auto row = set_.begin().bind(set_id).step();
   if (!row) return row.error();
@@ -71,17 +54,16 @@ Result<ResolutionRef> Shelf::limits_of(std::int64_t set_id) {
   set_.reset();
   if (!set) return set.error();
   if (sets_.size() >= most_sets_kept) sets_.clear();
-  return sets_[set_id] = out_of_date(*set);
+  return sets_[set_id] = *std::move(set);
 }
 
 Result<RecordPtr> Shelf::record_at(Statement& row, const table::Key& key) {
-  auto last = limits_of(row.integer(1));
-  if (!last) return last.error();
-  const limits::LimitSetRef& set = (*last)->limits;
-  RecordPtr record(table::Record::make(key, set));
-  const auto dormant = read_balances(row.text(0), *set, {record->balances(), set->size()});
+  auto set = limits_of(row.integer(1));
+  if (!set) return set.error();
+  RecordPtr record(table::Record::make(key, *set));
+  const auto dormant = read_balances(row.text(0), **set, {record->balances(), (*set)->size()});
   if (!dormant) return reading_.damaged("the balances of a bucket");
-  record->resolution = *dormant == 0 ? *last : out_of_date(without(*set, *dormant));
+  record->dormant = *dormant;
   record->refilled_at = row.integer(2);
   record->expires_at = time_or_never(row, 3);
   record->version = row.integer(4);
@@ -128,11 +110,14 @@ Result<std::optional<table::Marker>> Shelf::load_marker(const table::Nonce& nonc
   auto amounts = reading_.amounts(lease_.text(1));
   auto keys = reading_.texts(lease_.text(2));
   const Time deadline = lease_.integer(3);
+  auto buckets = reading_.lease_buckets(lease_.text(4));
   lease_.reset();
   if (!ending) return ending.error();
   if (!amounts) return amounts.error();
   if (!keys) return keys.error();
-  return std::optional(table::Marker{{*ending, *std::move(amounts), *std::move(keys)}, deadline});
+  if (!buckets) return buckets.error();
+  return std::optional(
+      table::Marker{{*ending, *std::move(amounts), *std::move(keys)}, deadline, *std::move(buckets)});
 }
 
 Result<store::Page<store::AuditEvent>> Shelf::audit(std::string_view name_space, std::string_view subject,

@@ -26,7 +26,7 @@ class Shelf {
 
  private:
   Result<table::RecordPtr> record_at(Statement& row, const table::Key& key) WEIR_REQUIRES(mutex_);
-  Result<limits::ResolutionRef> limits_of(std::int64_t set_id) WEIR_REQUIRES(mutex_);
+  Result<limits::LimitSetRef> limits_of(std::int64_t set_id) WEIR_REQUIRES(mutex_);
   Result<void> read_limits(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
   Result<void> read_entities(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
   Result<void> read_stamps(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
@@ -40,7 +40,7 @@ class Shelf {
   Statement lease_ WEIR_GUARDED_BY(mutex_);
   Statement events_ WEIR_GUARDED_BY(mutex_);
   Statement events_of_ WEIR_GUARDED_BY(mutex_);
-  std::unordered_map<std::int64_t, limits::ResolutionRef> sets_ WEIR_GUARDED_BY(mutex_);
+  std::unordered_map<std::int64_t, limits::LimitSetRef> sets_ WEIR_GUARDED_BY(mutex_);
 };
 
 /// The bytes of a nonce as they are stored.

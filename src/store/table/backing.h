@@ -1,29 +1,21 @@
 // What lies behind a table that is more than memory. The memory store has none.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "bucket/lease.h"
+#include "decision/marker.h"
 #include "store/catalog.h"
 #include "store/table/draft.h"
 #include "store/table/record.h"
 
 namespace weir::table {
 
-/// Tells leases apart.
-using Nonce = std::array<std::uint64_t, 2>;
-
-/// A lease that has been changed by its id.
-struct Marker {
-  bucket::LeaseRecord record;
-  Time deadline = 0;
-};
+using decision::Marker;
+using decision::Nonce;
 
 /// Read on a miss in memory, which never forgets anything but what has expired or was deleted here. Safe to
 /// use from any thread; called without the table's locks.

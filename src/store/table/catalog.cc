@@ -76,7 +76,8 @@ Result<std::vector<store::Changed>> TableCatalog::change_all(const store::Change
     changed.push_back(*std::move(one));
   }
   if (auto still = hold_still(changes.name_space, draft); !still) return still.error();
-  if (auto prolonged = prolong(changes.name_space, draft, now); !prolonged) return prolonged.error();
+  if (auto prolonged = prolong(changes.name_space, draft, now, changes.ttl_multiplier); !prolonged)
+    return prolonged.error();
   std::vector<store::AuditEvent> events = sign(draft, changes.principal, now);
   const auto kept = [&]() WEIR_NOT_ANALYSED { put_in_place(changes, draft, events, now); };
   if (backing_ == nullptr) {
@@ -122,7 +123,8 @@ Result<void> TableCatalog::hold_still(std::string_view name_space, const Draft& 
 
 /// A bucket must not vanish before it is full under the limits that its entity has from now on. To be put off
 /// in vain, where the change then fails, does no harm.
-Result<void> TableCatalog::prolong(std::string_view name_space, const Draft& draft, Time now) {
+Result<void> TableCatalog::prolong(std::string_view name_space, const Draft& draft, Time now,
+                                   int multiplier) {
   for (const auto& [key, record] : draft.limits()) {
     const Level changed = level_of(key);
     if (changed.entity().empty()) continue;
@@ -131,7 +133,7 @@ Result<void> TableCatalog::prolong(std::string_view name_space, const Draft& dra
       limits::Levels levels;
       for (std::size_t i = 0; i < levels.size(); ++i)
         levels[i] = draft.record(level_key(static_cast<Source>(i), changed.entity(), resource));
-      return limits::resolve(levels, {}, now);
+      return limits::resolve(levels, {}, now, multiplier);
     });
   }
   return {};

@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
+#include "base/lock.h"
 #include "store/audit.h"
 #include "store/catalog.h"
-#include "base/lock.h"
 #include "store/table/backing.h"
 #include "store/table/draft.h"
 #include "store/table/table.h"
@@ -59,7 +59,8 @@ class TableCatalog final : public store::Catalog {
   Tenant& tenant(std::string_view name_space) WEIR_REQUIRES(mutex_);
   Result<std::vector<store::Changed>> change_all(const store::Changes& changes) WEIR_EXCLUDES(mutex_);
   Result<void> hold_still(std::string_view name_space, const Draft& draft) WEIR_REQUIRES(mutex_);
-  Result<void> prolong(std::string_view name_space, const Draft& draft, Time now) WEIR_REQUIRES(mutex_);
+  Result<void> prolong(std::string_view name_space, const Draft& draft, Time now, int multiplier)
+      WEIR_REQUIRES(mutex_);
   void put_in_place(const store::Changes& changes, Draft& draft, std::vector<store::AuditEvent>& events,
                     Time now) WEIR_REQUIRES(mutex_);
   std::vector<store::AuditEvent> sign(const Draft& draft, std::string_view principal, Time now)

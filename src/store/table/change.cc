@@ -1,94 +1,13 @@
 // Changes to leases: adjust, settle, rollback.
 #include "base/text.h"
+#include "decision/lease_change.h"
 #include "store/table/locks.h"
 #include "store/table/table.h"
-#include "store/table/write.h"
 
 namespace weir::table {
-namespace {
 
 using store::LeasePlan;
 using store::Progress;
-
-bucket::LeaseRecord first_record(const detail::LeaseData& lease) {
-  return {.ending = lease.ending, .amounts = lease.amounts, .keys = {}};
-}
-
-/// One bucket of the lease and what it becomes.
-struct Pending {
-  std::size_t position = 0;  ///< in the chain of the lease
-  Stop* stop = nullptr;
-  bucket::State state;
-  bool touched = false;
-};
-
-std::uint8_t without(std::uint8_t buckets, std::size_t position) {
-  return static_cast<std::uint8_t>(buckets & ~(1U << position));
-}
-
-/// Takes over which buckets were really charged; fails where none was.
-Result<void> settle_masks(bucket::LeaseStep& step) {
-  for (const bucket::LeaseAmount& charge : step.charges) {
-    if (charge.amount < 0) continue;
-    if (charge.buckets == 0) {
-      return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(charge.limit),
-                         " is not among the limits of the lease's buckets any more");
-    }
-    for (bucket::LeaseAmount& amount : step.next.amounts) {
-      if (amount.limit == charge.limit) amount.buckets = charge.buckets;
-    }
-  }
-  return {};
-}
-
-/// A charge applies to the limits that the bucket has. What is given back to a bucket that is not the one
-/// that was charged is dropped: that one was full when it vanished.
-Result<void> apply(Pending& bucket, std::span<bucket::LeaseAmount> charges, bool same_bucket) {
-  for (bucket::LeaseAmount& charge : charges) {
-    const bool charged_here = (charge.buckets >> bucket.position & 1U) != 0;
-    if (!charged_here || (charge.amount < 0 && !same_bucket)) continue;
-    bool found = false;
-    for (bucket::LimitState& limit : bucket.state.limits) {
-      if (limit.name != charge.limit) continue;
-      limit.tokens = std::min(limit.tokens - charge.amount, limit.parameters.burst);
-      limit.consumed = base::wrapping_add(limit.consumed, charge.amount);
-      bucket.touched = true;
-      found = true;
-      if (limit.tokens < -Amount::max_millitokens) {
-        return base::invalid("the debt of ", base::quoted(charge.limit), " would be too large; charge less");
-      }
-    }
-    // What is not charged here must not be given back here later.
-    if (!found && charge.amount > 0) charge.buckets = without(charge.buckets, bucket.position);
-  }
-  return {};
-}
-
-/// Puts the new balances where the report reads them.
-void show(Stop& stop, const Pending& bucket, std::span<const bucket::LeaseAmount> charges) {
-  const limits::LimitSet& set = *stop.resolution->limits;
-  stop.named = 0;
-  for (std::size_t i = 0; i < set.size(); ++i) {
-    stop.held[i] = bucket.state.find(set.name(i))->tokens;
-    stop.amount[i] = 0;
-    for (const bucket::LeaseAmount& charge : charges) {
-      const bool charged_here = (charge.buckets >> bucket.position & 1U) != 0;
-      if (charged_here && charge.limit == set.name(i)) stop.amount[i] = charge.amount;
-    }
-  }
-}
-
-/// The limits of a bucket that no level has limits for: those that were in force at its last decision go on.
-/// The record itself may hold more than those, dormant ones.
-limits::ResolutionRef resolve_as_is(const limits::Resolution& plan, const Record& record, Time now) {
-  auto resolution = limits::resolve(plan.levels, record.resolution->limits, now);
-  resolution->catalog_generation = plan.catalog_generation;
-  resolution->parent = plan.parent;
-  resolution->parent_resolution = plan.parent_resolution;
-  return limits::ResolutionRef(resolution.get());
-}
-
-}  // namespace
 
 const Marker* Markers::find(const Nonce& nonce) const {
   const auto found = markers_.find(nonce);
@@ -112,90 +31,56 @@ const Marker& Markers::put(const Nonce& nonce, Marker marker, Time now) {
 }
 
 void Table::change(const LeasePlan& plan, store::LeaseOutcome& outcome, store::Completion<Progress> done) {
-  if (!plan.lease.shared) {
-    // Nobody else knows this lease, so its holder's record is the only one.
-    outcome.record = first_record(plan.lease);
-    return done(change_lease(plan, outcome));
-  }
-  done(change_shared(plan, outcome));
+  if (plan.lease.shared) return done(change_shared(plan, outcome));
+  // Nobody else knows this lease, so its holder's record is the only one.
+  outcome.record = decision::marker_of(plan.lease).record;
+  done(change_lease(plan, outcome, clock_.now()));
 }
 
 Result<Progress> Table::change_shared(const LeasePlan& plan, store::LeaseOutcome& outcome) {
   const Time now = clock_.now();
   const base::Guard guard(markers_.mutex);
-  if (now >= plan.lease.deadline || markers_.purged(plan.lease.deadline)) {
-    return base::error(ErrorCode::expired, "the lease is past its deadline; its charge stands");
-  }
-  auto marker = find_marker(plan.lease.nonce, now);
-  if (!marker) return marker.error();
-  outcome.record = *marker != nullptr ? (*marker)->record : first_record(plan.lease);
-  auto changed = change_lease(plan, outcome);
+  const Time deadline = plan.lease.deadline;
+  if (auto open = decision::check_open(markers_.purged(deadline) ? now : deadline, now); !open)
+    return open.error();
+  auto found = find_marker(plan.lease.nonce, now);
+  if (!found) return found.error();
+  Marker marker = *found != nullptr ? **found : decision::marker_of(plan.lease);
+  outcome.record = std::move(marker.record);
+  auto changed = change_lease(plan, outcome, now);
   if (changed && *changed == Progress::decided) {
-    markers_.put(plan.lease.nonce, {outcome.record, plan.lease.deadline}, now);
+    marker.record = outcome.record;
+    marker.deadline = deadline;
+    markers_.put(plan.lease.nonce, std::move(marker), now);
     if (backing_ != nullptr) markers_.dirty.push_back(plan.lease.nonce);
   }
   return changed;
 }
 
-/// Finds the buckets of the lease and their limits. Requires the locks.
-Table::LeaseBuckets Table::find_lease_buckets(const LeasePlan& plan, Stops& stops, Time now) {
-  const store::Request request{
-      .name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource, .consume = {}};
-  LeaseBuckets buckets;
-  for (Stop& stop : stops) {
-    find(request, stop, now);
-    if (!stop.resolution->limits && stop.record != nullptr && stop.record->resolution) {
-      buckets.made.push_back(resolve_as_is(*stop.resolution, *stop.record, now));
-      stop.resolution = buckets.made.back().get();
-    }
-    buckets.sets.push_back(stop.resolution->limits);
-  }
-  return buckets;
-}
-
 /// Applies the change to the buckets and to outcome.record, or to neither.
-Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome& outcome) {
-  const Time now = clock_.now();
+Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome& outcome, Time now) {
   const store::Request request{
       .name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource, .consume = {}};
-  Stops stops;
+  Slots slots;
   Locks locks;
-  for (std::size_t i = 0; i < plan.resolutions.size(); ++i) {
-    place(request, stops.add(plan.lease.buckets[i].entity, plan.resolutions[i].get()));
-  }
-  auto locked = lock(request, stops, locks, now);
+  for (std::size_t i = 0; i < plan.resolutions.size(); ++i)
+    add(request, plan.lease.buckets[i].entity, plan.resolutions[i].get(), slots);
+  auto locked = lock(request, slots, locks, now);
   if (!locked) return locked.error();
   if (!*locked) return Progress::resolve_again;
-  const LeaseBuckets buckets = find_lease_buckets(plan, stops, now);
-  auto step = bucket::step(outcome.record, plan.change, buckets.sets);
-  if (!step) return step.error();
-
-  std::vector<Pending> pending;
-  for (std::size_t i = 0; i < stops.size(); ++i) {
-    Stop& stop = stops[i];
-    // A bucket that is gone and has no limits any more has nothing to charge or to give back.
-    if (!stop.resolution->limits) continue;
-    take_detour(stops, stop, now);
-    pending.push_back({i, &stop, claimed_state(stop, next_generation_), false});
-    const bool same_bucket =
-        stop.record != nullptr && stop.record->generation == plan.lease.buckets[i].generation;
-    if (auto checked = check_size(stop); !checked) return checked.error();
-    if (auto applied = apply(pending.back(), step->charges, same_bucket); !applied) return applied.error();
+  std::array<std::optional<bucket::State>, limits::max_chain> states;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].record != nullptr) states[i] = state_of(*slots[i].record);
   }
-  for (bucket::LeaseAmount& charge : step->charges) {
-    for (std::size_t i = 0; i < stops.size(); ++i) {
-      if (!stops[i].resolution->limits && charge.amount > 0) charge.buckets = without(charge.buckets, i);
-    }
+  auto changed = decision::change(
+      slots.chain, {states.data(), slots.size()},
+      {outcome.record, plan.change, plan.lease.buckets, request.resource, now},
+      [this] { return next_generation(); }, outcome.report);
+  if (!changed) return changed.error();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (changed->states[i]) put(request, slots.chain[i], slots[i], *changed->states[i], now);
   }
-  if (auto settled = settle_masks(*step); !settled) return settled.error();
-  outcome.report.clear();
-  for (Pending& bucket : pending) {
-    Stop& stop = *bucket.stop;
-    show(stop, bucket, step->charges);
-    report_stop(outcome.report, request.resource, stop, false, now);
-    if (bucket.touched) put({request.name_space, stop.entity, request.resource}, stop, bucket.state, now);
-  }
-  outcome.record = std::move(step->next);
+  outcome.record = std::move(changed->record);
   return Progress::decided;
 }
 

@@ -19,8 +19,8 @@ class Table::Locks {
   Locks& operator=(const Locks&) = delete;
 
   /// Requires that none is held.
-  void lock_all(Stops& stops) WEIR_NOT_ANALYSED {
-    for (const Stop& stop : stops) held_[size_++] = stop.shard;
+  void lock_all(Slots& slots) WEIR_NOT_ANALYSED {
+    for (const Slot& slot : slots) held_[size_++] = slot.shard;
     std::sort(held_, held_ + size_);
     size_ = static_cast<std::size_t>(std::unique(held_, held_ + size_) - held_);
     for (std::size_t i = 0; i < size_; ++i) held_[i]->lock.lock();

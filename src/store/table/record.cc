@@ -31,14 +31,27 @@ bucket::State state_of(const Record& record) {
   bucket::State state{record.refilled_at, record.version, record.generation, record.expires_at, {}};
   for (std::size_t i = 0; i < record.limits->size(); ++i) {
     const Balance& balance = record.balances()[i];
-    state.limits.push_back(
-        {std::string(record.limits->name(i)), (*record.limits)[i], balance.tokens, balance.consumed});
+    state.limits.push_back({std::string(record.limits->name(i)), (*record.limits)[i], balance.tokens,
+                            balance.consumed, (record.dormant >> i & 1U) != 0});
   }
   return state;
 }
 
-Record* record_of(const Key& key, const bucket::State& state, limits::LimitSetRef limits) {
-  Record* const record = Record::make(key, std::move(limits));
+namespace {
+
+/// The set of a state's limits. All limits in force are in the state, so the same number means that there are
+/// no others.
+limits::LimitSetRef set_of(const bucket::State& state, const limits::LimitSetRef& in_force) {
+  if (state.limits.size() == in_force->size()) return in_force;
+  std::vector<limits::NamedParameters> named;
+  for (const bucket::LimitState& limit : state.limits) named.push_back({limit.name, limit.parameters});
+  return limits::LimitSetRef(new limits::LimitSet(std::move(named)));
+}
+
+}  // namespace
+
+Record* record_of(const Key& key, const bucket::State& state, limits::ResolutionRef resolution) {
+  Record* const record = Record::make(key, set_of(state, resolution->limits));
   record->refilled_at = state.refilled_at;
   record->version = state.version;
   record->generation = state.generation;
@@ -46,7 +59,9 @@ Record* record_of(const Key& key, const bucket::State& state, limits::LimitSetRe
   for (std::size_t i = 0; i < record->limits->size(); ++i) {
     const bucket::LimitState* const limit = state.find(record->limits->name(i));
     record->balances()[i] = {limit->tokens, limit->consumed};
+    record->dormant |= std::uint32_t{limit->dormant} << i;
   }
+  record->resolution = std::move(resolution);
   return record;
 }
 

@@ -46,8 +46,9 @@ struct Record {
   std::uint8_t resource_size = 0;
   std::uint8_t name_space_size = 0;
   std::uint8_t limit_count = 0;
-  bool dirty = false;   ///< changed since what lies behind the table was last told
-  bool stored = false;  ///< what lies behind knows the bucket, or was told of it
+  bool dirty = false;         ///< changed since the backing was last told
+  bool stored = false;        ///< the backing knows the bucket, or was told of it
+  std::uint32_t dormant = 0;  ///< bit i: the i-th limit was not in force when the record was last written
 
   static Record* make(const Key& key, limits::LimitSetRef limits);
   static void destroy(Record* record);
@@ -80,8 +81,9 @@ struct Destroy {
 };
 using RecordPtr = std::unique_ptr<Record, Destroy>;
 
-/// The record in the form that the general arithmetic works on, and back.
+/// The record in the form that the general arithmetic works on, and back. `resolution`: of the decision that
+/// made the state; its set of limits is shared where the state has no others.
 bucket::State state_of(const Record& record);
-Record* record_of(const Key& key, const bucket::State& state, limits::LimitSetRef limits);
+Record* record_of(const Key& key, const bucket::State& state, limits::ResolutionRef resolution);
 
 }  // namespace weir::table

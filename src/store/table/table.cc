@@ -1,12 +1,12 @@
 #include "store/table/table.h"
 
-#include "base/text.h"
-#include "store/table/aligned.h"
+#include "store/table/fast_path.h"
 #include "store/table/locks.h"
-#include "store/table/write.h"
 
 namespace weir::table {
 
+using decision::Link;
+using decision::Verb;
 using store::Progress;
 using store::Request;
 
@@ -30,31 +30,41 @@ Shard& Table::shard_of(std::uint64_t owner_hash) const {
   return shards_[owner_hash >> 32U & (shard_count - 1)];
 }
 
-Table::Place Table::place_of(const Request& request, std::string_view entity) const {
+Slot Table::slot_of(const Request& request, std::string_view entity) const {
   const std::uint64_t token = request.name_space_token;
   const std::uint64_t owner = owner_hash(token != 0 ? token : token_of(request.name_space), entity);
-  return {&shard_of(owner), base::hash(request.resource, seed_, owner)};
+  return {&shard_of(owner), base::hash(request.resource, seed_, owner), nullptr};
 }
 
-void Table::place(const Request& request, Stop& stop) {
-  const Place place = place_of(request, stop.entity);
-  stop.shard = place.shard;
-  stop.hash = place.hash;
+void Table::add(const Request& request, std::string_view entity, const limits::Resolution* resolution,
+                Slots& slots) const {
+  slots.chain.add(entity, resolution);
+  slots[slots.size() - 1] = slot_of(request, entity);
 }
 
-Record* Table::find(const Request& request, std::string_view entity, const Place& place, Time now) {
+/// The links behind the first one, along the chain of parents.
+void Table::add_chain(const Request& request, Slots& slots, const limits::Resolution& resolution) const {
+  for (const limits::Resolution* at = &resolution; at->parent_resolution && !slots.full();
+       at = at->parent_resolution.get()) {
+    // An ancestor without limits is not charged, and has no bucket.
+    if (at->parent_resolution->limits) add(request, at->parent, at->parent_resolution.get(), slots);
+  }
+}
+
+Record* Table::find(const Request& request, std::string_view entity, const Slot& slot, Time now) {
   Record* const record =
-      Locks::map_of(*place.shard).find(place.hash, {request.name_space, entity, request.resource});
+      Locks::map_of(*slot.shard).find(slot.hash, {request.name_space, entity, request.resource});
   return record != nullptr && record->expires_at > now ? record : nullptr;
-}
-
-void Table::find(const Request& request, Stop& stop, Time now) {
-  stop.record = find(request, stop.entity, {stop.shard, stop.hash}, now);
 }
 
 bool Table::current(const limits::Resolution& resolution, Time now) const {
   return resolution.catalog_generation == catalog_generation_.load(std::memory_order_acquire) &&
          resolution.valid_until > now;
+}
+
+bool Table::all_current(const decision::Chain& chain, Time now) const {
+  return std::all_of(chain.begin(), chain.end(),
+                     [&](const Link& link) { return current(*link.resolution, now); });
 }
 
 bool Table::usable(const Record* record, const Request& request, Time now) const {
@@ -64,41 +74,26 @@ bool Table::usable(const Record* record, const Request& request, Time now) const
   return current(resolution, now);
 }
 
-/// The stops behind the first one, along the chain of parents.
-void Table::add_chain(const Request& request, Stops& stops, const limits::Resolution& resolution) {
-  for (const limits::Resolution* at = &resolution; at->parent_resolution && !stops.full();
-       at = at->parent_resolution.get()) {
-    // An ancestor without limits is not charged, and has no bucket.
-    if (!at->parent_resolution->limits) continue;
-    place(request, stops.add(at->parent, at->parent_resolution.get()));
-  }
+/// A link at a record, under the limits that it carries.
+inline void start(Link& link, const Request& request, const Record& record) {
+  link.entity = request.entity;
+  link.resolution = record.resolution.get();
 }
 
-/// A stop at a record, under the limits that it carries.
-inline void start(Stop& stop, const Request& request, Record& record) {
-  stop.entity = request.entity;
-  stop.resolution = record.resolution.get();
-  stop.record = &record;
-}
-
-/// Puts the expiry of a record off, so that it is still there at the moment and for as long after it as an
-/// unused bucket is kept: who waits comes a little late.
-inline void keep_until(Record& record, Time moment, Time keep_for) {
-  if (keep_for == limits::never) return;
-  record.expires_at = std::max(record.expires_at, base::saturating_add(moment, keep_for));
-}
-
-/// Reports a refusal. Brings the bucket to the present once more, so that the stop of an admitted request has
-/// no address and the compiler can keep it in registers.
-void Table::refuse(const Request& request, Record& record, Decision& decision, Time now) {
-  Stop stop;
-  start(stop, request, record);
-  match(stop, request.consume);
-  refill_aligned(stop, now, record.limit_count);
-  report_stop(decision.report(), request.resource, stop, false, now);
-  const auto wait = wait_of(stop, now);
-  if (wait) keep_until(record, base::saturating_add(now, *wait), stop.resolution->keep_for);
-  decision.set_refused(wait);
+/// Reports a refusal; false, if the slow path has to decide. Brings the bucket to the present once more, so
+/// that the link of an admitted request has no address and the compiler can keep it in registers.
+bool Table::refuse(const Request& request, Record& record, Decision& decision, Time now) {
+  if (decision::is_ahead(record.refilled_at, now)) return false;
+  Link link;
+  start(link, request, record);
+  link.generation = record.generation;
+  link.expires_at = record.expires_at;
+  decision::match(link, request.consume);
+  refill_in_place(link, record, now, record.limit_count);
+  decision::report_refused(decision.report(), link, request.resource, now);
+  const decision::Wait wait = decision::wait_of({&link, 1}, now);
+  decision.set_refused(wait.time, wait.never_fits);
+  return true;
 }
 
 /// A bucket without ancestors that needs no change but the charge. Requires the shard's lock. `count`: of its
@@ -106,41 +101,40 @@ void Table::refuse(const Request& request, Record& record, Decision& decision, T
 template <class Count>
 bool Table::decide_aligned(const Request& request, Record& record, Decision& decision, Time now,
                            Count count) {
-  Stop stop;
-  start(stop, request, record);
-  if (!match_in_order(stop, request.consume, count)) {
-    const Matched matched = match(stop, request.consume);
+  Link link;
+  start(link, request, record);
+  if (!decision::match_in_order(link, request.consume, count)) {
+    const decision::Matched matched = decision::match(link, request.consume);
     const bool other = request.every != nullptr;
-    if (other || matched.twice || matched.charges != all_of(request.consume)) [[unlikely]]
+    if (other || matched.twice || matched.charges != decision::all_of(request.consume)) [[unlikely]]
       return false;
   }
-  refill_aligned(stop, now, count);
+  refill_in_place(link, record, now, count);
   decision.report().clear();
-  if (!fits(stop, count)) [[unlikely]] {
-    refuse(request, record, decision, now);
-    return true;
-  }
-  charge_aligned(stop, count);
+  if (!decision::fits(link, count)) [[unlikely]]
+    return refuse(request, record, decision, now);
+  charge_in_place(link, record, count);
   decision.set_admitted();
   decision.set_deadline(base::saturating_add(now, request.lease_for));
-  report_lines(decision.report(), stop, record.entity_and_resource(), record.generation, true, count);
+  decision::report_lines(decision.report(), link, record.entity_and_resource(), record.generation, true,
+                         count);
   return true;
 }
 
 // One function with all that it runs through, since calls would cost as much as the rest.
 [[gnu::flatten]] bool Table::acquire_carried(const Request& request, Decision& decision) {
   const Time now = clock_.now();
-  const Place place = place_of(request, request.entity);
+  const Slot slot = slot_of(request, request.entity);
   limits::ResolutionRef resolution;
   {
-    const base::Guard guard(place.shard->lock);
-    Record* const record = find(request, request.entity, place, now);
+    const base::Guard guard(slot.shard->lock);
+    Record* const record = find(request, request.entity, slot, now);
     if (!usable(record, request, now)) [[unlikely]]
       return false;
     const bool alone = !record->resolution->parent_resolution;
     if (alone && is_aligned(record, *record->resolution)) [[likely]] {
       if (backing_ != nullptr) [[unlikely]]
-        return decide_and_touch(request, place, *record, decision, now);
+        return decide_and_touch(request, slot, *record, decision, now);
       // Requests and tokens: where the compiler knows the number, it unrolls every loop.
       if (record->limit_count == 2)
         return decide_aligned(request, *record, decision, now, std::integral_constant<std::size_t, 2>());
@@ -150,143 +144,146 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
     if (request.every != nullptr) return false;
     resolution = record->resolution;
   }
-  return acquire_chain({request, std::move(resolution)}, decision);
+  return acquire_chain({request, std::move(resolution)}, decision, now);
 }
 
 bool Table::decide_any_aligned(const Request& request, Record& record, Decision& decision, Time now) {
   return decide_aligned(request, record, decision, now, std::size_t{record.limit_count});
 }
 
-/// The same with something behind the table, which has to be told of what changes.
-bool Table::decide_and_touch(const Request& request, const Place& place, Record& record, Decision& decision,
+/// The same with a backing, which has to be told of what changes.
+bool Table::decide_and_touch(const Request& request, const Slot& slot, Record& record, Decision& decision,
                              Time now) {
-  const Time expires_at = record.expires_at;
   const bool decided = decide_any_aligned(request, record, decision, now);
-  if (decided && (decision.admitted() || record.expires_at != expires_at))
-    touch(*place.shard, place.hash, record);
+  if (decided && decision.admitted()) touch(*slot.shard, slot.hash, record);
   return decided;
 }
 
-/// The general way, which locks the chain in order. A mistake in the request is left to the slow door.
-bool Table::acquire_chain(const store::Plan& plan, Decision& decision) {
-  const auto decided = decide(plan, decision, Effect::charge);
+/// The slow path, which locks the chain in order. A mistake in the request is left to acquire().
+bool Table::acquire_chain(const store::Plan& plan, Decision& decision, Time now) {
+  const auto decided = decide(plan, decision, Verb::acquire, now);
   return decided && *decided == Progress::decided;
 }
 
 void Table::acquire(const store::Plan& plan, Decision& decision, store::Completion<Progress> done) {
-  done(plan.request.once == nullptr ? decide(plan, decision, Effect::charge) : decide_once(plan, decision));
+  done(plan.request.once == nullptr ? decide(plan, decision, Verb::acquire, clock_.now())
+                                    : decide_once(plan, decision));
 }
 
 void Table::peek(const store::Plan& plan, Decision& decision, store::Completion<Progress> done) {
-  done(decide(plan, decision, Effect::look));
+  done(decide(plan, decision, Verb::look, clock_.now()));
 }
 
 Result<Progress> Table::decide_once(const store::Plan& plan, Decision& decision) {
   const Nonce& nonce = *plan.request.once;
   const Time now = clock_.now();
   const base::Guard guard(markers_.mutex);
-  auto marker = find_marker(nonce, now);
-  if (!marker) return marker.error();
-  const bool repeated = *marker != nullptr && (*marker)->deadline > now;
-  auto progress = decide(plan, decision, repeated ? Effect::repeat : Effect::charge);
-  if (!progress || *progress != Progress::decided || decision.refused()) return progress;
-  if (repeated) {
-    decision.set_deadline((*marker)->deadline);
+  auto found = find_marker(nonce, now);
+  if (!found) return found.error();
+  const Marker* const repeated = decision::repeats(*found, now) ? *found : nullptr;
+  auto progress = decide(plan, decision, Verb::acquire, now, repeated);
+  if (!progress || *progress != Progress::decided || decision.refused() || repeated != nullptr)
     return progress;
-  }
-  const detail::LeaseData& lease = decision.lease_data();
-  markers_.put(nonce, {{.ending = lease.ending, .amounts = lease.amounts, .keys = {}}, lease.deadline}, now);
+  markers_.put(nonce, decision::marker_of(decision.lease_data()), now);
   if (backing_ != nullptr) markers_.dirty.push_back(nonce);
   return progress;
 }
 
-Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, Effect effect) {
+/// Carries out what a decision leaves behind. Requires the locks.
+class Table::Writer {
+ public:
+  Writer(Table& table, const Request& request, Slots& slots, Time now)
+      : table_(table), request_(request), slots_(slots), now_(now) {}
+  std::uint64_t charge(Link& link) {
+    Slot& slot = slots_.of(link);
+    if (link.claimed != nullptr) {
+      put(link, decision::charged_state(link, new_generation()));
+    } else {
+      charge_in_place(link, *slot.record, slot.record->limit_count);
+      table_.touch(slot);
+    }
+    return slot.record->generation;
+  }
+  void put(Link& link, const bucket::State& state) {
+    table_.put(request_, link, slots_.of(link), state, now_);
+  }
+  std::uint64_t new_generation() { return table_.next_generation(); }
+
+ private:
+  Table& table_;
+  const Request& request_;
+  Slots& slots_;
+  const Time now_;
+};
+
+Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, Verb verb, Time now,
+                               const Marker* repeated) {
   const Request& request = plan.request;
-  const Time now = clock_.now();
-  Stops stops;
+  Slots slots;
   Locks locks;
   // An entity without limits of its own is still charged for its ancestors'.
-  if (plan.resolution->limits) place(request, stops.add(request.entity, plan.resolution.get()));
-  add_chain(request, stops, *plan.resolution);
-  auto locked = lock(request, stops, locks, now);
+  if (plan.resolution->limits) add(request, request.entity, plan.resolution.get(), slots);
+  add_chain(request, slots, *plan.resolution);
+  auto locked = lock(request, slots, locks, now);
   if (!locked) return locked.error();
   if (!*locked || !current(*plan.resolution, now)) return Progress::resolve_again;
-  for (Stop& stop : stops) find(request, stop, now);
-  if (auto evaluated = evaluate(stops, request.consume, now); !evaluated) return evaluated.error();
-  conclude(request, stops, decision, effect, now);
-  for (Stop& stop : stops) {
-    if (stop.record != nullptr && stop.record->resolution.get() != stop.resolution) {
-      stop.record->resolution = limits::ResolutionRef(stop.resolution);
-    }
+  if (auto evaluated = evaluate(request, slots, now); !evaluated) return evaluated.error();
+  if (repeated != nullptr) {
+    decision::answer_repeated(slots.chain, *repeated, request.resource, decision);
+  } else {
+    decision::conclude(slots.chain, {verb, request.resource, now, request.lease_for}, decision,
+                       Writer(*this, request, slots, now));
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    Record* const record = slots[i].record;
+    const limits::Resolution* const resolution = slots.chain[i].resolution;
+    if (record != nullptr && record->resolution.get() != resolution)
+      record->resolution = limits::ResolutionRef(resolution);
   }
   return Progress::decided;
 }
 
-void Table::conclude(const Request& request, Stops& stops, Decision& decision, Effect effect, Time now) {
-  const bool admitted = std::all_of(stops.begin(), stops.end(), [](const Stop& stop) { return stop.fits; });
-  const bool charged = admitted && effect == Effect::charge;
-  decision.report().clear();
-  for (Stop& stop : stops) {
-    if (effect == Effect::repeat) {
-      report_balances(decision.report(), request.resource, stop, false);
-      continue;
+Result<bool> Table::lock(const Request& request, Slots& slots, Locks& locks, Time now) {
+  bool is_current = true;
+  if (backing_ == nullptr) [[likely]] {
+    locks.lock_all(slots);
+    is_current = all_current(slots.chain, now);
+  } else {
+    auto loaded = lock_loaded(request, slots, locks, now);
+    if (!loaded) return loaded;
+    is_current = *loaded;
+  }
+  for (std::size_t i = 0; is_current && i < slots.size(); ++i)
+    slots[i].record = find(request, slots.chain[i].entity, slots[i], now);
+  return is_current;
+}
+
+/// Matches the charges with the limits of every link and brings each to the present, in place where its
+/// record allows it.
+Result<void> Table::evaluate(const Request& request, Slots& slots, Time now) const {
+  if (auto matched = decision::match_all(slots.chain, request.consume); !matched) return matched;
+  for (Link& link : slots.chain) {
+    const Record* const record = slots.of(link).record;
+    if (is_aligned(record, *link.resolution) && !decision::is_ahead(record->refilled_at, now)) {
+      link.generation = record->generation;
+      link.expires_at = record->expires_at;
+      refill_in_place(link, *record, now, link.limit_count());
+    } else {
+      slots.chain.claim(link, record != nullptr ? std::optional(state_of(*record)) : std::nullopt, now);
+      if (auto checked = decision::check_size(link); !checked) return checked;
     }
-    if (charged) charge_stop(request, stop, now);
-    report_stop(decision.report(), request.resource, stop, charged, now);
+    link.fits = decision::fits(link, link.limit_count());
   }
-  if (admitted || effect == Effect::repeat) {
-    decision.set_admitted();
-    decision.set_deadline(base::saturating_add(now, request.lease_for));
-    return;
-  }
-  const auto wait = wait_of(stops, now);
-  decision.set_refused(wait);
-  if (effect == Effect::charge && wait) keep_promise(request, stops, base::saturating_add(now, *wait), now);
+  return {};
 }
 
-/// A refusal names the moment from which on the same request would be admitted. So no bucket may vanish
-/// before, and one that has to grow first must exist under the limits that it grows by. Neither changes what
-/// it holds.
-void Table::keep_promise(const Request& request, Stops& stops, Time moment, Time now) {
-  for (Stop& stop : stops) {
-    if (!stop.aligned && !stop.fits) {
-      bucket::State state = claimed_state(stop, next_generation_);
-      put({request.name_space, stop.entity, request.resource}, stop, state, now);
-    }
-    if (stop.record == nullptr) continue;
-    const Time expires_at = stop.record->expires_at;
-    keep_until(*stop.record, moment, stop.resolution->keep_for);
-    if (stop.record->expires_at != expires_at) touch(stop);
-  }
-}
-
-void Table::charge_stop(const Request& request, Stop& stop, Time now) {
-  if (stop.aligned) {
-    charge_aligned(stop, stop.record->limit_count);
-    return touch(stop);
-  }
-  rebuild({request.name_space, stop.entity, request.resource}, stop, now);
-}
-
-/// Replaces the record of a bucket that took the detour, or makes it, and charges it.
-void Table::rebuild(const Key& key, Stop& stop, Time now) {
-  bucket::State state = claimed_state(stop, next_generation_);
-  for (bucket::LimitState& limit : state.limits) {
-    const int index = stop.resolution->limits->find(limit.name);
-    if (index < 0) continue;
-    limit.tokens -= stop.amount[static_cast<std::size_t>(index)];
-    limit.consumed = base::wrapping_add(limit.consumed, stop.amount[static_cast<std::size_t>(index)]);
-  }
-  put(key, stop, state, now);
-}
-
-void Table::put(const Key& key, Stop& stop, bucket::State& state, Time now) {
-  Record* const record = make_record(key, stop, state);
-  record->resolution = limits::ResolutionRef(stop.resolution);
-  record->stored = stop.record != nullptr && stop.record->stored;
-  Locks::map_of(*stop.shard).put(stop.hash, record, now);
-  stop.record = record;
-  touch(stop);
+void Table::put(const Request& request, const Link& link, Slot& slot, const bucket::State& state, Time now) {
+  Record* const record = record_of({request.name_space, link.entity, request.resource}, state,
+                                   limits::ResolutionRef(link.resolution));
+  record->stored = slot.record != nullptr && slot.record->stored;
+  Locks::map_of(*slot.shard).put(slot.hash, record, now);
+  slot.record = record;
+  touch(slot);
 }
 
 bool Table::has_bucket(std::string_view name_space, std::string_view entity) {
@@ -316,13 +313,12 @@ void Table::prolong(std::string_view name_space, std::string_view entity,
     if (record.expires_at <= now || !record.belongs_to(name_space, entity)) return;
     const auto resolution = resolve(record.resource());
     if (!resolution->limits) return;
-    bucket::Expiry expiry(std::max(now, record.refilled_at), resolution->keep_for);
-    for (std::size_t i = 0; i < resolution->limits->size(); ++i) {
-      const int at = record.limits->find(resolution->limits->name(i));
-      if (at >= 0) expiry.hold((*resolution->limits)[i], record.balances()[at].tokens);
-    }
-    if (expiry.expires_at() <= record.expires_at) return;
-    record.expires_at = expiry.expires_at();
+    decision::Chain chain;
+    Link& link = chain.add(entity, resolution.get());
+    chain.claim(link, state_of(record), now);
+    const Time expires_at = decision::claimed_state(link, 0).expires_at;
+    if (expires_at <= record.expires_at) return;
+    record.expires_at = expires_at;
     touch(shard, base::hash(record.resource(), seed_, owner), record);
   });
 }

@@ -13,11 +13,12 @@
 #include <unordered_map>
 
 #include "base/hash.h"
-#include "store/buckets.h"
 #include "base/lock.h"
+#include "decision/acquire.h"
+#include "store/buckets.h"
 #include "store/table/backing.h"
 #include "store/table/bucket_map.h"
-#include "store/table/stops.h"
+#include "store/table/slots.h"
 #include "weir/clock.h"
 
 namespace weir::table {
@@ -97,21 +98,19 @@ class Table final : public store::Buckets {
 
   std::uint64_t owner_hash(std::uint64_t name_space_token, std::string_view entity) const;
   Shard& shard_of(std::uint64_t owner_hash) const;
-  struct Place {
-    Shard* shard;
-    std::uint64_t hash;
-  };
-  /// Where a bucket lies.
-  void place(const store::Request& request, Stop& stop);
-  Place place_of(const store::Request& request, std::string_view entity) const;
-  void find(const store::Request& request, Stop& stop, Time now);
+  /// Where a bucket lies; its record is not looked for yet.
+  Slot slot_of(const store::Request& request, std::string_view entity) const;
   /// The record of a bucket, unless it has expired. Requires the shard's lock.
-  static Record* find(const store::Request& request, std::string_view entity, const Place& place, Time now);
-  void add_chain(const store::Request& request, Stops& stops, const limits::Resolution& resolution);
+  static Record* find(const store::Request& request, std::string_view entity, const Slot& slot, Time now);
+  void add(const store::Request& request, std::string_view entity, const limits::Resolution* resolution,
+           Slots& slots) const;
+  void add_chain(const store::Request& request, Slots& slots, const limits::Resolution& resolution) const;
   bool current(const limits::Resolution& resolution, Time now) const;
-  bool all_current(Stops& stops, Time now) const;
-  void bring_in(const Stop& stop, RecordPtr record, Time now);
-  Result<bool> lock(const store::Request& request, Stops& stops, Locks& locks, Time now);
+  bool all_current(const decision::Chain& chain, Time now) const;
+  void bring_in(const decision::Link& link, const Slot& slot, RecordPtr record, Time now);
+  /// Locks the shards of the chain and finds its records. False, if the plan is out of date.
+  Result<bool> lock(const store::Request& request, Slots& slots, Locks& locks, Time now);
+  Result<bool> lock_loaded(const store::Request& request, Slots& slots, Locks& locks, Time now);
   Result<const Marker*> find_marker(const Nonce& nonce, Time now) WEIR_REQUIRES(markers_.mutex);
   /// Requires the shard's lock.
   void touch(Shard& shard, std::uint64_t hash, Record& record) WEIR_NOT_ANALYSED {
@@ -119,39 +118,30 @@ class Table final : public store::Buckets {
     record.dirty = true;
     shard.dirty.push_back(hash);
   }
-  void touch(const Stop& stop) { touch(*stop.shard, stop.hash, *stop.record); }
+  void touch(const Slot& slot) { touch(*slot.shard, slot.hash, *slot.record); }
   bool usable(const Record* record, const store::Request& request, Time now) const;
 
   template <class Count>
   static bool decide_aligned(const store::Request& request, Record& record, Decision& decision, Time now,
                              Count count);
-  [[gnu::noinline]] static void refuse(const store::Request& request, Record& record, Decision& decision,
+  [[gnu::noinline]] static bool refuse(const store::Request& request, Record& record, Decision& decision,
                                        Time now);
   [[gnu::noinline]] static bool decide_any_aligned(const store::Request& request, Record& record,
                                                    Decision& decision, Time now);
-  [[gnu::noinline]] bool decide_and_touch(const store::Request& request, const Place& place, Record& record,
+  [[gnu::noinline]] bool decide_and_touch(const store::Request& request, const Slot& slot, Record& record,
                                           Decision& decision, Time now);
-  [[gnu::noinline]] bool acquire_chain(const store::Plan& plan, Decision& decision);
-  /// What becomes of a plan that is decided.
-  enum class Effect : std::uint8_t {
-    charge,
-    look,
-    repeat,  ///< it was charged before: whatever is left, it is admitted
-  };
-  Result<store::Progress> decide(const store::Plan& plan, Decision& decision, Effect effect);
+  [[gnu::noinline]] bool acquire_chain(const store::Plan& plan, Decision& decision, Time now);
+  class Writer;
+  /// `repeated`: the marker of an acquire that was admitted before; null: there is none.
+  Result<store::Progress> decide(const store::Plan& plan, Decision& decision, decision::Verb verb, Time now,
+                                 const Marker* repeated = nullptr);
   Result<store::Progress> decide_once(const store::Plan& plan, Decision& decision);
-  void conclude(const store::Request& request, Stops& stops, Decision& decision, Effect effect, Time now);
-  void keep_promise(const store::Request& request, Stops& stops, Time moment, Time now);
-  void charge_stop(const store::Request& request, Stop& stop, Time now);
-  void rebuild(const Key& key, Stop& stop, Time now);
-  void put(const Key& key, Stop& stop, bucket::State& state, Time now);
-  struct LeaseBuckets {
-    std::vector<limits::LimitSetRef> sets;    ///< the limits in force, one per bucket; may be empty
-    std::vector<limits::ResolutionRef> made;  ///< keeps alive what the stops point to
-  };
-  LeaseBuckets find_lease_buckets(const store::LeasePlan& plan, Stops& stops, Time now);
+  Result<void> evaluate(const store::Request& request, Slots& slots, Time now) const;
+  void put(const store::Request& request, const decision::Link& link, Slot& slot, const bucket::State& state,
+           Time now);
+  std::uint64_t next_generation() { return next_generation_.fetch_add(1, std::memory_order_relaxed); }
   Result<store::Progress> change_shared(const store::LeasePlan& plan, store::LeaseOutcome& outcome);
-  Result<store::Progress> change_lease(const store::LeasePlan& plan, store::LeaseOutcome& outcome);
+  Result<store::Progress> change_lease(const store::LeasePlan& plan, store::LeaseOutcome& outcome, Time now);
 
   const Clock& clock_;
   const base::HashSeed seed_;

@@ -1,17 +1,11 @@
-// Between a table and what lies behind it: brings in what is missing, hands out what changed.
+// Between a table and its backing: brings in records that are missing, hands out those that changed.
 #include "store/table/locks.h"
 #include "store/table/table.h"
 
 namespace weir::table {
-
-bool Table::all_current(Stops& stops, Time now) const {
-  return std::all_of(stops.begin(), stops.end(),
-                     [&](const Stop& stop) { return current(*stop.resolution, now); });
-}
-
 namespace {
 
-/// What was read from behind the table for one stop while nothing was locked.
+/// A record that was read from the backing for one link while nothing was locked.
 struct Sought {
   bool looked = false;
   std::uint64_t erasures = 0;  ///< of the shard's map, before
@@ -20,24 +14,21 @@ struct Sought {
 
 }  // namespace
 
-/// Locks the shards of the stops, with everything in memory that lies behind the table. False, if the plan is
-/// out of date. What was read without the locks counts only while the plan is current, since deleting an
-/// entity makes it out of date first, and while the map has forgotten nothing, since that may have been a
-/// newer state of the same bucket.
-Result<bool> Table::lock(const store::Request& request, Stops& stops, Locks& locks, Time now) {
+/// Reads the records that are missing with the locks released. A record that was read counts only while the
+/// plan is current, since deleting an entity makes the plan out of date first, and while the map has
+/// forgotten nothing, since that may have been a newer state of the same bucket.
+Result<bool> Table::lock_loaded(const store::Request& request, Slots& slots, Locks& locks, Time now) {
   std::array<Sought, limits::max_chain> sought;
   for (;;) {
-    locks.lock_all(stops);
-    if (!all_current(stops, now)) return false;
-    if (backing_ == nullptr) [[likely]]
-      return true;
+    locks.lock_all(slots);
+    if (!all_current(slots.chain, now)) return false;
     bool complete = true;
-    for (std::size_t i = 0; i < stops.size(); ++i) {
-      BucketMap& map = Locks::map_of(*stops[i].shard);
-      if (map.find(stops[i].hash, {request.name_space, stops[i].entity, request.resource}) != nullptr)
-        continue;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const decision::Link& link = slots.chain[i];
+      BucketMap& map = Locks::map_of(*slots[i].shard);
+      if (map.find(slots[i].hash, {request.name_space, link.entity, request.resource}) != nullptr) continue;
       if (sought[i].looked && sought[i].erasures == map.erasures()) {
-        bring_in(stops[i], std::move(sought[i].record), now);
+        bring_in(link, slots[i], std::move(sought[i].record), now);
       } else {
         sought[i] = {true, map.erasures(), nullptr};
         complete = false;
@@ -45,9 +36,9 @@ Result<bool> Table::lock(const store::Request& request, Stops& stops, Locks& loc
     }
     if (complete) return true;
     locks.release();
-    for (std::size_t i = 0; i < stops.size(); ++i) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
       if (!sought[i].looked) continue;
-      auto loaded = backing_->load({request.name_space, stops[i].entity, request.resource});
+      auto loaded = backing_->load({request.name_space, slots.chain[i].entity, request.resource});
       if (!loaded) return loaded.error();
       sought[i].record = *std::move(loaded);
     }
@@ -55,11 +46,12 @@ Result<bool> Table::lock(const store::Request& request, Stops& stops, Locks& loc
 }
 
 /// Requires the shard's lock, and that the bucket is not in memory.
-void Table::bring_in(const Stop& stop, RecordPtr record, Time now) {
+void Table::bring_in(const decision::Link& link, const Slot& slot, RecordPtr record, Time now) {
   if (!record || record->expires_at <= now) return;
-  const limits::LimitSetRef& resolved = stop.resolution->limits;
-  if (resolved && *record->limits == *resolved) record->limits = resolved;
-  Locks::map_of(*stop.shard).put(stop.hash, record.release(), now);
+  const limits::LimitSetRef& resolved = link.resolution->limits;
+  // A set with dormant limits is not the resolved one, even if it has the same names.
+  if (resolved && record->dormant == 0 && *record->limits == *resolved) record->limits = resolved;
+  Locks::map_of(*slot.shard).put(slot.hash, record.release(), now);
 }
 
 Result<void> Table::bring_in(std::string_view name_space, std::string_view entity) {

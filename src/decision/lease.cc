@@ -1,11 +1,11 @@
-#include "bucket/lease.h"
+#include "decision/lease.h"
 
 #include <algorithm>
 
 #include "base/text.h"
 #include "base/wide.h"
 
-namespace weir::bucket {
+namespace weir::decision {
 namespace {
 
 using base::error;
@@ -119,4 +119,4 @@ Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
   return result;
 }
 
-}  // namespace weir::bucket
+}  // namespace weir::decision

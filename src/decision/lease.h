@@ -14,7 +14,7 @@
 #include "weir/detail/lease_data.h"
 #include "weir/result.h"
 
-namespace weir::bucket {
+namespace weir::decision {
 
 /// The most adjusts with a key that one lease remembers.
 inline constexpr std::size_t max_adjusts = 1024;
@@ -50,4 +50,4 @@ struct LeaseStep {
 Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
                        std::span<const limits::LimitSetRef> sets);
 
-}  // namespace weir::bucket
+}  // namespace weir::decision

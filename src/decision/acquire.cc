@@ -1,0 +1,72 @@
+#include "decision/acquire.h"
+
+namespace weir::decision {
+namespace {
+
+/// Collects the states for a store that writes them afterwards.
+class Collect {
+ public:
+  Collect(Chain& chain, Next& next, const NewGeneration& new_generation)
+      : chain_(chain), next_(next), new_generation_(new_generation) {}
+  std::uint64_t charge(const Link& link) {
+    auto& state = next_.states[static_cast<std::size_t>(&link - chain_.begin())];
+    state = charged_state(link, new_generation_());
+    return state->generation;
+  }
+  void put(const Link& link, bucket::State&& state) {
+    next_.states[static_cast<std::size_t>(&link - chain_.begin())] = std::move(state);
+  }
+  std::uint64_t new_generation() const { return new_generation_(); }
+
+ private:
+  Chain& chain_;
+  Next& next_;
+  const NewGeneration& new_generation_;
+};
+
+}  // namespace
+
+bool Next::any() const {
+  return marker || std::any_of(states.begin(), states.end(), [](const auto& state) { return bool(state); });
+}
+
+void answer_repeated(const Chain& chain, const Marker& marker, std::string_view resource,
+                     Decision& decision) {
+  decision.report().clear();
+  detail::LeaseData lease;
+  for (const Link& link : chain) {
+    report(decision.report(), link, resource, link.generation, false);
+    // A marker of format 1 does not say which buckets were charged: nothing is given back to those of today.
+    lease.buckets.push_back({std::string(link.entity), 0});
+  }
+  if (!marker.buckets.empty()) lease.buckets = marker.buckets;
+  lease.resource = resource;
+  lease.amounts = marker.record.amounts;
+  lease.ending = marker.record.ending;
+  lease.deadline = marker.deadline;
+  decision.set_admitted();
+  decision.set_deadline(marker.deadline);
+  decision.set_lease_data(std::move(lease));
+}
+
+Result<Next> acquire(Chain& chain, std::span<std::optional<bucket::State>> states,
+                     std::span<const Charge> charges, const Question& question, bool once,
+                     const Marker* marker, const NewGeneration& new_generation, Decision& decision) {
+  Next next;
+  if (auto matched = match_all(chain, charges); !matched) return matched.error();
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    Link& link = chain[i];
+    chain.claim(link, std::move(states[i]), question.now);
+    if (auto checked = check_size(link); !checked) return checked.error();
+    link.fits = fits(link, link.limit_count());
+  }
+  if (once && repeats(marker, question.now)) {
+    answer_repeated(chain, *marker, question.resource, decision);
+    return next;
+  }
+  conclude(chain, question, decision, Collect(chain, next, new_generation));
+  if (once && decision.admitted()) next.marker = marker_of(decision.lease_data());
+  return next;
+}
+
+}  // namespace weir::decision

@@ -1,0 +1,84 @@
+// Acquire and look: from a chain that was brought to the present to the decision, and what to write.
+//
+//     match_all(chain, charges)            every name is known, none twice
+//     chain.claim(link, state, now)        for each link; or the store's own fast path
+//     conclude(chain, ..., writer)         admitted: every link is charged; refused: nothing is, and the wait
+//     is known
+#pragma once
+
+#include "base/wide.h"
+#include "decision/chain.h"
+#include "decision/marker.h"
+#include "decision/next_state.h"
+#include "decision/report.h"
+#include "decision/wait.h"
+#include "weir/decision.h"
+
+namespace weir::decision {
+
+enum class Verb : std::uint8_t {
+  acquire,
+  look,  ///< what acquire would decide; writes nothing
+};
+
+struct Question {
+  Verb verb = Verb::acquire;
+  std::string_view resource;
+  Time now = 0;
+  Time lease_for = 0;  ///< how long the lease can be changed
+};
+
+/// Decides a chain that was matched and brought to the present. `writer` carries out what it leaves behind:
+///   std::uint64_t charge(Link&)                      an admitted link; returns the bucket's generation
+///   void put(Link&, bucket::State&&)                 the uncharged state of a refused link
+///   std::uint64_t new_generation()                   for a bucket that put() makes
+template <class Writer>
+void conclude(Chain& chain, const Question& question, Decision& decision, Writer&& writer) {
+  LimitReport& report_of = decision.report();
+  report_of.clear();
+  const bool admitted = std::all_of(chain.begin(), chain.end(), [](const Link& link) { return link.fits; });
+  if (admitted) {
+    const bool charged = question.verb == Verb::acquire;
+    for (Link& link : chain) {
+      const std::uint64_t generation = charged ? writer.charge(link) : link.generation;
+      report(report_of, link, question.resource, generation, charged);
+    }
+    decision.set_admitted();
+    decision.set_deadline(base::saturating_add(question.now, question.lease_for));
+    return;
+  }
+  std::array<std::optional<bucket::State>, limits::max_chain> made;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    if (!must_exist(chain[i])) continue;
+    made[i] = claimed_state(chain[i], writer.new_generation());
+    chain[i].expires_at = made[i]->expires_at;
+  }
+  for (const Link& link : chain) report_refused(report_of, link, question.resource, question.now);
+  const Wait wait = wait_of(chain, question.now);
+  decision.set_refused(wait.time, wait.never_fits);
+  if (question.verb == Verb::look || wait.never_fits) return;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    if (made[i]) writer.put(chain[i], std::move(*made[i]));
+  }
+}
+
+/// Answers an acquire that is sent again. The report shows the buckets as they are now. The lease is the one
+/// that the first acquire made: it names the buckets that were charged then, even if they have expired and
+/// others have their names.
+void answer_repeated(const Chain& chain, const Marker& marker, std::string_view resource, Decision& decision);
+
+/// What a store that loads, decides and writes has to write; by link, nothing: unchanged.
+struct Next {
+  std::array<std::optional<bucket::State>, limits::max_chain> states;
+  std::optional<Marker> marker;
+  bool any() const;
+};
+
+/// The whole of it for such a store. `states`: what is stored, by link; nothing where a bucket is absent or
+/// has expired by `question.now`. `once`: the acquire has a key, and `marker` is what is stored under it
+/// (null: nothing).
+Result<Next> acquire(Chain& chain, std::span<std::optional<bucket::State>> states,
+                     std::span<const Charge> charges, const Question& question, bool once,
+                     const Marker* marker, const NewGeneration& new_generation, Decision& decision);
+
+}  // namespace weir::decision

@@ -1,0 +1,78 @@
+#include "decision/chain.h"
+
+#include <bit>
+#include <set>
+#include <string>
+
+#include "base/text.h"
+#include "decision/repair.h"
+
+namespace weir::decision {
+namespace {
+
+using base::quoted;
+
+/// The limits of every link, each once.
+std::string names_of(const Chain& chain) {
+  std::set<std::string_view> names;
+  for (const Link& link : chain) {
+    for (std::size_t i = 0; i < link.limit_count(); ++i) names.insert(link.resolution->limits->name(i));
+  }
+  std::string text;
+  for (const std::string_view name : names) text += base::join(text.empty() ? "" : ", ", name);
+  return text;
+}
+
+Error named_twice(std::span<const Charge> charges) {
+  std::set<std::string_view> seen;
+  const auto again = std::find_if(charges.begin(), charges.end(),
+                                  [&](const Charge& charge) { return !seen.insert(charge.limit).second; });
+  return base::invalid("limit ", quoted(again->limit), " is named twice; name it once");
+}
+
+}  // namespace
+
+void Chain::claim(Link& link, std::optional<bucket::State> state, Time now) {
+  Claimed& claimed = *claimed_.emplace_back(std::make_unique<Claimed>());
+  claimed.state = std::move(state);
+  claimed.repaired = claimed.state && repair(*claimed.state, now);
+  claimed.claims = bucket::claims_of(claimed.stored(), *link.resolution, now);
+  link.claimed = &claimed;
+  link.generation = claimed.state ? claimed.state->generation : 0;
+  link.expires_at = claimed.state ? claimed.state->expires_at : bucket::never;
+  link.at = claimed.claims.at;
+  for (const bucket::LimitClaim& limit : claimed.claims.limits) {
+    if (!limit.in_force) continue;
+    link.held[static_cast<std::size_t>(link.resolution->limits->find(limit.name))] =
+        limit.held(claimed.stored());
+  }
+}
+
+Result<void> match_all(Chain& chain, std::span<const Charge> charges) {
+  std::uint64_t known = 0;
+  for (Link& link : chain) {
+    const Matched matched = match(link, charges);
+    if (matched.twice) return named_twice(charges);
+    known |= matched.charges;
+  }
+  if (known == all_of(charges)) return {};
+  const Charge& unknown = charges[static_cast<std::size_t>(std::countr_one(known))];
+  return base::error(ErrorCode::unknown_limit, "limit ", quoted(unknown.limit),
+                     " is not among the limits of ", quoted(chain[0].entity),
+                     " or its ancestors; known here: ", names_of(chain));
+}
+
+Result<void> check_size(const Link& link) {
+  if (link.claimed == nullptr || link.claimed->claims.limits.size() <= bucket::max_limits_kept) return {};
+  const bucket::State* const state = link.claimed->stored();
+  const auto& limits = link.claimed->claims.limits;
+  const auto kept = std::count_if(limits.begin(), limits.end(), [&](const auto& limit) {
+    return !bucket::forgettable(limit, limit.held(state));
+  });
+  if (static_cast<std::size_t>(kept) <= bucket::max_limits_kept) return {};
+  return base::error(
+      ErrorCode::conflict, "the bucket of ", quoted(link.entity), " still holds ", std::to_string(kept),
+      " limits that were replaced before they refilled; use the same limits for every request");
+}
+
+}  // namespace weir::decision

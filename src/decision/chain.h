@@ -1,0 +1,139 @@
+// The buckets that one operation concerns, from the charged entity up the chain of its parents, and what each
+// of them holds at the moment of the decision.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "bucket/claims.h"
+#include "limits/names.h"
+#include "limits/resolution.h"
+#include "weir/amount.h"
+#include "weir/result.h"
+
+namespace weir::decision {
+
+/// A stored bucket brought to the moment of the decision by the general arithmetic (bucket/claims.h).
+struct Claimed {
+  std::optional<bucket::State> state;  ///< nothing: the bucket is absent or expired
+  bucket::Claims claims;
+  bool repaired = false;  ///< the refill time lay too far ahead (repair.h)
+  const bucket::State* stored() const { return state ? &*state : nullptr; }
+};
+
+/// One bucket of the chain. Plain memory, so that making the array costs nothing.
+struct Link {
+  std::string_view entity;
+  const limits::Resolution* resolution;
+
+  // Set together with what the bucket holds.
+  const Claimed* claimed;    ///< null: the store has computed `held` in place (store/table/fast_path.h)
+  std::uint64_t generation;  ///< of the stored bucket; 0: there is none
+  Time expires_at;           ///< of the stored bucket; `never` where there is none
+  Time at;                   ///< the moment of the decision, never before the last refill
+  std::array<std::int64_t, limits::max_limits> held;  ///< by the order of the resolved limits
+
+  // Set by match() and fits().
+  std::uint32_t named;                                  ///< bit i: the request names the i-th limit
+  bool fits;                                            ///< every named limit holds what is asked of it
+  std::array<std::int64_t, limits::max_limits> amount;  ///< requested; 0 where not named
+
+  std::size_t limit_count() const { return resolution->limits->size(); }
+};
+
+/// The links of one operation.
+class Chain {
+ public:
+  Chain() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the storage
+  Link& add(std::string_view entity, const limits::Resolution* resolution) {
+    Link& link = links_[size_++];
+    link.entity = entity;
+    link.resolution = resolution;
+    link.claimed = nullptr;
+    link.generation = 0;
+    link.expires_at = bucket::never;
+    return link;
+  }
+  std::size_t size() const { return size_; }
+  bool full() const { return size_ == limits::max_chain; }
+  Link& operator[](std::size_t index) { return links_[index]; }
+  const Link& operator[](std::size_t index) const { return links_[index]; }
+  Link* begin() { return links_; }
+  Link* end() { return links_ + size_; }
+  const Link* begin() const { return links_; }
+  const Link* end() const { return links_ + size_; }
+
+  /// Brings a link to the present. `state`: what is stored; nothing where the bucket is absent or has
+  /// expired. Requires that the resolution has limits.
+  void claim(Link& link, std::optional<bucket::State> state, Time now);
+
+ private:
+  std::size_t size_ = 0;
+  std::vector<std::unique_ptr<Claimed>> claimed_;
+  union {
+    Link links_[limits::max_chain];
+  };
+};
+
+/// The charges of a request that a link has limits for.
+struct Matched {
+  std::uint64_t charges = 0;  ///< bit i: the i-th
+  bool twice = false;         ///< one limit is named twice
+};
+
+/// The mask in which all charges are matched.
+inline std::uint64_t all_of(std::span<const Charge> charges) {
+  return charges.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << charges.size()) - 1;
+}
+
+/// Sets which limits of the link are named, and their amounts.
+inline Matched match(Link& link, std::span<const Charge> charges) {
+  const limits::LimitSet& set = *link.resolution->limits;
+  Matched matched;
+  link.named = 0;
+  for (std::size_t i = 0; i < set.size(); ++i) link.amount[i] = 0;
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    const int index = set.find(charges[i].limit);
+    if (index < 0) continue;
+    const std::uint32_t bit = 1U << static_cast<unsigned>(index);
+    matched.twice = matched.twice || (link.named & bit) != 0;
+    matched.charges |= std::uint64_t{1} << i;
+    link.named |= bit;
+    link.amount[static_cast<std::size_t>(index)] = charges[i].amount.millitokens();
+  }
+  return matched;
+}
+
+/// The same for the request that names every limit in the order of the set; false if this is not one.
+inline bool match_in_order(Link& link, std::span<const Charge> charges, std::size_t count) {
+  if (charges.size() != count) return false;
+  const limits::LimitSet& set = *link.resolution->limits;
+  const auto* const entries = set.entries();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!set.is(entries[i], charges[i].limit)) return false;
+    link.amount[i] = charges[i].amount.millitokens();
+  }
+  link.named = (1U << count) - 1;
+  return true;
+}
+
+/// Matches the charges with every link. Fails on a limit that no link has and on one that is named twice.
+Result<void> match_all(Chain& chain, std::span<const Charge> charges);
+
+/// Whether every named limit holds what is asked of it.
+inline bool fits(const Link& link, std::size_t count) {
+  std::uint32_t lacking = 0;
+  for (std::size_t i = 0; i < count; ++i) lacking |= std::uint32_t{link.amount[i] > link.held[i]} << i;
+  return (lacking & link.named) == 0;
+}
+
+/// Fails if the record would have to keep too many limits at once.
+Result<void> check_size(const Link& link);
+
+}  // namespace weir::decision

@@ -1,0 +1,43 @@
+// When a bucket may expire: a function of its state alone.
+//
+// Expired means absent, and an absent bucket holds its capacities. So a bucket may expire only when every
+// limit would hold its capacity again, and a wait for more than the capacity is kept only if the bucket stays
+// until then. After a write at `at` it therefore stays for the longest, over all limits in the record, of
+//
+//     time to pay the debt + max(time to fill the capacity * multiplier,
+//                                time to fill the burst + time to fill the capacity, where burst exceeds
+//                                capacity)
+//
+// Buckets whose limits come from an operator's entity+resource level never expire.
+#pragma once
+
+#include "bucket/state.h"
+#include "limits/resolution.h"
+
+namespace weir::decision {
+
+class Expiry {
+ public:
+  /// `resolution`: of the limits in force; its keep_for covers all of them that are not in debt, and the
+  /// limits that follow when a record expires.
+  Expiry(Time at, const limits::Resolution& resolution)
+      : at_(at), multiplier_(resolution.multiplier), keep_for_(resolution.keep_for) {}
+
+  /// One limit of the record, in force or dormant, and what it holds.
+  void hold(const limits::Parameters& parameters, std::int64_t tokens) {
+    if (keep_for_ == bucket::never) return;
+    const Time paid_at = bucket::moment_granted(parameters.rate, at_, -tokens);
+    keep_for_ =
+        std::max(keep_for_, base::saturating_add(paid_at - at_, limits::keep_for(parameters, multiplier_)));
+  }
+  Time expires_at() const {
+    return keep_for_ == bucket::never ? bucket::never : base::saturating_add(at_, keep_for_);
+  }
+
+ private:
+  Time at_;
+  int multiplier_;
+  Time keep_for_;
+};
+
+}  // namespace weir::decision

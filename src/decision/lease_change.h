@@ -1,0 +1,44 @@
+// A change to a lease: adjust, settle or rollback, from the stored buckets and the lease's record to what to
+// write.
+#pragma once
+
+#include "decision/chain.h"
+#include "decision/lease.h"
+#include "decision/marker.h"
+#include "decision/next_state.h"
+#include "weir/report.h"
+
+namespace weir::decision {
+
+struct LeaseQuestion {
+  LeaseRecord
+      record;  ///< of the marker; of the lease itself only where the store has shown that there is no marker
+  LeaseChange change;
+  std::span<const LeaseBucket> buckets;  ///< that the lease charged, by link
+  std::string_view resource;
+  Time now = 0;
+};
+
+struct LeaseAnswer {
+  LeaseRecord record;                                                  ///< the lease after the change
+  std::array<std::optional<bucket::State>, limits::max_chain> states;  ///< by link; nothing: unchanged
+  std::vector<limits::ResolutionRef> made;                             ///< keeps alive what links point to
+};
+
+/// Fails from the lease's deadline on.
+Result<void> check_open(Time deadline, Time now);
+
+/// `states`: what is stored, by link; nothing where a bucket is absent or has expired. A link whose
+/// resolution has no limits goes on under those that its bucket was last written with. A charge makes a
+/// bucket that is gone; what is given back to a bucket other than the one that was charged is dropped,
+/// because that one was full when it expired.
+Result<LeaseAnswer> change(Chain& chain, std::span<std::optional<bucket::State>> states,
+                           const LeaseQuestion& question, const NewGeneration& new_generation,
+                           LimitReport& report);
+
+/// The limits that a bucket was last written with, as a resolution of its own: for buckets that no level has
+/// limits for any more. Nothing where all of its limits are dormant.
+limits::ResolutionRef resolve_as_stored(const limits::Resolution& resolution, const bucket::State& state,
+                                        Time now);
+
+}  // namespace weir::decision

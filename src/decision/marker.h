@@ -1,0 +1,33 @@
+// The record that makes a keyed acquire, and changes to a lease, happen once. A store writes it in the same
+// step as what it stands for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "decision/lease.h"
+#include "weir/clock.h"
+#include "weir/decision.h"
+
+namespace weir::decision {
+
+/// Tells leases apart.
+using Nonce = std::array<std::uint64_t, 2>;
+using LeaseBucket = detail::LeaseData::Bucket;
+
+struct Marker {
+  LeaseRecord record;
+  Time deadline = 0;                 ///< from here on the marker says nothing
+  std::vector<LeaseBucket> buckets;  ///< that were charged, in the order of the chain; empty in format 1
+};
+
+/// The marker of a lease as acquire made it.
+inline Marker marker_of(const detail::LeaseData& lease) {
+  return {{.ending = lease.ending, .amounts = lease.amounts, .keys = {}}, lease.deadline, lease.buckets};
+}
+
+/// Whether an acquire that is sent again was admitted before.
+inline bool repeats(const Marker* marker, Time now) { return marker != nullptr && marker->deadline > now; }
+
+}  // namespace weir::decision

@@ -1,0 +1,67 @@
+#include "decision/next_state.h"
+
+#include "base/wide.h"
+#include "decision/expiry.h"
+
+namespace weir::decision {
+namespace {
+
+bucket::State uncharged(const Link& link, std::uint64_t new_generation) {
+  const bucket::Claims& claims = link.claimed->claims;
+  const bucket::State* const old = link.claimed->stored();
+  bucket::State state;
+  state.refilled_at = claims.at;
+  state.version = claims.version;
+  state.generation = old != nullptr ? old->generation : new_generation;
+  for (const bucket::LimitClaim& limit : claims.limits) {
+    const std::int64_t held = limit.held(old);
+    if (bucket::forgettable(limit, held)) continue;
+    const std::int64_t consumed =
+        limit.index < 0 ? 0 : old->limits[static_cast<std::size_t>(limit.index)].consumed;
+    state.limits.push_back({limit.name, limit.parameters, held, consumed, !limit.in_force});
+  }
+  return state;
+}
+
+}  // namespace
+
+void set_expiry(bucket::State& state, const limits::Resolution& resolution) {
+  Expiry expiry(state.refilled_at, resolution);
+  for (const bucket::LimitState& limit : state.limits) expiry.hold(limit.parameters, limit.tokens);
+  state.expires_at = expiry.expires_at();
+}
+
+bucket::State claimed_state(const Link& link, std::uint64_t new_generation) {
+  bucket::State state = uncharged(link, new_generation);
+  set_expiry(state, *link.resolution);
+  return state;
+}
+
+bucket::State charged_state(const Link& link, std::uint64_t new_generation) {
+  bucket::State state = uncharged(link, new_generation);
+  for (bucket::LimitState& limit : state.limits) {
+    const int index = link.resolution->limits->find(limit.name);
+    if (index < 0) continue;
+    const std::int64_t amount = link.amount[static_cast<std::size_t>(index)];
+    limit.tokens -= amount;
+    limit.consumed = base::wrapping_add(limit.consumed, amount);
+  }
+  set_expiry(state, *link.resolution);
+  return state;
+}
+
+bool must_exist(const Link& link) {
+  if (link.fits || link.claimed == nullptr) return false;
+  const Claimed& claimed = *link.claimed;
+  if (!claimed.state || claimed.repaired) return true;
+  if (link.resolution->source == Source::request && claimed.claims.changed) return true;
+  const limits::LimitSet& set = *link.resolution->limits;
+  const auto refused = [&](const bucket::LimitClaim& limit) {
+    if (!limit.joins) return false;
+    const auto index = static_cast<std::size_t>(set.find(limit.name));
+    return (link.named >> index & 1U) != 0 && link.amount[index] > link.held[index];
+  };
+  return std::any_of(claimed.claims.limits.begin(), claimed.claims.limits.end(), refused);
+}
+
+}  // namespace weir::decision

@@ -1,0 +1,28 @@
+// What a decision leaves behind in the record of a bucket. For links that were brought to the present by
+// Chain::claim().
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "decision/chain.h"
+
+namespace weir::decision {
+
+/// Names a bucket that is made: a number that no other bucket of this name has had.
+using NewGeneration = std::function<std::uint64_t()>;
+
+/// The state after refill and changes of parameters, with nothing charged; a new one where there is none.
+/// Dormant limits that hold their capacity again are left out.
+bucket::State claimed_state(const Link& link, std::uint64_t new_generation);
+/// The same after the charges of the link.
+bucket::State charged_state(const Link& link, std::uint64_t new_generation);
+/// Sets the expiry, once the balances are final.
+void set_expiry(bucket::State& state, const limits::Resolution& resolution);
+
+/// Whether a refused link must be written, uncharged, so that it can grow until the wait is over: its bucket
+/// or a limit that refused does not exist yet, limits sent with the request hold only from now on, or a
+/// refill time was repaired. Everything else that a refusal computes is computed alike the next time.
+bool must_exist(const Link& link);
+
+}  // namespace weir::decision

@@ -1,0 +1,23 @@
+// A bucket that was written while the clock was ahead would refill nothing until the clock has caught up.
+// Beyond a bound its refill time is set back to now; its balances stay. The stretch between the two is then
+// granted twice, which costs at most one burst: docs/guarantees.md states it.
+#pragma once
+
+#include "bucket/state.h"
+
+namespace weir::decision {
+
+/// How far a stored refill time may lie ahead of the clock before it is taken for a mistake. A clock that is
+/// set back by less only pauses refill for as long.
+inline constexpr Time clock_bound = 60'000;
+
+inline bool is_ahead(Time refilled_at, Time now) { return refilled_at - clock_bound > now; }
+
+/// Sets a refill time back that lies too far ahead; whether it did.
+inline bool repair(bucket::State& state, Time now) {
+  if (!is_ahead(state.refilled_at, now)) return false;
+  state.refilled_at = now;
+  return true;
+}
+
+}  // namespace weir::decision

@@ -1,0 +1,58 @@
+// The fast path: a decision on a bucket whose record stands under exactly the resolved limits. A warm acquire
+// takes it, so it is inline and allocates nothing. It is the arithmetic of bucket/claims.h and
+// decision/next_state.h for the case in which no parameter has changed; tests/vectors and tests/twins hold it
+// to them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "decision/chain.h"
+#include "decision/expiry.h"
+#include "decision/repair.h"
+#include "store/table/record.h"
+
+namespace weir::table {
+
+/// Whether the balances of the record stand under exactly the limits of the resolution.
+inline bool is_aligned(const Record* record, const limits::Resolution& resolution) {
+  return record != nullptr && record->limits == resolution.limits && record->version >= resolution.stamp;
+}
+
+/// Computes what a link with `count` limits holds now. Requires an aligned record.
+inline void refill_in_place(decision::Link& link, const Record& record, Time now, std::size_t count) {
+  const auto* const entries = record.limits->entries();
+  const Time from = record.refilled_at;
+  const Time at = std::max(now, from);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bucket::Parameters& limit = entries[i].parameters;
+    link.held[i] = bucket::claim(limit.rate, limit.burst, from, at).held(record.balances()[i].tokens);
+  }
+  link.at = at;
+  link.claimed = nullptr;
+}
+
+/// When an aligned record may expire; see decision/expiry.h.
+inline Time expiry_of(const Record& record, const limits::Resolution& resolution, bool in_debt) {
+  if (resolution.keep_for == limits::never) return limits::never;
+  if (!in_debt) [[likely]]
+    return base::saturating_add(record.refilled_at, resolution.keep_for);
+  decision::Expiry expiry(record.refilled_at, resolution);
+  for (std::size_t i = 0; i < record.limit_count; ++i)
+    expiry.hold((*record.limits)[i], record.balances()[i].tokens);
+  return expiry.expires_at();
+}
+
+inline void charge_in_place(const decision::Link& link, Record& record, std::size_t count) {
+  std::int64_t signs = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Balance& balance = record.balances()[i];
+    balance.tokens = link.held[i] - link.amount[i];
+    balance.consumed = base::wrapping_add(balance.consumed, link.amount[i]);
+    signs |= balance.tokens;
+  }
+  record.refilled_at = link.at;
+  record.expires_at = expiry_of(record, *link.resolution, signs < 0);
+}
+
+}  // namespace weir::table
