@@ -1,5 +1,5 @@
-// What users saw go wrong, each as a test of its own: changes that were refused though the lease allowed them,
-// parents that were not charged, figures that others had made old.
+// What users saw go wrong, each as a test of its own: changes that were refused though the lease allowed
+// them, parents that were not charged, figures that others had made old.
 #include "dynamodb/faulty_proxy.h"
 #include "dynamodb/table.h"
 #include "limiter/core.h"

@@ -260,7 +260,7 @@ void Acquire::repeat() {
     marker.buckets.push_back({std::string(entity), seen.generations[i]});
   }
   for (std::size_t i = 0; i < places_.size(); ++i) show(chain_, chain_[i], alive(i), now_);
-  decision::answer_repeated(chain_, marker, resource_, decision_);
+  decision::answer_repeated(chain_, marker, plan_.request.consume, resource_, decision_);
   finish(Progress::decided);
 }
 
