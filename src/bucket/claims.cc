@@ -92,7 +92,10 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
     Claim claim = claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at);
     // A dormant limit is forgotten once it holds its capacity, and would then come back with just that.
     const bool returns = in_force && limit.dormant;
-    if (returns) claim = claim.then(0, next.capacity);
+    if (returns) {
+      const Parameters low = missed.several ? strictest(next, limit.name, missed) : next;
+      claim = claim.then(0, low.capacity);
+    }
     claims.changed = claims.changed || returns;
     claims.limits.push_back(
         {limit.name, static_cast<int>(i), in_force, next != limit.parameters, returns, next, claim});

@@ -30,8 +30,8 @@ bool Next::any() const {
   return marker || std::any_of(states.begin(), states.end(), [](const auto& state) { return bool(state); });
 }
 
-void answer_repeated(const Chain& chain, const Marker& marker, std::string_view resource,
-                     Decision& decision) {
+void answer_repeated(const Chain& chain, const Marker& marker, std::span<const Charge> charges,
+                     std::string_view resource, Decision& decision) {
   decision.report().clear();
   detail::LeaseData lease;
   for (const Link& link : chain) {
@@ -40,9 +40,14 @@ void answer_repeated(const Chain& chain, const Marker& marker, std::string_view 
     lease.buckets.push_back({std::string(link.entity), 0});
   }
   if (!marker.buckets.empty()) lease.buckets = marker.buckets;
+  // The marker has what later changes made of the amounts; the request has them as they were charged.
+  for (const LeaseAmount& amount : marker.record.amounts) {
+    const auto asked = std::find_if(charges.begin(), charges.end(),
+                                    [&](const Charge& charge) { return charge.limit == amount.limit; });
+    if (asked != charges.end())
+      lease.amounts.push_back({amount.limit, asked->amount.millitokens(), amount.buckets});
+  }
   lease.resource = resource;
-  lease.amounts = marker.record.amounts;
-  lease.ending = marker.record.ending;
   lease.deadline = marker.deadline;
   decision.set_admitted();
   decision.set_deadline(marker.deadline);
@@ -61,7 +66,7 @@ Result<Next> acquire(Chain& chain, std::span<std::optional<bucket::State>> state
     link.fits = fits(link, link.limit_count());
   }
   if (once && repeats(marker, question.now)) {
-    answer_repeated(chain, *marker, question.resource, decision);
+    answer_repeated(chain, *marker, charges, question.resource, decision);
     return next;
   }
   conclude(chain, question, decision, Collect(chain, next, new_generation));

@@ -63,9 +63,10 @@ void conclude(Chain& chain, const Question& question, Decision& decision, Writer
 }
 
 /// Answers an acquire that is sent again. The report shows the buckets as they are now. The lease is the one
-/// that the first acquire made: it names the buckets that were charged then, even if they have expired and
-/// others have their names.
-void answer_repeated(const Chain& chain, const Marker& marker, std::string_view resource, Decision& decision);
+/// that the first acquire made, to the letter of its id, whatever has become of it: it names the buckets that
+/// were charged then, even if they have expired and others have their names.
+void answer_repeated(const Chain& chain, const Marker& marker, std::span<const Charge> charges,
+                     std::string_view resource, Decision& decision);
 
 /// What a store that loads, decides and writes has to write; by link, nothing: unchanged.
 struct Next {

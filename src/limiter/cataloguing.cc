@@ -200,8 +200,10 @@ Result<Page<Bucket>> Core::buckets(std::string_view entity, const Paging& paging
     auto resolution = resolve(entity, bucket.resource, {});
     if (!resolution) return resolution.error();
     const limits::LimitSet* const set = (*resolution)->limits.get();
-    // Without stored limits the request's are in force, which only the next request will say.
-    for (BucketLimit& limit : bucket.limits) limit.in_force = set == nullptr || set->find(limit.name) >= 0;
+    // Without stored limits those of the last request are in force, as the bucket says.
+    for (BucketLimit& limit : bucket.limits) {
+      if (set != nullptr) limit.in_force = set->find(limit.name) >= 0;
+    }
   }
   return page;
 }

@@ -8,6 +8,7 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
   auto resolution = base::make_ref<Resolution>();
   resolution->levels = levels;
   resolution->resolved_at = now;
+  resolution->request_limits = request_limits;
   resolution->configured_multiplier = multiplier;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (!levels[i]) continue;
@@ -28,6 +29,7 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
   }
   const bool kept_for_good = resolution->source == Source::entity && resolution->owner == Owner::operator_;
   resolution->multiplier = multiplier;
+  resolution->depends_on_request = resolution->source == Source::request || resolution->valid_until != never;
   if (resolution->limits && !kept_for_good) {
     resolution->keep_for = resolution->limits->keep_for(multiplier);
     // When these limits expire, others hold, and the bucket must not vanish before it is full under them.

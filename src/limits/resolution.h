@@ -19,6 +19,7 @@ inline constexpr int default_ttl_multiplier = 7;
 /// Immutable and shared; buckets in memory carry a reference to theirs.
 struct Resolution : base::RefCounted<Resolution> {
   LimitSetRef limits;
+  LimitSetRef request_limits;  ///< that were sent with the request; may be empty
   Source source = Source::system;
   Owner owner = Owner::operator_;
   Time stamp = 0;  ///< the newest among the levels, deleted ones included
@@ -29,6 +30,9 @@ struct Resolution : base::RefCounted<Resolution> {
   int configured_multiplier = default_ttl_multiplier;  ///< of the limiter, where no level has one
   std::uint64_t catalog_generation = 0;                ///< the state of the catalog that it was resolved in
   Levels levels;                                       ///< what it was resolved from
+  /// Whether a request with other limits of its own would be resolved otherwise: they are in force, or will
+  /// be once a level expires, and count in keep_for.
+  bool depends_on_request = false;
 
   std::string parent;  ///< the next entity of the chain; empty at its end
   base::Ref<const Resolution> parent_resolution;

@@ -17,7 +17,8 @@ Bucket bucket_of(const Record& record) {
     bucket.limits.push_back({.name = std::string(record.limits->name(i)),
                              .limit = limits::limit_of((*record.limits)[i]),
                              .tokens = Amount::milli(balance.tokens),
-                             .consumed = Amount::milli(balance.consumed)});
+                             .consumed = Amount::milli(balance.consumed),
+                             .in_force = (record.dormant >> i & 1U) == 0});
   }
   return bucket;
 }

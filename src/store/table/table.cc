@@ -70,7 +70,8 @@ bool Table::all_current(const decision::Chain& chain, Time now) const {
 bool Table::usable(const Record* record, const Request& request, Time now) const {
   if (record == nullptr || !record->resolution) return false;
   const limits::Resolution& resolution = *record->resolution;
-  if (resolution.source == Source::request && request.request_limits != resolution.limits.get()) return false;
+  if (resolution.depends_on_request && request.request_limits != resolution.request_limits.get())
+    return false;
   return current(resolution, now);
 }
 
@@ -80,10 +81,9 @@ inline void start(Link& link, const Request& request, const Record& record) {
   link.resolution = record.resolution.get();
 }
 
-/// Reports a refusal; false, if the slow path has to decide. Brings the bucket to the present once more, so
+/// Reports a refusal. Brings the bucket to the present once more, so
 /// that the link of an admitted request has no address and the compiler can keep it in registers.
-bool Table::refuse(const Request& request, Record& record, Decision& decision, Time now) {
-  if (decision::is_ahead(record.refilled_at, now)) return false;
+void Table::refuse(const Request& request, Record& record, Decision& decision, Time now) {
   Link link;
   start(link, request, record);
   link.generation = record.generation;
@@ -93,7 +93,6 @@ bool Table::refuse(const Request& request, Record& record, Decision& decision, T
   decision::report_refused(decision.report(), link, request.resource, now);
   const decision::Wait wait = decision::wait_of({&link, 1}, now);
   decision.set_refused(wait.time, wait.never_fits);
-  return true;
 }
 
 /// A bucket without ancestors that needs no change but the charge. Requires the shard's lock. `count`: of its
@@ -109,10 +108,14 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
     if (other || matched.twice || matched.charges != decision::all_of(request.consume)) [[unlikely]]
       return false;
   }
+  if (record.refilled_at > now && decision::is_ahead(record.refilled_at, now)) [[unlikely]]
+    return false;
   refill_in_place(link, record, now, count);
   decision.report().clear();
-  if (!decision::fits(link, count)) [[unlikely]]
-    return refuse(request, record, decision, now);
+  if (!decision::fits(link, count)) [[unlikely]] {
+    refuse(request, record, decision, now);
+    return true;
+  }
   charge_in_place(link, record, count);
   decision.set_admitted();
   decision.set_deadline(base::saturating_add(now, request.lease_for));
@@ -229,7 +232,7 @@ Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, Verb
   if (!*locked || !current(*plan.resolution, now)) return Progress::resolve_again;
   if (auto evaluated = evaluate(request, slots, now); !evaluated) return evaluated.error();
   if (repeated != nullptr) {
-    decision::answer_repeated(slots.chain, *repeated, request.resource, decision);
+    decision::answer_repeated(slots.chain, *repeated, request.consume, request.resource, decision);
   } else {
     decision::conclude(slots.chain, {verb, request.resource, now, request.lease_for}, decision,
                        Writer(*this, request, slots, now));

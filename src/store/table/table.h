@@ -135,7 +135,7 @@ class Table final : public store::Buckets {
   template <class Count>
   static bool decide_aligned(const store::Request& request, Record& record, Decision& decision, Time now,
                              Count count);
-  [[gnu::noinline]] static bool refuse(const store::Request& request, Record& record, Decision& decision,
+  [[gnu::noinline]] static void refuse(const store::Request& request, Record& record, Decision& decision,
                                        Time now);
   [[gnu::noinline]] static bool decide_any_aligned(const store::Request& request, Record& record,
                                                    Decision& decision, Time now);

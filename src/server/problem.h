@@ -1,0 +1,25 @@
+// Errors as the API tells them: problem+json (RFC 9457) with a status.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "weir/result.h"
+
+namespace weir::server {
+
+/// A whole answer of the API, before it is written.
+struct Reply {
+  int status = 200;
+  std::string body = {};
+  std::string_view content_type = "application/json";
+  std::string fields = {};  ///< further header fields, as whole lines
+};
+
+int status_of(ErrorCode code);
+
+/// `type` is a word such as "unknown-limit"; empty: the status says it all.
+Reply problem(int status, std::string_view type, std::string_view detail);
+Reply problem(const Error& error);
+
+}  // namespace weir::server

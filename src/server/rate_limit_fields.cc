@@ -1,0 +1,124 @@
+#include "server/rate_limit_fields.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/pen.h"
+
+namespace weir::server {
+namespace {
+
+using base::Pen;
+
+// Structured fields hold integers of up to 15 digits.
+constexpr std::int64_t largest = 999'999'999'999'999;
+
+std::int64_t bounded(std::int64_t number) { return std::clamp<std::int64_t>(number, 0, largest); }
+
+std::int64_t whole(Amount amount) { return std::max<std::int64_t>(amount.millitokens(), 0) / 1000; }
+
+std::int64_t seconds(std::chrono::milliseconds wait) {
+  return wait.count() / 1000 + (wait.count() % 1000 != 0 ? 1 : 0);
+}
+
+/// How long this limit must wait; one that can never fit waits for its whole window.
+std::int64_t wait_of(const LimitStatus& status) {
+  if (!status.exceeded) return 0;
+  return status.retry_after ? seconds(*status.retry_after) : status.window.count();
+}
+
+bool tighter(const LimitStatus& a, const LimitStatus& b) {
+  if (wait_of(a) != wait_of(b)) return wait_of(a) > wait_of(b);
+  return a.remaining < b.remaining;
+}
+
+/// Names by which people count tokens: tpm, tpd, tokens-per-day. Units beyond requests have no registered
+/// name.
+bool counts_tokens(std::string_view name) {
+  return name.starts_with("tp") || name.find("token") != std::string_view::npos;
+}
+
+/// The tightest limit of this name from `first` on; nothing if an earlier one has the name.
+std::optional<LimitStatus> tightest(const LimitReport& report, std::size_t first) {
+  LimitStatus limit = report[first];
+  for (std::size_t i = 0; i < report.size(); ++i) {
+    const LimitStatus other = report[i];
+    if (other.name != limit.name) continue;
+    if (i < first) return std::nullopt;
+    if (tighter(other, limit)) limit = other;
+  }
+  return limit;
+}
+
+template <class Visit>
+void for_each_name(const LimitReport& report, Visit&& visit) {
+  // In one bucket each name stands once.
+  const bool alone = report.bucket_count() == 1;
+  for (std::size_t i = 0; i < report.size(); ++i) {
+    if (alone) {
+      visit(report[i]);
+    } else if (const auto limit = tightest(report, i)) {
+      visit(*limit);
+    }
+  }
+}
+
+/// The most that one of the fields takes, without its name.
+std::size_t room_for(const LimitReport& report) {
+  constexpr std::size_t fixed = 48 + 2 * Pen::number_room;
+  return report.text_size() + report.size() * fixed;
+}
+
+}  // namespace
+
+void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
+  if (report.empty()) return;
+  const std::size_t room = room_for(report);
+  constexpr std::size_t names = 64;  // of both fields
+  base::append_written(fields, names + 2 * room, [&](Pen& pen) {
+    // The second field is written behind the room of the first, so that each limit is looked at once, and
+    // then moved up.
+    char* const second = pen.at() + names + room;
+    Pen standing(second);
+    bool first = true;
+    pen.put("RateLimit-Policy: ");
+    for_each_name(report, [&](const LimitStatus& limit) {
+      if (!first) {
+        pen.put(", ");
+        standing.put(", ");
+      }
+      first = false;
+      pen.put("\"");
+      pen.text(limit.name);
+      pen.put("\";q=");
+      pen.number(bounded(whole(limit.capacity)));
+      pen.put(";w=");
+      pen.number(bounded(limit.window.count()));
+      if (counts_tokens(limit.name)) pen.put(";weir-unit=\"tokens\"");
+      standing.put("\"");
+      standing.text(limit.name);
+      standing.put("\";r=");
+      standing.number(bounded(whole(limit.remaining)));
+      standing.put(";t=");
+      standing.number(bounded(wait_of(limit)));
+    });
+    pen.put("\r\nRateLimit: ");
+    pen.move_up(second, standing.at());
+    pen.put("\r\n");
+  });
+}
+
+void append_retry_after(std::string& fields, const Decision& refused) {
+  const auto wait = refused.retry_after();
+  if (!wait) return;
+  char room[2 * Pen::number_room + 64];
+  Pen pen(room);
+  pen.put("Retry-After: ");
+  pen.number(bounded(std::max<std::int64_t>(seconds(*wait), 1)));
+  pen.put("\r\nretry-after-ms: ");
+  pen.number(bounded(wait->count()));
+  pen.put("\r\n");
+  fields.append(room, pen.at());
+}
+
+}  // namespace weir::server

@@ -1,0 +1,20 @@
+// RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers) of a decision.
+#pragma once
+
+#include <string>
+
+#include "weir/decision.h"
+
+namespace weir::server {
+
+/// Appends both fields as whole lines: one item per name of a limit, the tightest in the chain.
+///
+///     RateLimit-Policy: "rpm";q=100;w=60, "tpm";q=50000;w=60;weir-unit="tokens"
+///     RateLimit: "rpm";r=12;t=31, "tpm";r=48000;t=0
+void append_rate_limit_fields(std::string& fields, const LimitReport& report);
+
+/// Appends Retry-After (whole seconds, rounded up) and retry-after-ms, unless it never fits or no wait can be
+/// promised.
+void append_retry_after(std::string& fields, const Decision& refused);
+
+}  // namespace weir::server

@@ -1,0 +1,43 @@
+// How a thread of a server gets back what it asked the store for: on itself, many at a time.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "base/lock.h"
+#include "net/handler.h"
+#include "store/home.h"
+
+namespace weir::server {
+
+class ThreadHome : public store::Home {
+ public:
+  explicit ThreadHome(net::Thread& thread) : thread_(thread) {}
+
+  net::Thread& thread() { return thread_; }
+  void bring(store::Returned&& returned) override {
+    {
+      const base::Guard guard(mutex_);
+      returned_.push_back(std::move(returned));
+      // Who finds it empty has the thread look, for all that come until it does.
+      if (returned_.size() != 1) return;
+    }
+    thread_.post({[](void* self) { static_cast<ThreadHome*>(self)->tell(); }, this});
+  }
+
+ private:
+  void tell() {
+    std::vector<store::Returned> returned;
+    {
+      const base::Guard guard(mutex_);
+      returned.swap(returned_);
+    }
+    for (const store::Returned& one : returned) one.tell();
+  }
+
+  net::Thread& thread_;
+  base::Mutex mutex_;
+  std::vector<store::Returned> returned_ WEIR_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir::server

@@ -1,0 +1,145 @@
+// What both twins have stored: buckets, limits, entities and the audit.
+#include <algorithm>
+#include <thread>
+
+#include "twins/words.h"
+#include "twins/world.h"
+
+namespace weir::twins {
+namespace {
+
+std::string difference(const char* what, const std::vector<std::string>& real,
+                       const std::vector<std::string>& ideal) {
+  if (real == ideal) return {};
+  std::string out = std::string(what) + " of the store that the oracle does not have:";
+  for (const std::string& line : real) {
+    if (std::find(ideal.begin(), ideal.end(), line) == ideal.end()) out += "\n    " + line;
+  }
+  out += "\n  of the oracle that the store does not have:";
+  for (const std::string& line : ideal) {
+    if (std::find(real.begin(), real.end(), line) == real.end()) out += "\n    " + line;
+  }
+  return out;
+}
+
+}  // namespace
+
+/// Whether a limiter resolves every bucket as the oracle does: the same chain under the same limits.
+bool World::heard(Limiter& limiter) const {
+  for (int entity = 0; entity < config_.oracle.entities; ++entity) {
+    for (int resource = 0; resource < config_.oracle.resources; ++resource) {
+      const auto real = limiter.available(entity_name(entity), resource_name(resource));
+      const Answer answer = oracle_.look({entity, resource, {}, nullptr, {}}, now_);
+      if (real.ok() == answer.error.has_value()) return false;
+      if (!real) continue;
+      if (real->limits().size() != answer.lines.size()) return false;
+      for (std::size_t i = 0; i < answer.lines.size(); ++i) {
+        const LimitStatus status = real->limits()[i];
+        const Line& line = answer.lines[i];
+        if (status.entity != entity_name(line.entity) || status.name != limit_name(line.limit) ||
+            status.capacity.millitokens() != line.terms.capacity ||
+            status.burst.millitokens() != line.terms.burst || status.source != line.source ||
+            status.owner != line.owner)
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// Waits until every limiter has heard of the last change of limits and entities.
+std::string World::hear() {
+  if (!kind_.traits.hears_later) return {};
+  for (int patience = 0; patience < 2000; ++patience) {
+    if (std::all_of(limiters_.begin(), limiters_.end(), [&](Limiter& limiter) { return heard(limiter); }))
+      return {};
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return "a limiter has not heard of a change within two seconds";
+}
+
+std::string World::compare_entity(int entity, bool other) {
+  const auto page = limiters_[other ? limiters_.size() - 1 : 0].buckets(entity_name(entity));
+  if (!page) return "no buckets: " + page.error().message;
+  std::size_t at = 0;
+  for (int resource = 0; resource < config_.oracle.resources; ++resource) {
+    const BucketState* const state = oracle_.bucket(entity, resource, now_);
+    const Bucket* const real = at < page->items.size() && page->items[at].resource == resource_name(resource)
+                                   ? &page->items[at++]
+                                   : nullptr;
+    if (state == nullptr && real == nullptr) continue;
+    const SetRef in_force = oracle_.effective(entity, resource, now_);
+    if (state != nullptr && real != nullptr &&
+        (kind_.traits.blind_margin ? same_at(*real, *state, now_) : same(*real, *state, in_force.get())))
+      continue;
+    return "bucket of " + entity_name(entity) + " on " + resource_name(resource) +
+           "\n    store:  " + (real == nullptr ? "none" : describe(*real)) +
+           "\n    oracle: " + (state == nullptr ? "none" : describe(*state));
+  }
+  return {};
+}
+
+std::string World::compare_limits() {
+  const auto page = limiters_[0].list_limits({}, {.cursor = {}, .limit = 1000});
+  if (!page) return "no listing of limits: " + page.error().message;
+  const auto words = [](const Level& level, const std::vector<NamedLimit>& limits, Owner owner,
+                        Time expires_at) {
+    std::string out = std::string(name_of(level.kind())) + " " + level.entity() + " " + level.resource() +
+                      " " + name_of(owner) + " " + std::to_string(expires_at);
+    for (const NamedLimit& limit : limits) out += " " + limit.name + limit.limit.to_json();
+    return out;
+  };
+  std::vector<std::string> real;
+  for (const StoredLimits& item : page->items)
+    real.push_back(words(item.level, item.limits, item.owner, item.expires_at.value_or(never)));
+  std::vector<std::string> ideal;
+  for (const Oracle::StoredLevel& item : oracle_.stored_levels(now_))
+    ideal.push_back(words(level_of(item.level), named(*item.limits), item.owner, item.expires_at));
+  std::sort(real.begin(), real.end());
+  std::sort(ideal.begin(), ideal.end());
+  return difference("limits", real, ideal);
+}
+
+std::string World::compare_entities() {
+  const auto page = limiters_[0].entities({.cursor = {}, .limit = 1000});
+  if (!page) return "no listing of entities: " + page.error().message;
+  std::vector<Entity> ideal;
+  for (const Oracle::StoredEntity& stored : oracle_.stored_entities()) {
+    ideal.push_back(entity_of(stored.entity, stored.parent, stored.cascade));
+    ideal.back().created_at = stored.created_at;
+  }
+  return page->items == ideal ? std::string() : "the entities differ";
+}
+
+/// The newest events, as far as one page goes.
+std::string World::compare_audit() {
+  const auto page = limiters_[0].audit({}, {.cursor = {}, .limit = 1000});
+  if (!page) return "no audit: " + page.error().message;
+  std::vector<std::string> real;
+  for (const AuditEvent& event : page->items)
+    real.push_back(std::to_string(event.at) + " " + event.action + " " + event.subject + " " +
+                   event.resource);
+  std::vector<std::string> ideal;
+  const auto& events = oracle_.events();
+  for (auto event = events.rbegin(); event != events.rend() && ideal.size() < 1000; ++event) {
+    const LevelId& subject = event->subject;
+    const std::string name = subject.entity >= 0     ? entity_name(subject.entity)
+                             : subject.resource >= 0 ? "$RESOURCE:" + resource_name(subject.resource)
+                                                     : "$SYSTEM";
+    const bool on_resource = subject.entity >= 0 && subject.resource >= 0;
+    ideal.push_back(std::to_string(event->at) + " " + event->action + " " + name + " " +
+                    (on_resource ? resource_name(subject.resource) : ""));
+  }
+  return difference("events", real, ideal);
+}
+
+std::string World::compare_all() {
+  for (int entity = 0; entity < config_.oracle.entities; ++entity) {
+    if (std::string wrong = compare_entity(entity, entity % 2 == 1); !wrong.empty()) return wrong;
+  }
+  if (std::string wrong = compare_limits(); !wrong.empty()) return wrong;
+  if (std::string wrong = compare_entities(); !wrong.empty()) return wrong;
+  return compare_audit();
+}
+
+}  // namespace weir::twins

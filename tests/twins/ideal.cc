@@ -1,0 +1,111 @@
+#include "twins/ideal.h"
+
+#include <algorithm>
+
+namespace weir::twins {
+
+namespace {
+
+bool recorded(const BucketState* bucket, int limit) {
+  if (bucket == nullptr) return false;
+  return std::any_of(bucket->limits.begin(), bucket->limits.end(),
+                     [&](const Held& held) { return held.limit == limit; });
+}
+
+}  // namespace
+
+void IdealBuckets::refill(Ideal& ideal, Time now) {
+  ideal.tokens = std::min(ideal.tokens + granted(ideal.terms, ideal.at, now), ideal.terms.burst);
+  ideal.at = std::max(ideal.at, now);
+}
+
+/// Terms that hold from now on. Where they came into force earlier, unseen, because other limits expired, the
+/// more generous of both is granted up to now.
+void IdealBuckets::adopt(Ideal& ideal, const Terms& terms, Time now) {
+  if (!(ideal.terms == terms) || ideal.absent) {
+    const std::int64_t grant = std::max(granted(ideal.terms, ideal.at, now), granted(terms, ideal.at, now));
+    const bool forgotten =
+        ideal.absent && ideal.tokens + grant >= std::min(ideal.terms.capacity, terms.capacity);
+    // Where the rate changes, less than one millitoken may be gained by rounding, and where a limit is away,
+    // twice.
+    ideal.tokens = std::min(ideal.tokens + grant + 2, std::max(ideal.terms.burst, terms.burst));
+    // A limit that left the set is forgotten once it holds its capacity, and starts at capacity when it
+    // returns.
+    if (forgotten) ideal.tokens = std::max(ideal.tokens, terms.capacity);
+    ideal.tokens = std::min(ideal.tokens, terms.burst);
+    ideal.at = std::max(ideal.at, now);
+  }
+  ideal.terms = terms;
+  ideal.absent = false;
+}
+
+void IdealBuckets::change(const Oracle& oracle, bool wide, Time now) {
+  // A limit that no record has yet starts at the capacity that is in force then.
+  std::erase_if(ideals_, [&](const auto& item) {
+    const auto [entity, resource, limit] = item.first;
+    return !recorded(oracle.bucket(entity, resource, now), limit);
+  });
+  // Of several changes within one millisecond the later ones count as later.
+  const Time moment = std::max(now, oracle.last_change());
+  for (auto& [key, ideal] : ideals_) {
+    const auto [entity, resource, limit] = key;
+    ideal.widely = ideal.widely || wide;
+    const SetRef set = oracle.effective(entity, resource, now);
+    const Terms* const terms = set ? find(*set, limit) : nullptr;
+    if (terms == nullptr) {
+      refill(ideal, now);
+      ideal.absent = true;
+      continue;
+    }
+    if (!(ideal.terms == *terms)) ideal.tokens += granted(ideal.terms, now, moment);
+    adopt(ideal, *terms, now);
+    refill(ideal, now);
+  }
+}
+
+void IdealBuckets::forget(int entity) {
+  std::erase_if(ideals_, [&](const auto& item) { return std::get<0>(item.first) == entity; });
+}
+
+std::string IdealBuckets::check(const Oracle& oracle, int resource, const Answer& answer, Step step,
+                                Time now) {
+  std::string wrong;
+  // Changes that are dated after now, because the clock went back, are not followed yet.
+  if (oracle.last_change() > now) return forget(), wrong;
+  for (const Line& line : answer.lines) {
+    const std::int64_t change = step == Step::looked ? 0 : line.requested;
+    const BucketState* const bucket = oracle.bucket(line.entity, resource, now);
+    const std::uint64_t generation = bucket == nullptr ? 0 : bucket->generation;
+    const auto [at, added] = ideals_.try_emplace({line.entity, resource, line.limit});
+    Ideal& ideal = at->second;
+    // Limits that come with requests may be forgotten between them, which docs/guarantees.md states.
+    if (line.source == Source::request) {
+      ideals_.erase(at);
+      continue;
+    }
+    if (added) {
+      ideal = {line.terms, line.remaining, now, generation, false, step != Step::charged};
+      continue;
+    }
+    adopt(ideal, line.terms, now);
+    refill(ideal, now);
+    if (generation != ideal.generation && ideal.widely)
+      ideal.tokens = std::max(ideal.tokens, line.terms.capacity);
+    ideal.tokens = std::min(ideal.tokens - change, ideal.terms.burst);
+    if (line.remaining > ideal.tokens)
+      wrong = "the ideal bucket holds " + std::to_string(ideal.tokens) + ", not " +
+              std::to_string(line.remaining);
+    if (step == Step::charged && line.remaining < 0 && line.requested > 0)
+      wrong = "an acquire made a balance negative";
+    if (step == Step::charged) ideal.widely = false;
+    ideal.generation = generation;
+  }
+  if (step != Step::lease) return wrong;
+  // Something may have been given back to dormant limits, which no line shows.
+  for (auto& [key, ideal] : ideals_) {
+    if (std::get<1>(key) == resource && ideal.absent) ideal.tokens = ideal.terms.burst;
+  }
+  return wrong;
+}
+
+}  // namespace weir::twins

@@ -1,0 +1,106 @@
+#include "twins/op.h"
+
+#include <array>
+
+namespace weir::twins {
+namespace {
+
+template <std::size_t count>
+std::array<std::string, count> numbered(char letter, int width) {
+  std::array<std::string, count> names;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i);
+    names[i] = letter + std::string(static_cast<std::size_t>(width) - number.size(), '0') + number;
+  }
+  return names;
+}
+
+std::string text(const std::vector<Asked>& amounts) {
+  std::string out = "{";
+  for (const Asked& asked : amounts)
+    out += (out.size() == 1 ? "" : ", ") + limit_name(asked.limit) + " " + std::to_string(asked.amount);
+  return out + "}";
+}
+
+std::string text(const LevelId& level) {
+  std::string out = name_of(level.kind);
+  if (level.entity >= 0) out += " " + entity_name(level.entity);
+  if (level.resource >= 0) out += " " + resource_name(level.resource);
+  return out;
+}
+
+std::string text(const Request& request) {
+  std::string out =
+      entity_name(request.entity) + " " + resource_name(request.resource) + " " + text(request.consume);
+  if (!request.key.empty()) out += " key " + request.key;
+  if (request.limits) out += " limits " + text(*request.limits);
+  return out;
+}
+
+}  // namespace
+
+const std::string& entity_name(int entity) {
+  static const auto names = numbered<most_entities>('e', 1);
+  return names[static_cast<std::size_t>(entity)];
+}
+const std::string& resource_name(int resource) {
+  static const auto names = numbered<resource_count>('r', 1);
+  return names[static_cast<std::size_t>(resource)];
+}
+const std::string& limit_name(int limit) {
+  static const auto names = numbered<most_limits>('l', 2);
+  return names[static_cast<std::size_t>(limit)];
+}
+
+std::string text(const Terms& terms) {
+  return std::to_string(terms.capacity) + ":" + std::to_string(terms.burst) + "+" +
+         std::to_string(terms.amount) + "/" + std::to_string(terms.period) + "ms";
+}
+
+std::string text(const Set& set) {
+  std::string out = "{";
+  for (const NamedTerms& named : set)
+    out += (out.size() == 1 ? "" : ", ") + limit_name(named.limit) + " " + text(named.terms);
+  return out + "}";
+}
+
+std::string text(const Op& op) {
+  std::string out = "#" + std::to_string(op.id) + (op.limiter == 0 ? " " : " (other) ");
+  switch (op.kind) {
+    case Kind::acquire:
+      return out + "acquire " + text(op.request) +
+             (op.hold == Hold::nothing ? ""
+              : op.hold == Hold::id    ? " -> id"
+                                       : " -> handle");
+    case Kind::look:
+      return out + "look " + text(op.request);
+    case Kind::advance:
+      return out + "clock " + std::to_string(op.by) + "ms";
+    case Kind::change: {
+      constexpr std::array<const char*, 3> verbs = {"adjust", "settle", "rollback"};
+      return out + verbs[static_cast<std::size_t>(op.verb)] + " lease of #" + std::to_string(op.lease_of) +
+             " " + text(op.amounts) + (op.key.empty() ? "" : " key " + op.key) +
+             (op.hold == Hold::handle ? " by handle" : " by id");
+    }
+    case Kind::set_limits:
+      return out + "set " + text(op.level) + " " + text(op.limits) +
+             (op.options.owner == Owner::sync
+                  ? " sync " + std::to_string(op.options.expires_in.value_or(0)) + "ms"
+                  : "") +
+             (op.options.multiplier ? " multiplier " + std::to_string(*op.options.multiplier) : "");
+    case Kind::delete_limits:
+      return out + "delete " + text(op.level);
+    case Kind::put_entity:
+      return out + "put " + entity_name(op.entity) + " under " +
+             (op.parent < 0 ? "nobody" : entity_name(op.parent)) + (op.cascade ? " cascading" : "");
+    case Kind::delete_entity:
+      return out + "delete entity " + entity_name(op.entity);
+    case Kind::reopen:
+      return out + "reopen";
+    case Kind::compare:
+      return out + "compare buckets of " + entity_name(op.entity);
+  }
+  return out;
+}
+
+}  // namespace weir::twins

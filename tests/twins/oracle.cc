@@ -1,0 +1,245 @@
+// The oracle's decisions.
+#include "twins/oracle.h"
+
+#include <algorithm>
+
+namespace weir::twins {
+
+const Oracle::Claimed* Oracle::Claims::find(int limit) const {
+  for (const Claimed& claimed : limits) {
+    if (claimed.limit == limit) return &claimed;
+  }
+  return nullptr;
+}
+
+std::size_t Oracle::bucket_index(int entity, int resource) const {
+  return static_cast<std::size_t>(entity * config_.resources + resource);
+}
+
+const BucketState* Oracle::bucket(int entity, int resource, Time now) const {
+  const auto& state = buckets_[bucket_index(entity, resource)];
+  return state && state->expires_at > now ? &*state : nullptr;
+}
+
+bool Oracle::expired_bucket(int entity, int resource, Time now) const {
+  const auto& state = buckets_[bucket_index(entity, resource)];
+  return state && state->expires_at <= now;
+}
+
+Time Oracle::next_expiry(Time now) const {
+  Time next = never;
+  for (const auto& state : buckets_) {
+    if (state && state->expires_at > now) next = std::min(next, state->expires_at);
+  }
+  return next;
+}
+
+Time Oracle::last_expired(Time now) const {
+  Time last = 0;
+  for (const auto& state : buckets_) {
+    if (state && state->expires_at <= now) last = std::max(last, state->expires_at);
+  }
+  return last;
+}
+
+Time Oracle::clear_of_expiries(Time at, Time margin) const {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const auto& state : buckets_) {
+      if (!state || state->expires_at > at) continue;
+      const Time gone = state->expires_at + (state->expires_at - state->refilled_at) / 8 + margin;
+      moved = moved || gone > at;
+      at = std::max(at, gone);
+    }
+  }
+  return at;
+}
+
+/// What is written of a bucket that is brought to the present: everything but dormant limits that are full.
+BucketState Oracle::claimed_state(const Stop& stop) const {
+  BucketState state;
+  state.refilled_at = stop.claims.at;
+  state.version = stop.claims.version;
+  state.generation = stop.state != nullptr ? stop.state->generation : 0;
+  for (const Claimed& claimed : stop.claims.limits) {
+    if (claimed.dormant && claimed.held >= claimed.terms.capacity) continue;
+    state.limits.push_back({claimed.limit, claimed.terms, claimed.held, claimed.consumed, claimed.dormant});
+  }
+  return state;
+}
+
+/// A function of the state alone: after the last write, until every limit has paid its debt and was kept.
+Time Oracle::expiry_of(const BucketState& state, const Resolution& resolution) {
+  if (resolution.kept_for_good) return never;
+  const Time at = state.refilled_at;
+  Time expires_at = at + resolution.follows;
+  for (const Held& held : state.limits) {
+    const Time paid_at = held.tokens < 0 ? moment_granted(held.terms, at, -held.tokens) : at;
+    expires_at = std::max(expires_at, paid_at + keep(held.terms, resolution.multiplier));
+  }
+  return expires_at;
+}
+
+void Oracle::put(const Stop& stop, int resource, BucketState state) {
+  if (state.generation == 0) state.generation = ++generations_;
+  state.expires_at = expiry_of(state, stop.resolution);
+  buckets_[bucket_index(stop.entity, resource)] = std::move(state);
+}
+
+Oracle::Plan Oracle::plan(const Request& request, Time now) const {
+  Plan plan;
+  const std::vector<int> entities = chain(request.entity);
+  for (std::size_t i = 0; i < entities.size(); ++i) {
+    Stop stop;
+    stop.entity = entities[i];
+    stop.resolution = resolve(entities[i], request.resource, i == 0 ? request.limits : nullptr, now);
+    plan.until = std::min(plan.until, stop.resolution.until);
+    if (!stop.resolution.limits) continue;
+    stop.state = bucket(entities[i], request.resource, now);
+    stop.claims = claim(stop.state, stop.resolution, now);
+    plan.stops.push_back(std::move(stop));
+  }
+  if (plan.stops.empty()) plan.error = ErrorCode::no_limits;
+  for (const Asked& asked : request.consume) {
+    const auto has = [&](const Stop& stop) { return find(*stop.resolution.limits, asked.limit) != nullptr; };
+    if (!plan.error && std::none_of(plan.stops.begin(), plan.stops.end(), has))
+      plan.error = ErrorCode::unknown_limit;
+  }
+  if (plan.error) {
+    plan.answer.error = plan.error;
+  } else {
+    judge(plan, request, now);
+  }
+  plan.answer.limits_until = plan.until;
+  return plan;
+}
+
+/// How long until one limit of a bucket would admit an amount that it does not hold.
+Time Oracle::wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amount, Time now) {
+  if (amount > named.terms.burst) return never_fits;
+  return moment_granted(named.terms, stop.claims.at, amount - stop.claims.find(named.limit)->held) - now;
+}
+
+/// Whether a refusal must write the bucket, because it could not grow otherwise: it does not exist, limits
+/// came with the request that are not in force in it, or it was refilled ahead of the clock and the clock has
+/// to catch up.
+bool Oracle::lacks(const Stop& stop, Time now) const {
+  if (stop.state == nullptr || stop.state->refilled_at > now + config_.clock_bound) return true;
+  if (stop.resolution.source != Source::request) return false;
+  const auto& limits = stop.claims.limits;
+  return stop.claims.changed ||
+         std::any_of(limits.begin(), limits.end(), [](const Claimed& claimed) { return claimed.joins; });
+}
+
+void Oracle::judge(Plan& plan, const Request& request, Time now) const {
+  Answer& answer = plan.answer;
+  answer.admitted = true;
+  Time longest = 0;
+  for (Stop& stop : plan.stops) {
+    stop.lacks = lacks(stop, now);
+    if (stop.state != nullptr && stop.state->version != stop.claims.version)
+      answer.behind_until = std::min(answer.behind_until, stop.state->expires_at);
+    const Resolution& resolution = stop.resolution;
+    for (const NamedTerms& named : *resolution.limits) {
+      const Claimed& claimed = *stop.claims.find(named.limit);
+      Line line{stop.entity,  named.limit, named.terms,       0,
+                claimed.held, 0,           resolution.source, resolution.owner};
+      for (const Asked& asked : request.consume) {
+        if (asked.limit != named.limit) continue;
+        line.requested = asked.amount;
+        if (asked.amount <= claimed.held) continue;
+        stop.exceeded = true;
+        stop.lacks = stop.lacks || claimed.joins;
+        line.wait = wait_of(stop, named, asked.amount, now);
+        longest = std::max(longest, line.wait);
+        answer.admitted = false;
+        answer.never_fits = answer.never_fits || line.wait == never_fits;
+      }
+      answer.lines.push_back(line);
+    }
+  }
+  if (!answer.never_fits) answer.wait = promised(plan, request, longest, now);
+}
+
+/// The wait, unless a bucket that is asked for more than its capacity may be gone by then.
+std::optional<Time> Oracle::promised(const Plan& plan, const Request& request, Time longest, Time now) const {
+  if (plan.answer.admitted) return 0;
+  for (const Stop& stop : plan.stops) {
+    const bool above = std::any_of(request.consume.begin(), request.consume.end(), [&](const Asked& asked) {
+      const Terms* const terms = find(*stop.resolution.limits, asked.limit);
+      return terms != nullptr && asked.amount > terms->capacity;
+    });
+    if (!above) continue;
+    const bool writes = stop.exceeded && stop.lacks;
+    const Time expires_at = writes ? expiry_of(claimed_state(stop), stop.resolution) : stop.state->expires_at;
+    if (expires_at <= now + longest) return std::nullopt;
+  }
+  return longest;
+}
+
+Answer Oracle::look(const Request& request, Time now) const { return plan(request, now).answer; }
+
+int Oracle::marked(const Request& request, Time now) const {
+  if (request.key.empty()) return -1;
+  const auto found = markers_.find({request.key, request.entity, request.resource, request.consume});
+  if (found == markers_.end() || lease(found->second).deadline <= now) return -1;
+  return found->second;
+}
+
+/// Admitted by the marker alone; the report shows the buckets as they are now.
+Answer Oracle::repeat(const Request& request, int lease, Time now) const {
+  Answer answer = plan(request, now).answer;
+  if (answer.error) return answer;
+  for (Line& line : answer.lines) line.wait = 0;
+  answer.admitted = true;
+  answer.never_fits = false;
+  answer.wait = 0;
+  answer.repeated = true;
+  answer.lease = lease;
+  return answer;
+}
+
+Answer Oracle::acquire(const Request& request, Time now) {
+  if (const int lease = marked(request, now); lease >= 0) return repeat(request, lease, now);
+  Plan plan = this->plan(request, now);
+  Answer& answer = plan.answer;
+  if (answer.error) return answer;
+  if (!answer.admitted) {
+    for (const Stop& stop : plan.stops) {
+      if (answer.never_fits || !stop.exceeded || !stop.lacks) continue;
+      put(stop, request.resource, claimed_state(stop));
+      answer.written = true;
+    }
+    return answer;
+  }
+  Lease lease;
+  lease.resource = request.resource;
+  lease.deadline = now + config_.lease_for;
+  for (std::size_t i = 0; i < plan.stops.size(); ++i) {
+    const Stop& stop = plan.stops[i];
+    BucketState state = claimed_state(stop);
+    for (Held& held : state.limits) {
+      if (held.dormant) continue;
+      for (const Asked& asked : request.consume) {
+        if (asked.limit != held.limit) continue;
+        held.tokens -= asked.amount;
+        held.consumed += asked.amount;
+        const auto same = [&](const LeaseAmount& amount) { return amount.limit == held.limit; };
+        auto amount = std::find_if(lease.amounts.begin(), lease.amounts.end(), same);
+        if (amount == lease.amounts.end())
+          amount = lease.amounts.insert(amount, {held.limit, asked.amount, 0});
+        amount->buckets |= 1U << i;
+      }
+    }
+    put(stop, request.resource, std::move(state));
+    lease.buckets.push_back({stop.entity, buckets_[bucket_index(stop.entity, request.resource)]->generation});
+  }
+  for (Line& line : answer.lines) line.remaining -= line.requested;
+  answer.lease = static_cast<int>(leases_.size());
+  if (!request.key.empty())
+    markers_[{request.key, request.entity, request.resource, request.consume}] = answer.lease;
+  leases_.push_back(std::move(lease));
+  return answer;
+}
+
+}  // namespace weir::twins

@@ -1,0 +1,327 @@
+// The oracle: what weir must answer, written as naively as possible and sharing no code with src/.
+//
+// Names are small numbers, time is passed in, every product is computed in 128 bits, nothing is cached. It
+// knows the promises of docs/guarantees.md and the exceptions that are stated there, and nothing about any
+// store.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "weir/clock.h"
+#include "weir/level.h"
+#include "weir/result.h"
+
+namespace weir::twins {
+
+inline constexpr Time never = std::numeric_limits<Time>::max();
+/// The wait of a limit that can never admit what was asked of it.
+inline constexpr Time never_fits = -1;
+
+/// One limit, in millitokens and milliseconds.
+struct Terms {
+  std::int64_t capacity = 0;
+  std::int64_t burst = 0;
+  std::int64_t amount = 1;
+  std::int64_t period = 1;
+  friend bool operator==(const Terms&, const Terms&) = default;
+};
+
+struct NamedTerms {
+  int limit = 0;
+  Terms terms;
+  friend bool operator==(const NamedTerms&, const NamedTerms&) = default;
+};
+
+/// Ordered by the number of the limit.
+using Set = std::vector<NamedTerms>;
+using SetRef = std::shared_ptr<const Set>;
+
+const Terms* find(const Set& set, int limit);
+
+/// G(to) - G(from), with G(t) = floor(t * amount / period); 0 where time does not advance.
+std::int64_t granted(const Terms& terms, Time from, Time to);
+/// The least t >= from with G(t) - G(from) >= missing.
+Time moment_granted(const Terms& terms, Time from, std::int64_t missing);
+/// ceil(tokens * period / amount).
+Time time_to_grant(const Terms& terms, std::int64_t tokens);
+/// Whether a refills more slowly than b.
+bool slower(const Terms& a, const Terms& b);
+
+/// Where limits are stored. `entity` and `resource` are -1 where the kind has none.
+struct LevelId {
+  Source kind = Source::system;
+  int entity = -1;
+  int resource = -1;
+  friend auto operator<=>(const LevelId&, const LevelId&) = default;
+};
+
+struct Asked {
+  int limit = 0;
+  std::int64_t amount = 0;
+  friend auto operator<=>(const Asked&, const Asked&) = default;
+};
+
+struct Request {
+  int entity = 0;
+  int resource = 0;
+  std::vector<Asked> consume;
+  SetRef limits;    ///< sent with the request; may be null
+  std::string key;  ///< empty: none
+};
+
+/// One line of a report.
+struct Line {
+  int entity = 0;
+  int limit = 0;
+  Terms terms;
+  std::int64_t requested = 0;
+  std::int64_t remaining = 0;
+  Time wait = 0;  ///< 0: not exceeded
+  Source source = Source::system;
+  Owner owner = Owner::operator_;
+};
+
+struct Answer {
+  std::optional<ErrorCode> error;
+  bool admitted = false;
+  bool never_fits = false;
+  std::optional<Time> wait;  ///< nothing: never, or not a wait that can be promised
+  std::vector<Line> lines;
+  int lease = -1;             ///< of an admitted acquire
+  bool repeated = false;      ///< answered from the marker
+  Time limits_until = never;  ///< when one of the levels that were looked at expires
+  bool written = false;       ///< a refusal that wrote a bucket
+  /// When a bucket expires that has not followed a change of limits yet: by the expiry of the old ones.
+  Time behind_until = never;
+};
+
+enum class Verb : unsigned char { adjust, settle, rollback };
+
+struct Held {
+  int limit = 0;
+  Terms terms;
+  std::int64_t tokens = 0;
+  std::int64_t consumed = 0;
+  bool dormant = false;
+};
+
+struct BucketState {
+  Time refilled_at = 0;
+  std::int64_t version = 0;
+  std::uint64_t generation = 0;
+  Time expires_at = never;
+  std::vector<Held> limits = {};  ///< ordered by the number of the limit
+};
+
+enum class Ending : unsigned char { open, settled, rolled_back };
+
+struct LeaseAmount {
+  int limit = 0;
+  std::int64_t amount = 0;
+  unsigned buckets = 0;  ///< bit i: the i-th bucket of the lease was charged
+};
+
+struct Lease {
+  struct Bucket {
+    int entity = 0;
+    std::uint64_t generation = 0;
+  };
+  int resource = 0;
+  std::vector<Bucket> buckets;
+  std::vector<LeaseAmount> amounts;
+  Time deadline = 0;
+  Ending ending = Ending::open;
+  std::vector<std::string> keys;
+  bool narrowed = false;  ///< a later charge did not reach every bucket, because a limit had left it
+};
+
+class Oracle {
+ public:
+  struct Config {
+    int entities = 1;
+    int resources = 1;
+    int multiplier = 7;
+    Time lease_for = 600'000;
+    /// A bucket that was refilled further ahead of the clock than this is repaired.
+    Time clock_bound = 60'000;
+    /// Expiries of limits are rounded up to whole seconds.
+    bool whole_seconds = false;
+  };
+  explicit Oracle(const Config& config);
+
+  struct SetOptions {
+    Owner owner = Owner::operator_;
+    std::optional<Time> expires_in = {};
+    std::optional<int> multiplier = {};
+  };
+  using Outcome = std::optional<ErrorCode>;
+  Outcome set_limits(const LevelId& level, Set limits, const SetOptions& options, Time now);
+  Outcome delete_limits(const LevelId& level, Time now);
+  Outcome put_entity(int entity, int parent, bool cascade, Time now);
+  Outcome delete_entity(int entity, Time now);
+
+  Answer acquire(const Request& request, Time now);
+  Answer look(const Request& request, Time now) const;
+  /// `key` of an adjust; empty: cannot be repeated.
+  Answer change(int lease, Verb verb, const std::string& key, const std::vector<Asked>& amounts, Time now);
+
+  const Lease& lease(int index) const { return leases_[static_cast<std::size_t>(index)]; }
+  /// Null where there is none at that moment.
+  const BucketState* bucket(int entity, int resource, Time now) const;
+  /// Whether there was a bucket that has expired.
+  bool expired_bucket(int entity, int resource, Time now) const;
+  /// What a level says at a moment; null: nothing.
+  SetRef limits_at(const LevelId& level, Time now) const;
+  struct StoredLevel {
+    LevelId level;
+    SetRef limits;
+    Owner owner;
+    Time expires_at;
+  };
+  std::vector<StoredLevel> stored_levels(Time now) const;
+  /// What was changed, oldest first, as the audit tells it.
+  struct Event {
+    Time at = 0;
+    const char* action = "";
+    LevelId subject;
+  };
+  const std::vector<Event>& events() const { return events_; }
+  struct StoredEntity {
+    int entity = 0;
+    int parent = -1;
+    bool cascade = false;
+    Time created_at = 0;
+  };
+  std::vector<StoredEntity> stored_entities() const;
+  /// The stored limits that hold for an entity on a resource; null: none.
+  SetRef effective(int entity, int resource, Time now) const {
+    return resolve(entity, resource, nullptr, now).limits;
+  }
+  /// The stamp of the newest change of limits; later than the change where there were several at once.
+  Time last_change() const { return last_stamp_; }
+  /// The lease that an acquire with this key and request was answered with, if it still would be; else -1.
+  int marked(const Request& request, Time now) const;
+  /// Entities of the chain, the charged one first.
+  std::vector<int> chain(int entity) const;
+  int parent_of(int entity) const { return entities_[static_cast<std::size_t>(entity)].parent; }
+  bool stored(int entity) const { return entities_[static_cast<std::size_t>(entity)].stored; }
+  /// The earliest expiry of a bucket that exists, and the latest of one that does not any more.
+  Time next_expiry(Time now) const;
+  Time last_expired(Time now) const;
+  /// The earliest moment from `at` on at which every bucket either exists or has been expired for an eighth
+  /// of its time and a margin.
+  Time clear_of_expiries(Time at, Time margin) const;
+  const Config& config() const { return config_; }
+
+ private:
+  struct Version {
+    Time stamp = 0;
+    SetRef limits;
+    bool gap = false;
+  };
+  struct Record {
+    bool written = false;
+    Version current;
+    std::vector<Version> earlier;  ///< newest first
+    Owner owner = Owner::operator_;
+    Time expires_at = never;
+    std::optional<int> multiplier;
+  };
+  struct Resolution {
+    SetRef limits;
+    Source source = Source::request;
+    Owner owner = Owner::operator_;
+    Time stamp = 0;
+    Time until = never;  ///< when a level expires
+    int multiplier = 7;
+    bool kept_for_good = false;
+    Time follows = 0;  ///< how long the limits keep a bucket that follow when a level expires
+    std::array<const Record*, 4> records{};
+  };
+  struct Missed {
+    Time moment = 0;
+    bool several = false;
+    Set lowest;
+  };
+  struct Claimed {
+    int limit = 0;
+    Terms terms;
+    std::int64_t held = 0;
+    std::int64_t consumed = 0;
+    bool dormant = false;
+    bool joins = false;  ///< added, or dormant until now
+  };
+  struct Claims {
+    Time at = 0;
+    std::int64_t version = 0;
+    bool changed = false;
+    std::vector<Claimed> limits;
+    const Claimed* find(int limit) const;
+  };
+  /// One bucket of a plan.
+  struct Stop {
+    int entity = 0;
+    Resolution resolution;
+    const BucketState* state = nullptr;
+    Claims claims;
+    bool exceeded = false;
+    bool lacks = false;  ///< the record, or a limit that is exceeded, or the limits that were sent
+  };
+  struct Plan {
+    std::optional<ErrorCode> error;
+    std::vector<Stop> stops;
+    Answer answer;
+    Time until = never;
+  };
+  struct EntityState {
+    bool stored = false;
+    int parent = -1;
+    bool cascade = false;
+    Time created_at = 0;
+  };
+  using KeyOf = std::tuple<std::string, int, int, std::vector<Asked>>;
+
+  static Version version_at(const Record& record, Time now);
+  Record& record(const LevelId& level);
+  const Record& record(const LevelId& level) const { return const_cast<Oracle*>(this)->record(level); }
+  std::size_t bucket_index(int entity, int resource) const;
+  void write(const LevelId& level, SetRef limits, const SetOptions& options, Time now);
+  void prolong(int entity, Time now);
+  Resolution resolve(int entity, int resource, const SetRef& request_limits, Time now, int depth = 0) const;
+  static Time keep(const Terms& terms, int multiplier);
+  static Missed missed_since(const Resolution& resolution, std::int64_t version, Time now);
+  static Missed missed_by(const BucketState& state, const Resolution& resolution, const Claims& claims,
+                          Time now);
+  Claims claim(const BucketState* state, const Resolution& resolution, Time now) const;
+  BucketState claimed_state(const Stop& stop) const;
+  static Time expiry_of(const BucketState& state, const Resolution& resolution);
+  Plan plan(const Request& request, Time now) const;
+  static Time wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amount, Time now);
+  bool lacks(const Stop& stop, Time now) const;
+  void judge(Plan& plan, const Request& request, Time now) const;
+  std::optional<Time> promised(const Plan& plan, const Request& request, Time longest, Time now) const;
+  void put(const Stop& stop, int resource, BucketState state);
+  Answer repeat(const Request& request, int lease, Time now) const;
+  Answer apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> charges, Time now);
+  Stop lease_stop(int entity, int resource, Time now) const;
+
+  Config config_;
+  std::vector<Record> records_;
+  std::vector<EntityState> entities_;
+  std::vector<std::optional<BucketState>> buckets_;
+  std::vector<Lease> leases_;
+  std::map<KeyOf, int> markers_;
+  std::vector<Event> events_;
+  Time last_stamp_ = 0;
+  std::uint64_t generations_ = 0;
+};
+
+}  // namespace weir::twins

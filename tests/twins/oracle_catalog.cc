@@ -1,0 +1,367 @@
+// The oracle's arithmetic, levels and resolution.
+#include <algorithm>
+#include <numeric>
+
+#include "twins/oracle.h"
+
+namespace weir::twins {
+namespace {
+
+__extension__ using Wide = __int128;
+
+Wide floor_of(Wide a, Wide b) { return a / b; }
+Wide ceiling_of(Wide a, Wide b) { return (a + b - 1) / b; }
+
+// How many earlier versions of a level are told apart; older ones are merged into the last.
+constexpr std::size_t remembered_versions = 8;
+
+/// The slower rate, the smaller capacity and the smaller burst.
+Terms tighter(Terms own, const Terms& other) {
+  own.capacity = std::min(own.capacity, other.capacity);
+  own.burst = std::min(own.burst, other.burst);
+  if (slower(other, own)) {
+    const std::int64_t divisor = std::gcd(other.amount, other.period);
+    own.amount = other.amount / divisor;
+    own.period = other.period / divisor;
+  }
+  return own;
+}
+
+void tighten(Set& lowest, const SetRef& other) {
+  if (!other) return;
+  for (const NamedTerms& named : *other) {
+    const auto at = std::lower_bound(lowest.begin(), lowest.end(), named.limit,
+                                     [](const NamedTerms& a, int limit) { return a.limit < limit; });
+    if (at != lowest.end() && at->limit == named.limit) {
+      at->terms = tighter(at->terms, named.terms);
+    } else {
+      lowest.insert(at, named);
+    }
+  }
+}
+
+}  // namespace
+
+const Terms* find(const Set& set, int limit) {
+  for (const NamedTerms& named : set) {
+    if (named.limit == limit) return &named.terms;
+  }
+  return nullptr;
+}
+
+std::int64_t granted(const Terms& terms, Time from, Time to) {
+  if (to <= from) return 0;
+  return static_cast<std::int64_t>(floor_of(Wide{to} * terms.amount, terms.period) -
+                                   floor_of(Wide{from} * terms.amount, terms.period));
+}
+
+Time moment_granted(const Terms& terms, Time from, std::int64_t missing) {
+  if (missing <= 0) return from;
+  const Wide target = floor_of(Wide{from} * terms.amount, terms.period) + missing;
+  return static_cast<Time>(ceiling_of(target * terms.period, terms.amount));
+}
+
+Time time_to_grant(const Terms& terms, std::int64_t tokens) {
+  return static_cast<Time>(ceiling_of(Wide{tokens} * terms.period, terms.amount));
+}
+
+bool slower(const Terms& a, const Terms& b) { return Wide{a.amount} * b.period < Wide{b.amount} * a.period; }
+
+Oracle::Oracle(const Config& config) : config_(config) {
+  const auto entities = static_cast<std::size_t>(config.entities);
+  const auto resources = static_cast<std::size_t>(config.resources);
+  records_.resize(1 + resources + entities + entities * resources);
+  entities_.resize(entities);
+  buckets_.resize(entities * resources);
+}
+
+Oracle::Record& Oracle::record(const LevelId& level) {
+  int index = 0;
+  switch (level.kind) {
+    case Source::resource:
+      index = 1 + level.resource;
+      break;
+    case Source::entity_default:
+      index = 1 + config_.resources + level.entity;
+      break;
+    case Source::entity:
+      index = 1 + config_.resources + config_.entities + level.entity * config_.resources + level.resource;
+      break;
+    default:
+      break;
+  }
+  return records_[static_cast<std::size_t>(index)];
+}
+
+/// A record that has expired says nothing from the moment of its expiry on.
+Oracle::Version Oracle::version_at(const Record& record, Time now) {
+  if (!record.current.limits || record.expires_at > now) return record.current;
+  return {std::max(record.expires_at, record.current.stamp), nullptr, false};
+}
+
+SetRef Oracle::limits_at(const LevelId& level, Time now) const {
+  return version_at(record(level), now).limits;
+}
+
+std::vector<Oracle::StoredLevel> Oracle::stored_levels(Time now) const {
+  std::vector<StoredLevel> levels;
+  const auto look = [&](const LevelId& level) {
+    const Record& found = record(level);
+    if (!found.written || !version_at(found, now).limits) return;
+    levels.push_back({level, found.current.limits, found.owner, found.expires_at});
+  };
+  look({});
+  for (int r = 0; r < config_.resources; ++r) look({Source::resource, -1, r});
+  for (int e = 0; e < config_.entities; ++e) {
+    look({Source::entity_default, e, -1});
+    for (int r = 0; r < config_.resources; ++r) look({Source::entity, e, r});
+  }
+  return levels;
+}
+
+void Oracle::write(const LevelId& level, SetRef limits, const SetOptions& options, Time now) {
+  Record& record = this->record(level);
+  events_.push_back({now, limits ? "limits.set" : "limits.delete", level});
+  last_stamp_ = std::max(now, last_stamp_ + 1);
+  std::optional<int> multiplier;
+  if (record.written) {
+    const Version last = version_at(record, now);
+    last_stamp_ = std::max(last_stamp_, last.stamp + 1);
+    if (last.stamp != record.current.stamp) record.earlier.insert(record.earlier.begin(), record.current);
+    record.earlier.insert(record.earlier.begin(), last);
+    while (record.earlier.size() > remembered_versions) {
+      const Version oldest = record.earlier.back();
+      record.earlier.pop_back();
+      Version& kept = record.earlier.back();
+      kept.gap = kept.gap || oldest.gap || !kept.limits || !oldest.limits;
+      Set both = kept.limits ? *kept.limits : Set();
+      tighten(both, oldest.limits);
+      if (kept.limits || oldest.limits) kept.limits = std::make_shared<const Set>(std::move(both));
+    }
+    if (last.limits && limits) multiplier = record.multiplier;
+  }
+  record.written = true;
+  record.current = {last_stamp_, std::move(limits), false};
+  record.owner = options.owner;
+  record.multiplier = options.multiplier ? options.multiplier : multiplier;
+  record.expires_at = options.expires_in ? now + *options.expires_in : never;
+  if (options.expires_in && config_.whole_seconds)
+    record.expires_at = (record.expires_at + 999) / 1000 * 1000;
+}
+
+Oracle::Outcome Oracle::set_limits(const LevelId& level, Set limits, const SetOptions& options, Time now) {
+  Record& at = record(level);
+  const bool there = at.written && version_at(at, now).limits;
+  if (options.owner == Owner::sync && there && at.owner == Owner::operator_) return ErrorCode::operator_owned;
+  write(level, std::make_shared<const Set>(std::move(limits)), options, now);
+  if (level.entity >= 0) prolong(level.entity, now);
+  return {};
+}
+
+Oracle::Outcome Oracle::delete_limits(const LevelId& level, Time now) {
+  Record& at = record(level);
+  if (!at.written || !version_at(at, now).limits) return ErrorCode::not_found;
+  write(level, nullptr, {}, now);
+  if (level.entity >= 0) prolong(level.entity, now);
+  return {};
+}
+
+/// A change of an entity's limits reaches the expiry of its buckets at once, and only puts it off.
+void Oracle::prolong(int entity, Time now) {
+  for (int resource = 0; resource < config_.resources; ++resource) {
+    auto& state = buckets_[bucket_index(entity, resource)];
+    if (!state || state->expires_at <= now) continue;
+    Stop stop;
+    stop.resolution = resolve(entity, resource, nullptr, now);
+    if (!stop.resolution.limits) continue;
+    stop.state = &*state;
+    stop.claims = claim(stop.state, stop.resolution, now);
+    state->expires_at = std::max(state->expires_at, expiry_of(claimed_state(stop), stop.resolution));
+  }
+}
+
+Oracle::Outcome Oracle::put_entity(int entity, int parent, bool cascade, Time now) {
+  EntityState& at = entities_[static_cast<std::size_t>(entity)];
+  const bool moves = at.parent != parent || at.cascade != cascade;
+  for (int resource = 0; moves && resource < config_.resources; ++resource) {
+    if (bucket(entity, resource, now) != nullptr) return ErrorCode::conflict;
+  }
+  at = {true, parent, cascade, at.stored ? at.created_at : now};
+  events_.push_back({now, "entity.put", {Source::entity_default, entity, -1}});
+  return {};
+}
+
+Oracle::Outcome Oracle::delete_entity(int entity, Time now) {
+  EntityState& at = entities_[static_cast<std::size_t>(entity)];
+  if (!at.stored) return ErrorCode::not_found;
+  for (const EntityState& other : entities_) {
+    if (other.stored && other.parent == entity) return ErrorCode::conflict;
+  }
+  const auto forget = [&](const LevelId& level) {
+    const Record& limits = record(level);
+    if (limits.written && version_at(limits, now).limits) write(level, nullptr, {}, now);
+  };
+  forget({Source::entity_default, entity, -1});
+  for (int resource = 0; resource < config_.resources; ++resource) {
+    forget({Source::entity, entity, resource});
+    buckets_[bucket_index(entity, resource)].reset();
+  }
+  at = {};
+  events_.push_back({now, "entity.delete", {Source::entity_default, entity, -1}});
+  return {};
+}
+
+std::vector<Oracle::StoredEntity> Oracle::stored_entities() const {
+  std::vector<StoredEntity> stored;
+  for (std::size_t i = 0; i < entities_.size(); ++i) {
+    const EntityState& at = entities_[i];
+    if (at.stored) stored.push_back({static_cast<int>(i), at.parent, at.cascade, at.created_at});
+  }
+  return stored;
+}
+
+std::vector<int> Oracle::chain(int entity) const {
+  std::vector<int> chain{entity};
+  for (;;) {
+    const EntityState& at = entities_[static_cast<std::size_t>(chain.back())];
+    if (!at.cascade || at.parent < 0 || chain.size() == 8) return chain;
+    chain.push_back(at.parent);
+  }
+}
+
+Time Oracle::keep(const Terms& terms, int multiplier) {
+  const Time fill = time_to_grant(terms, terms.capacity);
+  const Time above = terms.burst > terms.capacity ? time_to_grant(terms, terms.burst) + fill : 0;
+  return std::max(fill * multiplier, above);
+}
+
+/// The first level that has limits wins whole; those of the request are the lowest.
+Oracle::Resolution Oracle::resolve(int entity, int resource, const SetRef& request_limits, Time now,
+                                   int depth) const {
+  Resolution resolution;
+  resolution.multiplier = config_.multiplier;
+  const LevelId levels[] = {{Source::entity, entity, resource},
+                            {Source::entity_default, entity, -1},
+                            {Source::resource, -1, resource},
+                            {Source::system, -1, -1}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Record& at = record(levels[i]);
+    if (!at.written) continue;
+    resolution.records[i] = &at;
+    const Version version = version_at(at, now);
+    resolution.stamp = std::max(resolution.stamp, version.stamp);
+    if (!version.limits) continue;
+    resolution.until = std::min(resolution.until, at.expires_at);
+    if (at.multiplier) resolution.multiplier = *at.multiplier;
+    if (resolution.limits) continue;
+    resolution.limits = version.limits;
+    resolution.source = levels[i].kind;
+    resolution.owner = at.owner;
+  }
+  if (!resolution.limits) resolution.limits = request_limits;
+  resolution.kept_for_good =
+      resolution.source == Source::entity && resolution.owner == Owner::operator_ && resolution.limits;
+  if (resolution.until != never && depth < 4) {
+    const Resolution next =
+        resolve(entity, resource, request_limits, std::max(now, resolution.until), depth + 1);
+    if (next.limits) {
+      resolution.follows = next.follows;
+      for (const NamedTerms& named : *next.limits)
+        resolution.follows = std::max(resolution.follows, keep(named.terms, next.multiplier));
+    }
+  }
+  return resolution;
+}
+
+/// What changed since a version of a bucket's parameters. Changes below a level that had limits all the time
+/// do not count.
+Oracle::Missed Oracle::missed_since(const Resolution& resolution, std::int64_t version, Time now) {
+  Missed missed;
+  int changes = 0;
+  for (const Record* const record : resolution.records) {
+    if (record == nullptr) continue;
+    std::vector<Version> history;
+    history.push_back(version_at(*record, now));
+    if (history[0].stamp != record->current.stamp) history.push_back(record->current);
+    history.insert(history.end(), record->earlier.begin(), record->earlier.end());
+    bool always = true;
+    bool reached = false;
+    for (const Version& one : history) {
+      always = always && one.limits && !one.gap;
+      tighten(missed.lowest, one.limits);
+      if (one.stamp <= version) {
+        reached = true;
+        break;
+      }
+      ++changes;
+      missed.moment = std::max(missed.moment, one.stamp);
+    }
+    if (always && reached) break;
+  }
+  missed.several = changes > 1;
+  return missed;
+}
+
+Oracle::Missed Oracle::missed_by(const BucketState& state, const Resolution& resolution, const Claims& claims,
+                                 Time now) {
+  const bool of_request = resolution.source == Source::request;
+  Missed missed{claims.at, false, {}};
+  if (resolution.stamp > state.version) {
+    missed = missed_since(resolution, state.version, now);
+  } else if (claims.changed && !of_request) {
+    // Limits of requests took the version ahead of the stamps, so that it does not say what was missed.
+    missed = missed_since(resolution, resolution.stamp - 1, now);
+    missed.several = true;
+  }
+  if (of_request && claims.changed) missed.moment = claims.at;
+  return missed;
+}
+
+/// What each limit holds at the moment of a decision, and under which terms it goes on.
+Oracle::Claims Oracle::claim(const BucketState* state, const Resolution& resolution, Time now) const {
+  Claims claims;
+  const Set& set = *resolution.limits;
+  if (state == nullptr) {
+    claims.at = now;
+    claims.version = resolution.stamp;
+    claims.changed = true;
+    for (const NamedTerms& named : set)
+      claims.limits.push_back({named.limit, named.terms, named.terms.capacity, 0, false, true});
+    return claims;
+  }
+  const bool ahead = state->refilled_at > now + config_.clock_bound;
+  const Time from = ahead ? now : state->refilled_at;
+  claims.at = std::max(now, from);
+  for (const NamedTerms& named : set) {
+    const auto same = [&](const Held& held) { return held.limit == named.limit; };
+    const auto held = std::find_if(state->limits.begin(), state->limits.end(), same);
+    claims.changed = claims.changed || held == state->limits.end() || !(held->terms == named.terms);
+  }
+  claims.version =
+      resolution.stamp > state->version ? resolution.stamp : state->version + (claims.changed ? 1 : 0);
+  const Missed missed = missed_by(*state, resolution, claims, now);
+  const Time turn = std::clamp(missed.moment, from, claims.at);
+  for (const Held& held : state->limits) {
+    const Terms* const in_force = find(set, held.limit);
+    Terms before = held.terms;
+    const Terms* const low = missed.several ? find(missed.lowest, held.limit) : nullptr;
+    if (low != nullptr) before = tighter(before, *low);
+    const Terms next = in_force != nullptr ? *in_force : before;
+    // By the old terms up to the change, cut to the new burst, then by the new terms.
+    std::int64_t tokens = std::min(held.tokens + granted(before, from, turn), before.burst);
+    tokens = std::min(tokens, next.burst);
+    tokens = std::min(tokens + granted(next, turn, claims.at), next.burst);
+    const bool returns = in_force != nullptr && held.dormant;
+    if (returns) tokens = std::min(tokens, next.capacity);
+    claims.limits.push_back({held.limit, next, tokens, held.consumed, in_force == nullptr, returns});
+  }
+  for (const NamedTerms& named : set) {
+    if (claims.find(named.limit) == nullptr)
+      claims.limits.push_back({named.limit, named.terms, named.terms.capacity, 0, false, true});
+  }
+  std::sort(claims.limits.begin(), claims.limits.end(),
+            [](const Claimed& a, const Claimed& b) { return a.limit < b.limit; });
+  return claims;
+}
+
+}  // namespace weir::twins

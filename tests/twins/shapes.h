@@ -1,0 +1,77 @@
+// The shapes of worlds that the twins live in: a covering array in which every pair of values occurs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weir::twins {
+
+/// What distinguishes one world from another. The values of each stand in shapes.cc.
+enum class Factor : unsigned char {
+  depth,       ///< entities in the chain
+  limits,      ///< limits in each bucket
+  burst,       ///< equal to capacity, or above it
+  multiplier,  ///< of the expiry
+  age,         ///< of the buckets that are charged
+  named,       ///< which limits a request names
+  keys,        ///< how acquires with an idempotency key are repeated
+  leases,      ///< how leases are changed
+  changes,     ///< how limits change
+  request,     ///< whether limits come with the request
+  clock,       ///< how time passes
+};
+inline constexpr std::size_t factor_count = 11;
+
+enum Age : int { age_new, age_existing, age_expired };
+enum Named : int { named_all, named_subset, named_zeros };
+enum Keys : int { keys_none, keys_at_once, keys_late, keys_after_expiry };
+enum Leases : int { leases_none, leases_own, leases_other, leases_reborn };
+enum Changes : int {
+  changes_none,
+  changes_raise,
+  changes_lower,
+  changes_add,
+  changes_remove,
+  changes_asleep,
+};
+enum ClockSteps : int { clock_small, clock_refill, clock_expiry, clock_back, clock_ahead };
+
+/// One row of the array: the index of a value for each factor.
+struct Shape {
+  std::array<int, factor_count> value{};
+
+  int operator[](Factor factor) const { return value[static_cast<std::size_t>(factor)]; }
+  int depth() const;
+  int limits() const;
+  int multiplier() const;
+  bool burst_above() const { return (*this)[Factor::burst] == 1; }
+  bool request_limits() const { return (*this)[Factor::request] == 1; }
+  std::string text() const;
+};
+
+std::size_t values_of(Factor factor);
+const char* name_of(Factor factor);
+const char* name_of(Factor factor, int value);
+
+/// Every pair of values of two factors occurs in at least one row. The same rows every time.
+std::vector<Shape> covering_array();
+
+/// How often each pair of values was met: in how many steps of one world the rarer of the two was seen.
+class PairCounts {
+ public:
+  using Seen = std::array<std::uint64_t, factor_count>;
+  void add(const Shape& shape, const Seen& seen);
+  /// The pairs that were never met, as text; empty: none. `clock_goes_back`: whether those are wanted too.
+  std::vector<std::string> missing(bool clock_goes_back) const;
+  /// A line for each pair of factors: pairs, least and most.
+  std::string table() const;
+
+ private:
+  static constexpr std::size_t most_values = 6;
+  std::uint64_t& at(std::size_t f, int a, std::size_t g, int b);
+  std::array<std::uint64_t, factor_count * factor_count * most_values * most_values> counts_{};
+};
+
+}  // namespace weir::twins

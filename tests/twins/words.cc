@@ -1,0 +1,147 @@
+#include "twins/words.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace weir::twins {
+
+using std::chrono::milliseconds;
+
+std::string number(std::optional<Time> value) { return value ? std::to_string(*value) : "none"; }
+
+Level level_of(const LevelId& level) {
+  switch (level.kind) {
+    case Source::entity:
+      return Level::entity(entity_name(level.entity), resource_name(level.resource));
+    case Source::entity_default:
+      return Level::entity_default(entity_name(level.entity));
+    case Source::resource:
+      return Level::resource(resource_name(level.resource));
+    default:
+      return Level::system();
+  }
+}
+
+std::vector<NamedLimit> named(const Set& set) {
+  std::vector<NamedLimit> limits;
+  for (const NamedTerms& one : set) {
+    limits.push_back(
+        {limit_name(one.limit), *Limit::make({.capacity = Amount::milli(one.terms.capacity),
+                                              .burst = Amount::milli(one.terms.burst),
+                                              .refill_amount = Amount::milli(one.terms.amount),
+                                              .refill_period = milliseconds(one.terms.period)})});
+  }
+  return limits;
+}
+
+Entity entity_of(int entity, int parent, bool cascade) {
+  return {.id = entity_name(entity),
+          .parent = parent < 0 ? std::string() : entity_name(parent),
+          .cascade = cascade,
+          .name = "n\xc3\xa9 \"x\"",
+          .metadata = {{"plan", "gold\n"}}};
+}
+
+std::string describe(const LimitStatus& status) {
+  return std::string(status.entity) + " " + std::string(status.name) + " capacity " +
+         status.capacity.to_string() + " burst " + status.burst.to_string() + " requested " +
+         status.requested.to_string() + " remaining " + status.remaining.to_string() +
+         (status.exceeded ? " exceeded" : "") + " wait " +
+         (status.retry_after ? std::to_string(status.retry_after->count()) : "never") + " from " +
+         name_of(status.source) + " of " + name_of(status.owner);
+}
+
+std::string describe(const Line& line) {
+  return entity_name(line.entity) + " " + limit_name(line.limit) + " capacity " +
+         Amount::milli(line.terms.capacity).to_string() + " burst " +
+         Amount::milli(line.terms.burst).to_string() + " requested " +
+         Amount::milli(line.requested).to_string() + " remaining " +
+         Amount::milli(line.remaining).to_string() + (line.wait != 0 ? " exceeded" : "") + " wait " +
+         (line.wait == never_fits ? "never" : std::to_string(line.wait)) + " from " + name_of(line.source) +
+         " of " + name_of(line.owner);
+}
+
+std::string lines_of(const Answer& answer) {
+  std::string lines;
+  for (const Line& line : answer.lines) lines += "\n    " + describe(line);
+  return lines;
+}
+
+bool same(const LimitStatus& real, const Line& line) {
+  const Time wait = real.retry_after ? real.retry_after->count() : never_fits;
+  const Time fill = std::max<Time>((time_to_grant(line.terms, line.terms.capacity) + 999) / 1000, 1);
+  return real.name == limit_name(line.limit) && real.entity == entity_name(line.entity) &&
+         real.remaining.millitokens() == line.remaining && real.requested.millitokens() == line.requested &&
+         wait == line.wait && real.exceeded == (line.wait != 0) &&
+         real.capacity.millitokens() == line.terms.capacity && real.burst.millitokens() == line.terms.burst &&
+         real.source == line.source && real.owner == line.owner && real.window.count() == fill;
+}
+
+namespace {
+
+bool same_rate(const Limit& limit, const Terms& terms) {
+  const Terms real{0, 0, limit.refill_amount().millitokens(), limit.refill_period().count()};
+  return !slower(real, terms) && !slower(terms, real);
+}
+
+}  // namespace
+
+std::string describe(const Bucket& bucket) {
+  std::string out = "at " + std::to_string(bucket.refilled_at) + " until " + number(bucket.expires_at);
+  for (const BucketLimit& limit : bucket.limits) {
+    out += "; " + limit.name + " " + limit.limit.to_json() + " holds " + limit.tokens.to_string() +
+           " consumed " + limit.consumed.to_string() + (limit.in_force ? "" : " dormant");
+  }
+  return out;
+}
+
+std::string describe(const BucketState& state) {
+  std::string out = "at " + std::to_string(state.refilled_at) + " until " +
+                    (state.expires_at == never ? "none" : std::to_string(state.expires_at));
+  for (const Held& held : state.limits) {
+    out += "; " + limit_name(held.limit) + " " + text(held.terms) + " holds " +
+           Amount::milli(held.tokens).to_string() + " consumed " + Amount::milli(held.consumed).to_string() +
+           (held.dormant ? " dormant" : "");
+  }
+  return out;
+}
+
+bool same(const Bucket& real, const BucketState& state, const Set* in_force) {
+  if (real.refilled_at != state.refilled_at || real.limits.size() != state.limits.size()) return false;
+  if (real.expires_at.value_or(never) != state.expires_at) return false;
+  for (std::size_t i = 0; i < real.limits.size(); ++i) {
+    const BucketLimit& limit = real.limits[i];
+    const Held& held = state.limits[i];
+    if (limit.name != limit_name(held.limit) || limit.tokens.millitokens() != held.tokens ||
+        limit.consumed.millitokens() != held.consumed ||
+        limit.in_force != (in_force == nullptr ? !held.dormant : find(*in_force, held.limit) != nullptr) ||
+        limit.limit.capacity().millitokens() != held.terms.capacity ||
+        limit.limit.burst().millitokens() != held.terms.burst || !same_rate(limit.limit, held.terms))
+      return false;
+  }
+  return true;
+}
+
+bool same_at(const Bucket& real, const BucketState& state, Time now) {
+  if (real.expires_at.value_or(never) < state.expires_at) return false;
+  for (const Held& held : state.limits) {
+    const auto limit = std::find_if(real.limits.begin(), real.limits.end(), [&](const BucketLimit& one) {
+      return one.name == limit_name(held.limit);
+    });
+    if (limit == real.limits.end()) {
+      if (held.dormant) continue;
+      return false;
+    }
+    if (limit->consumed.millitokens() != held.consumed) return false;
+    // Terms that have not reached the record yet do so with its next decision.
+    if (!same_rate(limit->limit, held.terms) || limit->limit.burst().millitokens() != held.terms.burst)
+      continue;
+    const auto at = [&](std::int64_t tokens, Time from) {
+      return std::min(tokens + granted(held.terms, from, now), held.terms.burst);
+    };
+    if (at(limit->tokens.millitokens(), real.refilled_at) != at(held.tokens, state.refilled_at)) return false;
+  }
+  return true;
+}
+
+}  // namespace weir::twins

@@ -1,0 +1,310 @@
+#include "twins/world.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "twins/words.h"
+
+namespace weir::twins {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Empty where both failed alike or neither did.
+template <class T>
+std::string compare_errors(const Result<T>& real, std::optional<ErrorCode> ideal) {
+  const std::string of_real = real ? "done" : name_of(real.error().code);
+  const std::string of_ideal = ideal ? name_of(*ideal) : "done";
+  if (of_real == of_ideal) return {};
+  return "store: " + of_real + (real ? "" : " (" + real.error().message + ")") + ", oracle: " + of_ideal;
+}
+
+}  // namespace
+
+World::World(const WorldConfig& config, const StoreKind& kind)
+    : kind_(kind),
+      config_(config),
+      oracle_(config.oracle),
+      clock_(kind.traits.first_moment + config.start),
+      now_(clock_.now()),
+      latest_(now_),
+      store_(kind.make()) {
+  static_cast<void>(open());
+}
+
+std::string World::open() {
+  Options options;
+  options.clock = &clock_;
+  options.bucket_ttl_refill_multiplier = config_.multiplier;
+  options.lease_deadline = milliseconds(config_.oracle.lease_for);
+  options.keep_audit_for = std::chrono::years(1000);
+  for (auto& [id, held] : leases_) held.handle.reset();
+  limiters_.clear();
+  for (int i = 0; i < (kind_.traits.shared ? 2 : 1); ++i) {
+    auto opened = store_->open(options);
+    if (!opened) return "the store cannot be opened: " + opened.error().message;
+    limiters_.push_back(*std::move(opened));
+  }
+  return {};
+}
+
+Limiter& World::limiter(const Op& op) {
+  return limiters_[static_cast<std::size_t>(op.limiter) % limiters_.size()];
+}
+
+std::string World::run(const Op& op) {
+  observed_ = {};
+  if (limiters_.empty()) return "the store cannot be opened";
+  if (op.kind != Kind::advance) store_->between();
+  const bool wide = op.level.entity < 0;
+  switch (op.kind) {
+    case Kind::acquire:
+      return acquire(op);
+    case Kind::look:
+      return look(op);
+    case Kind::advance:
+      return advance(op);
+    case Kind::change:
+      return change(op);
+    case Kind::set_limits:
+      return set_limits(op);
+    case Kind::delete_limits: {
+      ideal_.change(oracle_, false, now_);
+      const std::string wrong = compare_errors(limiter(op).delete_limits(level_of(op.level)),
+                                               oracle_.delete_limits(op.level, now_));
+      ideal_.change(oracle_, wide, now_);
+      return wrong.empty() ? hear() : wrong;
+    }
+    case Kind::put_entity: {
+      const std::string wrong =
+          compare_errors(limiter(op).put_entity(entity_of(op.entity, op.parent, op.cascade)),
+                         oracle_.put_entity(op.entity, op.parent, op.cascade, now_));
+      return wrong.empty() ? hear() : wrong;
+    }
+    case Kind::delete_entity: {
+      const std::string wrong = compare_errors(limiter(op).delete_entity(entity_name(op.entity)),
+                                               oracle_.delete_entity(op.entity, now_));
+      ideal_.forget(op.entity);
+      return wrong.empty() ? hear() : wrong;
+    }
+    case Kind::reopen:
+      return kind_.traits.reopens ? open() : std::string();
+    case Kind::compare:
+      return compare_entity(op.entity, op.limiter != 0);
+  }
+  return {};
+}
+
+const RequestLimits* World::limits_of(const SetRef& set) {
+  if (!set) return nullptr;
+  for (const auto& [known, limits] : request_limits_) {
+    if (known == set || *known == *set) return &limits;
+  }
+  request_limits_.emplace_back(set, *RequestLimits::make(std::span<const NamedLimit>(named(*set))));
+  return &request_limits_.back().second;
+}
+
+void World::observe(const Request& request) {
+  const int entity = request.entity;
+  observed_.existing_bucket = oracle_.bucket(entity, request.resource, now_) != nullptr;
+  observed_.expired_bucket = oracle_.expired_bucket(entity, request.resource, now_);
+  observed_.new_bucket = !observed_.existing_bucket && !observed_.expired_bucket;
+  for (const int one : oracle_.chain(entity)) {
+    const BucketState* const state = oracle_.bucket(one, request.resource, now_);
+    if (state != nullptr && state->refilled_at > now_ + kind_.traits.clock_bound) observed_.repaired = true;
+  }
+}
+
+std::string World::acquire(const Op& op) {
+  const Request& request = op.request;
+  const int marked = oracle_.marked(request, now_);
+  // What was past its deadline before the clock went back may be forgotten or not.
+  if (marked >= 0 && forgettable(oracle_.lease(marked))) return observed_.skipped = true, "";
+  observe(request);
+  if (marked >= 0) {
+    const Lease::Bucket& first = oracle_.lease(marked).buckets.front();
+    const BucketState* const state = oracle_.bucket(first.entity, request.resource, now_);
+    observed_.reborn = state == nullptr || state->generation != first.generation;
+  }
+  charges_.clear();
+  for (const Asked& asked : request.consume)
+    charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
+  AcquireOptions options;
+  options.limits = limits_of(request.limits);
+  options.idempotency_key = request.key;
+  auto real =
+      limiter(op).acquire(entity_name(request.entity), resource_name(request.resource), charges_, options);
+  if (real && real->from_memory() && oracle_.look(request, now_).admitted && credited_lately(request.entity))
+    return observed_.skipped = true, "";
+  observed_.answer = oracle_.acquire(request, now_);
+  const Answer& answer = observed_.answer;
+  if (std::string wrong = compare(real, answer, request.resource); !wrong.empty()) return wrong;
+  if (answer.error) return {};
+  const bool charged = answer.admitted && !answer.repeated;
+  std::string wrong = ideal_.check(oracle_, request.resource, answer,
+                                   charged ? IdealBuckets::Step::charged : IdealBuckets::Step::looked, now_);
+  if (!wrong.empty()) return wrong;
+  if (!answer.admitted) return probe(request, answer);
+  return keep(op, real, answer);
+}
+
+/// The same request is refused one millisecond before the wait is over, and admitted when it is.
+std::string World::probe(const Request& request, const Answer& refused) const {
+  if (!refused.wait || oracle_.last_change() > now_) return {};
+  const Time end = now_ + *refused.wait;
+  if (refused.limits_until <= end) return {};
+  if (!oracle_.look(request, end).admitted)
+    return "promise 8: still refused after the wait of " + std::to_string(*refused.wait) + lines_of(refused);
+  // Where a resource's or the system's limits changed while a bucket slept, it expires by its old deadline.
+  if (refused.behind_until <= end) return {};
+  if (*refused.wait > 0 && oracle_.look(request, end - 1).admitted)
+    return "promise 8: admitted before the wait of " + std::to_string(*refused.wait) + lines_of(refused);
+  return {};
+}
+
+std::string World::keep(const Op& op, Result<Decision>& real, const Answer& answer) {
+  const Lease& lease = oracle_.lease(answer.lease);
+  if (real->lease().deadline() != lease.deadline)
+    return "deadline of the store " + std::to_string(real->lease().deadline()) + ", of the oracle " +
+           std::to_string(lease.deadline);
+  const bool share = op.hold == Hold::id || !op.request.key.empty();
+  if (share) {
+    const auto id = real->lease().id();
+    if (!id) return "no id of the lease: " + id.error().message;
+    const auto [known, added] = ids_.try_emplace(answer.lease, *id);
+    // The id says which buckets were charged, and the marker keeps what the last change made of that.
+    if (!added && known->second != *id && !lease.narrowed)
+      return "a repeated acquire answers with another lease";
+  }
+  if (op.hold == Hold::nothing) return {};
+  HeldLease held;
+  held.lease = answer.lease;
+  if (const auto id = ids_.find(answer.lease); id != ids_.end()) held.id = id->second;
+  if (op.hold == Hold::handle) held.handle = std::make_unique<Decision>(*std::move(real));
+  leases_[op.id] = std::move(held);
+  if (leases_.size() > 64) leases_.erase(leases_.begin());
+  return {};
+}
+
+std::string World::look(const Op& op) {
+  const Request& request = op.request;
+  observe(request);
+  charges_.clear();
+  for (const Asked& asked : request.consume)
+    charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
+  const auto real =
+      limiter(op).available(entity_name(request.entity), resource_name(request.resource), charges_,
+                            {.limits = limits_of(request.limits), .idempotency_key = {}});
+  observed_.answer = oracle_.look(request, now_);
+  if (std::string wrong = compare(real, observed_.answer, request.resource); !wrong.empty()) return wrong;
+  if (observed_.answer.error) return {};
+  return ideal_.check(oracle_, request.resource, observed_.answer, IdealBuckets::Step::looked, now_);
+}
+
+std::string World::compare(const Result<Decision>& real, const Answer& answer, int resource) {
+  if (std::string wrong = compare_errors(real, answer.error); !wrong.empty() || answer.error) return wrong;
+  std::optional<Time> told;
+  if (const auto wait = real->retry_after()) told = wait->count();
+  if (real->admitted() != answer.admitted || real->never_fits() != answer.never_fits ||
+      !same_wait(told, answer)) {
+    const auto words = [](bool admitted, bool for_ever, std::optional<Time> wait) {
+      return std::string(admitted ? "admitted" : "refused") + (for_ever ? " for ever" : "") + " wait " +
+             number(wait);
+    };
+    return "store: " + words(real->admitted(), real->never_fits(), told) +
+           ", oracle: " + words(answer.admitted, answer.never_fits, answer.wait) +
+           "; lines of the oracle:" + lines_of(answer);
+  }
+  return compare(real->limits(), answer, resource);
+}
+
+/// A bucket that expires later than it must may still be there when the oracle's is not.
+bool World::same_wait(std::optional<Time> told, const Answer& answer) const {
+  if (told == answer.wait) return true;
+  if (!kind_.traits.blind_margin || answer.wait || answer.never_fits || !told) return false;
+  Time longest = 0;
+  for (const Line& line : answer.lines) longest = std::max(longest, line.wait);
+  return *told == longest;
+}
+
+std::string World::compare(const LimitReport& real, const Answer& answer, int resource) {
+  for (std::size_t i = 0; i < std::max(real.size(), answer.lines.size()); ++i) {
+    if (i < real.size() && i < answer.lines.size()) {
+      const LimitStatus status = real[i];
+      if (status.resource == resource_name(resource) && same(status, answer.lines[i])) continue;
+    }
+    return "line " + std::to_string(i) + "\n    store:  " + (i < real.size() ? describe(real[i]) : "none") +
+           "\n    oracle: " + (i < answer.lines.size() ? describe(answer.lines[i]) : "none");
+  }
+  return {};
+}
+
+std::string World::advance(const Op& op) {
+  Time to = now_ + op.by;
+  // A bucket that has expired may be gone or not: the clock does not go back to where it would exist again.
+  if (op.by < 0) to = std::min(now_, std::max(to, oracle_.last_expired(now_)));
+  if (kind_.traits.blind_margin) to = oracle_.clear_of_expiries(to, *kind_.traits.blind_margin);
+  if (to < now_) ideal_.forget();
+  now_ = to;
+  latest_ = std::max(latest_, now_);
+  clock_.set(now_);
+  return {};
+}
+
+std::string World::change(const Op& op) {
+  const auto held = leases_.find(op.lease_of);
+  if (held == leases_.end()) return observed_.skipped = true, "";
+  const bool by_handle = op.hold == Hold::handle;
+  HeldLease& lease = held->second;
+  const Lease& known = oracle_.lease(lease.lease);
+  if (by_handle ? !lease.handle : lease.id.empty()) return observed_.skipped = true, "";
+  if (forgettable(known) && now_ < known.deadline) return observed_.skipped = true, "";
+  const Lease::Bucket& first = known.buckets.front();
+  const BucketState* const state = oracle_.bucket(first.entity, known.resource, now_);
+  observed_.reborn = state == nullptr || state->generation != first.generation;
+  charges_.clear();
+  for (const Asked& asked : op.amounts)
+    charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
+  const std::span<const Charge> charges = charges_;
+  const auto ask = [&]() -> Result<LimitReport> {
+    if (by_handle) {
+      weir::Lease& handle = lease.handle->lease();
+      if (op.verb == Verb::adjust) return handle.adjust(charges);
+      return op.verb == Verb::settle ? handle.settle(charges) : handle.rollback();
+    }
+    if (op.verb == Verb::adjust) return limiter(op).adjust(lease.id, charges, op.key);
+    return op.verb == Verb::settle ? limiter(op).settle(lease.id, charges) : limiter(op).rollback(lease.id);
+  };
+  const auto real = ask();
+  observed_.answer =
+      oracle_.change(lease.lease, op.verb, by_handle ? std::string() : op.key, op.amounts, now_);
+  const Answer& answer = observed_.answer;
+  if (std::string wrong = compare_errors(real, answer.error); !wrong.empty() || answer.error) return wrong;
+  if (std::string wrong = compare(*real, answer, known.resource); !wrong.empty()) return wrong;
+  for (const Lease::Bucket& bucket : known.buckets) credits_[bucket.entity] = {now_, op.limiter};
+  return ideal_.check(oracle_, known.resource, answer, IdealBuckets::Step::lease, now_);
+}
+
+std::string World::set_limits(const Op& op) {
+  SetLimitsOptions options;
+  options.owner = op.options.owner;
+  if (op.options.expires_in) options.expires_in = milliseconds(*op.options.expires_in);
+  options.bucket_ttl_refill_multiplier = op.options.multiplier;
+  // Limits may have expired unseen.
+  ideal_.change(oracle_, false, now_);
+  const auto real = limiter(op).set_limits(level_of(op.level), named(op.limits), options);
+  const std::string wrong = compare_errors(real, oracle_.set_limits(op.level, op.limits, op.options, now_));
+  ideal_.change(oracle_, op.level.entity < 0, now_);
+  return wrong.empty() ? hear() : wrong;
+}
+
+/// Whether somebody gave back to a bucket of the chain so lately that a process may not have heard of it.
+bool World::credited_lately(int entity) const {
+  for (const int one : oracle_.chain(entity)) {
+    const auto found = credits_.find(one);
+    if (found != credits_.end() && now_ - found->second.first <= kind_.traits.refuses_for) return true;
+  }
+  return false;
+}
+
+}  // namespace weir::twins

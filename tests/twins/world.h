@@ -1,0 +1,130 @@
+// A world: the oracle and a real store that are asked for the same and must not differ in a word.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "twins/ideal.h"
+#include "twins/op.h"
+#include "twins/oracle.h"
+#include "weir/weir.h"
+
+namespace weir::twins {
+
+/// What the oracle must know about a kind of store, all of it stated in docs/guarantees.md.
+struct Traits {
+  Time first_moment = 1'700'000'000'000;
+  Time clock_bound = 60'000;
+  bool whole_seconds = false;   ///< expiries of limits are rounded up
+  bool shared = true;           ///< a second limiter sees the same buckets
+  bool reopens = false;         ///< what is there stays when every limiter is closed
+  bool clock_goes_back = true;  ///< it is exact where the clock does
+  /// Writes may leave the refill time and the expiry of a bucket as they were: a record then says the same by
+  /// other numbers, and expires up to an eighth and this margin later than it must.
+  std::optional<Time> blind_margin = {};
+  Time refuses_for = 0;      ///< a process may refuse from memory for so long what others have given back
+  bool hears_later = false;  ///< changes of the catalog reach other limiters a moment later
+};
+
+/// One store, new and empty.
+class Store {
+ public:
+  virtual ~Store() = default;
+  virtual Result<Limiter> open(const Options& options) = 0;
+  /// Called between steps, for stores that want to make them harder.
+  virtual void between() {}
+};
+
+struct StoreKind {
+  std::string name;
+  Traits traits;
+  std::function<std::unique_ptr<Store>()> make;
+};
+
+struct WorldConfig {
+  Oracle::Config oracle;
+  /// Of Options; the oracle's may come from the system's limits.
+  int multiplier = 7;
+  Time start = 0;  ///< after the first moment of the store
+};
+
+/// What a step did, for those who count.
+struct Observed {
+  bool skipped = false;
+  Answer answer;            ///< of the oracle
+  bool new_bucket = false;  ///< the charged entity had none and never had
+  bool existing_bucket = false;
+  bool expired_bucket = false;
+  bool reborn = false;    ///< the lease's own bucket is not the one that was charged
+  bool repaired = false;  ///< a bucket of the chain was refilled ahead of the clock beyond the bound
+};
+
+class World {
+ public:
+  World(const WorldConfig& config, const StoreKind& kind);
+
+  /// Empty: the twins agree.
+  std::string run(const Op& op);
+  /// Compares the buckets and limits of everybody.
+  std::string compare_all();
+
+  const Oracle& oracle() const { return oracle_; }
+  Time now() const { return now_; }
+  const Observed& observed() const { return observed_; }
+  struct HeldLease {
+    int lease = -1;  ///< the oracle's
+    std::string id;
+    std::unique_ptr<Decision> handle;
+  };
+  const std::map<int, HeldLease>& leases() const { return leases_; }
+  /// A lease that the store may have forgotten, since the clock was past its deadline before it went back.
+  bool forgettable(const Lease& lease) const { return lease.deadline <= latest_; }
+  const Traits& traits() const { return kind_.traits; }
+
+ private:
+  std::string open();
+  Limiter& limiter(const Op& op);
+  std::string acquire(const Op& op);
+  std::string look(const Op& op);
+  std::string advance(const Op& op);
+  std::string change(const Op& op);
+  std::string set_limits(const Op& op);
+  std::string compare_entity(int entity, bool other);
+  std::string compare_limits();
+  std::string compare_entities();
+  std::string compare_audit();
+  std::string compare(const Result<Decision>& real, const Answer& ideal, int resource);
+  std::string compare(const LimitReport& real, const Answer& ideal, int resource);
+  std::string keep(const Op& op, Result<Decision>& real, const Answer& ideal);
+  std::string probe(const Request& request, const Answer& refused) const;
+  void observe(const Request& request);
+  const RequestLimits* limits_of(const SetRef& set);
+  std::string hear();
+  bool heard(Limiter& limiter) const;
+  bool credited_lately(int entity) const;
+  bool same_wait(std::optional<Time> told, const Answer& answer) const;
+
+  const StoreKind& kind_;
+  const WorldConfig config_;
+  Oracle oracle_;
+  IdealBuckets ideal_;
+  FakeClock clock_;
+  Time now_;
+  Time latest_;
+  std::unique_ptr<Store> store_;
+  std::vector<Limiter> limiters_;
+  std::map<int, HeldLease>
+      leases_;  // by the id of the acquire; after the limiters: leases must not outlive them
+  std::map<int, std::string> ids_;  // by the oracle's lease
+  std::vector<std::pair<SetRef, RequestLimits>> request_limits_;
+  std::map<int, std::pair<Time, int>>
+      credits_;  // by entity: when something was given back, and by which limiter
+  Observed observed_;
+  std::vector<Charge> charges_;
+};
+
+}  // namespace weir::twins
