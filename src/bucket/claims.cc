@@ -79,6 +79,7 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
   const bool newer = resolution.stamp > state->version;
   claims.version = newer ? resolution.stamp : state->version + (claims.changed ? 1 : 0);
   const Resolution::Missed missed = missed_by(*state, resolution, claims);
+  claims.changed_at = missed.moment;
 
   for (std::size_t i = 0; i < state->limits.size(); ++i) {
     const LimitState& limit = state->limits[i];
