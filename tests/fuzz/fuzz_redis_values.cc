@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "store/redis/codec.h"
-#include "store/redis/state.h"
+#include "store/redis/record.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -12,6 +12,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(weir::redis::decode_event(text));
   static_cast<void>(weir::redis::decode_marker(text));
   static_cast<void>(weir::redis::decode_set(text));
-  static_cast<void>(weir::redis::read_state(text));
+  static_cast<void>(weir::redis::read_bucket(text, "entity", "resource"));
   return 0;
 }

@@ -77,6 +77,28 @@ TEST(RedisCluster, AcquiresGoOnWhileTheirSlotMovesToAnotherNode) {
   }
 }
 
+TEST(RedisCluster, AProcessWithTheOldChainMakesNoBucketInTheFamilyThatAnEntityHasLeft) {
+  RedisCluster cluster;
+  for (std::size_t i = 0; i < 3; ++i)
+    cluster.node(i).ask({"ACL", "SETUSER", "deaf", "on", ">secret", "~*", "resetchannels", "+@all"});
+  const std::string more = "?cluster=true&cache_ms=3600000&deadline_ms=20000";
+  auto one = Limiter::open("redis://" + cluster.node(0).address() + more);
+  auto deaf = Limiter::open("redis://deaf:secret@" + cluster.node(0).address() + more);
+  ASSERT_TRUE(one && deaf);
+  ASSERT_TRUE(one->set_limits(Level::system(), {{"rpm", "10/365d"}}));
+  ASSERT_TRUE(one->put_entity({.id = "below", .parent = "key", .cascade = true}));
+  for (const char* const entity : {"key", "below"}) {
+    ASSERT_TRUE(one->available(entity, "r"));
+    ASSERT_TRUE(deaf->available(entity, "r"));
+  }
+  const auto put = one->put_entity({.id = "key", .parent = "project", .cascade = true});
+  ASSERT_TRUE(put) << put.error().message;
+  ASSERT_TRUE(deaf->acquire("below", "r", {{"rpm", 4}})->admitted());
+  ASSERT_TRUE(deaf->acquire("key", "r", {{"rpm", 4}})->admitted());
+  EXPECT_TRUE(one->acquire("key", "r", {{"rpm", 4}})->refused()) << "8 of 10 are gone, whoever took them";
+  EXPECT_EQ(one->buckets("project")->items[0].limits[0].consumed, Amount(8));
+}
+
 TEST(RedisCluster, AFailoverIsSurvivedAndForgetsOnlyWhatTheReplicaHadNotHeardOf) {
   RedisCluster cluster(true);
   auto limiter = Limiter::open(cluster.url());

@@ -131,9 +131,9 @@ void expect_all_charged(const std::string& url) {
 
 /// What the first limit of the bucket has counted so far, in tokens (docs/format/redis.md).
 int charged(const RedisServer& server) {
-  const std::string b = server.ask({"HGET", "weir:default:{key}:b:key:r", "b"});
+  const std::string record = server.ask({"GET", "weir:default:{key}:b:key:r"});
   double consumed = 0;
-  if (b.size() >= 80) std::memcpy(&consumed, b.data() + 72, sizeof consumed);
+  if (record.size() >= 96) std::memcpy(&consumed, record.data() + 88, sizeof consumed);
   return static_cast<int>(consumed / 1000);
 }
 

@@ -115,6 +115,39 @@ TEST(RedisSharing, AChangeOfAnEntitysLimitsHoldsAtOnceEvenForWhoWasNotTold) {
   EXPECT_EQ(decision->limits()[0].capacity, Amount(5));
 }
 
+TEST(RedisSharing, AParentThatWasAcknowledgedIsChargedAtOnceEvenByWhoWasNotTold) {
+  RedisServer server;
+  const std::string more = "cache_ms=3600000&deadline_ms=20000";
+  auto one = Limiter::open(server.url() + "?" + more);
+  ASSERT_TRUE(one->set_limits(Level::system(), {{"rpm", "100/min"}}));
+  server.ask({"ACL", "SETUSER", "deaf", "on", ">secret", "~*", "resetchannels", "+@all"});
+  auto deaf = Limiter::open("redis://deaf:secret@" + server.address() + "?" + more);
+  ASSERT_TRUE(deaf) << deaf.error().message;
+  // Both know an entity without a parent.
+  ASSERT_TRUE(one->available("key", "r"));
+  ASSERT_TRUE(deaf->available("key", "r"));
+  const auto put = one->put_entity({.id = "key", .parent = "project", .cascade = true});
+  ASSERT_TRUE(put) << put.error().message;
+  for (Limiter* const limiter : {&*deaf, &*one, &*deaf}) {
+    const auto decision = limiter->acquire("key", "r", {{"rpm", 1}});
+    ASSERT_TRUE(decision) << decision.error().message;
+    EXPECT_EQ(decision->limits().size(), 2U);
+  }
+  EXPECT_EQ(one->buckets("project")->items[0].limits[0].consumed, Amount(3));
+}
+
+TEST(RedisSharing, AMoveThatIsRefusedKeepsNobodyFromMakingBuckets) {
+  RedisServer server;
+  auto limiter = Limiter::open(server.patient_url());
+  ASSERT_TRUE(limiter->set_limits(Level::system(), {{"rpm", "100/min"}}));
+  ASSERT_TRUE(limiter->acquire("key", "r", {{"rpm", 1}})->admitted());
+  EXPECT_EQ(limiter->put_entity({.id = "key", .parent = "project", .cascade = true}).error().code,
+            ErrorCode::conflict);
+  const auto decision = limiter->acquire("key", "other", {{"rpm", 1}});
+  ASSERT_TRUE(decision) << decision.error().message;
+  EXPECT_TRUE(decision->admitted());
+}
+
 /// Milliseconds by the server's clock.
 Time time_of(const RedisServer& server) {
   std::istringstream words(server.ask({"TIME"}));

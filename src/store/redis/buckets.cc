@@ -1,5 +1,7 @@
 #include "store/redis/buckets.h"
 
+#include <algorithm>
+
 #include "store/redis/acquire.h"
 #include "store/redis/catalog.h"
 #include "store/redis/lease.h"
@@ -8,14 +10,37 @@ namespace weir::redis {
 
 namespace resp = wire::resp;
 
+namespace {
+
+/// What a bucket looks like from outside.
+Bucket bucket_of(std::string_view entity, std::string_view resource, const bucket::State& state) {
+  Bucket bucket{.entity = std::string(entity),
+                .resource = std::string(resource),
+                .refilled_at = state.refilled_at,
+                .version = state.version};
+  if (state.expires_at != limits::never) bucket.expires_at = state.expires_at;
+  for (const bucket::LimitState& limit : state.limits) {
+    bucket.limits.push_back({.name = limit.name,
+                             .limit = limits::limit_of(limit.parameters),
+                             .tokens = Amount::milli(limit.tokens),
+                             .consumed = Amount::milli(limit.consumed),
+                             .in_force = !limit.dormant});
+  }
+  std::sort(bucket.limits.begin(), bucket.limits.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return bucket;
+}
+
+}  // namespace
+
 void RedisBuckets::acquire(const store::Plan& plan, Decision& decision,
                            store::Completion<store::Progress> done) {
-  (new Acquire(*this, plan, Acquire::Mode::acquire, decision, done))->start();
+  (new Acquire(*this, plan, decision::Verb::acquire, decision, done))->start();
 }
 
 void RedisBuckets::peek(const store::Plan& plan, Decision& decision,
                         store::Completion<store::Progress> done) {
-  (new Acquire(*this, plan, Acquire::Mode::peek, decision, done))->start();
+  (new Acquire(*this, plan, decision::Verb::look, decision, done))->start();
 }
 
 void RedisBuckets::change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
@@ -53,17 +78,15 @@ Result<store::Page<Bucket>> RedisBuckets::list_now(std::string_view name_space, 
     at.next();
     const Time now = at.next().integer().value_or(0);
     for (const std::string_view resource : resources) {
-      auto bucket = read_bucket(at.next(), {name_space, entity, resource});
-      if (!bucket) return bucket.error();
-      // Those that have expired stay in the index until it is next written.
-      if (!bucket->record || bucket->record->expires_at <= now) continue;
+      auto read = read_bucket(at.next(), entity, resource);
+      if (!read) return read.error();
+      // Those that have expired stay in the index until it goes.
+      if (!read->bucket || read->bucket->state.expires_at <= now) continue;
       if (page.items.size() == paging.limit) {
         page.next = page.items.back().resource;
         return page;
       }
-      Workbench bench(now, 1, site_.entropy);
-      bench.add(*std::move(bucket));
-      for (Bucket& one : bench.list(name_space, entity)) page.items.push_back(std::move(one));
+      page.items.push_back(bucket_of(entity, resource, read->bucket->state));
     }
     cursor = resources.back();
   }

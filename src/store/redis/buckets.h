@@ -5,10 +5,10 @@
 #include <map>
 #include <string>
 
-#include "store/buckets.h"
 #include "base/lock.h"
+#include "store/buckets.h"
+#include "store/redis/record.h"
 #include "store/redis/site.h"
-#include "store/redis/state.h"
 
 namespace weir::redis {
 

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "store/catalog.h"
 #include "base/lock.h"
+#include "store/catalog.h"
 
 namespace weir::redis {
 

@@ -135,6 +135,7 @@ void ScriptCall::on_reply(const Reply& reply) {
     name_script(true, rest);
     return send();
   }
+  if (why.find("WRONGTYPE") != std::string_view::npos && found_wrong_type()) return;
   Error error = error_of(why, writes_);
   if (writes_ && error.code == ErrorCode::unavailable) site_.refusal.refused(error, slot, first_key());
   failed(std::move(error));

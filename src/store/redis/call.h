@@ -33,6 +33,8 @@ class ScriptCall : public net::RedisCall {
   /// No error.
   virtual void replied(const Reply& reply) = 0;
   virtual void failed(Error error) = 0;
+  /// A key was not what the script takes it to be, and nothing was written. False: that is a failure.
+  virtual bool found_wrong_type() { return false; }
 
   Site& site() const { return site_; }
   bool writes_ = true;

@@ -18,9 +18,11 @@
 #include "store/home.h"
 #include "store/redis/cache.h"
 #include "store/redis/call.h"
-#include "store/redis/workbench.h"
 
 namespace weir::redis {
+
+/// Nobody knows a chain for longer than this without reading it again.
+inline constexpr std::chrono::hours longest_cache{1};
 
 /// Safe to use from any thread. What takes one command completes on the client's thread: what resolutions
 /// need, limits, an entity, children, the audit. What takes several (changes, listings) blocks its caller and
@@ -28,7 +30,8 @@ namespace weir::redis {
 class RedisCatalog final : public store::Catalog, public net::RedisListener {
  public:
   /// The site must outlive the catalog.
-  RedisCatalog(Site& site, std::chrono::milliseconds cache_for) : site_(site), cache_(cache_for) {}
+  RedisCatalog(Site& site, std::chrono::milliseconds cache_for)
+      : site_(site), cache_(std::min<std::chrono::milliseconds>(cache_for, longest_cache)) {}
 
   void change(const store::Changes& changes, store::Completion<std::vector<store::Changed>> done) override;
   void find(std::string_view name_space, std::string_view entity, std::string_view resource,
@@ -48,6 +51,7 @@ class RedisCatalog final : public store::Catalog, public net::RedisListener {
 
   /// For the buckets: forget what is cached about an entity, which has turned out to be old.
   void distrust(std::string_view name_space, std::string_view entity) { cache_.forget(name_space, entity); }
+  void distrust() { cache_.forget_all(); }
   /// Stamps up to here are not to be found in the catalog any more, although buckets have seen them.
   void accept(std::string_view name_space, Time stamp) { cache_.set_known(name_space, stamp); }
   /// Up to which stamp the catalog is known to have lost something; 0: nothing.

@@ -3,9 +3,9 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "decision/next_state.h"
 #include "store/audit.h"
 #include "store/redis/codec.h"
-#include "store/table/draft.h"
 
 namespace weir::redis {
 
@@ -16,8 +16,12 @@ namespace {
 constexpr int most_change_attempts = 100;
 /// With more fields than this, everybody may as well forget everything.
 constexpr std::size_t most_told = 64;
-/// A bucket may be charged between the moment it was read and the moment it is told.
-constexpr Time later = 5000;
+/// A process that ends in the middle of a move leaves its fences behind.
+constexpr std::chrono::seconds while_moving{15};
+/// Longer than anybody may know the chain from before.
+constexpr std::chrono::milliseconds fence_stays = 2 * longest_cache;
+/// Each attempt to put off the expiry of a bucket that fails means that somebody else has written it.
+constexpr int most_put_attempts = 200;
 
 /// The steps of the script.
 struct Steps {
@@ -56,29 +60,100 @@ Result<std::vector<store::Changed>> CatalogChange::attempt(bool& overtaken) {
   tenant_ = {};
   looked_up_.clear();
   families_.clear();
+  fenced_.clear();
   stamps_.clear();
-  gone_.clear();
-  now_ = site_.time.now();
   collect();
+  if (auto read = read_time(); !read) return read.error();
   if (auto read = read_counters(); !read) return read.error();
   if (auto read = read_levels(concern_.levels); !read) return read.error();
   if (auto read = read_levels_of_erased(); !read) return read.error();
   if (auto read = read_family_trees(); !read) return read.error();
-  Workbench bench(now_, static_cast<std::uint64_t>(generation_) + 1, site_.entropy);
-  if (auto read = read_buckets(bench); !read) return read.error();
-  if (auto still = check_descendants(); !still) return still.error();
+  if (auto read = read_buckets(); !read) return read.error();
 
-  table::TableCatalog::Past past;
-  past.last_stamp = stamp_;
-  past.audit_sequence = static_cast<std::uint64_t>(sequence_);
-  past.audited_to = audited_to_;
-  past.tenants[std::string(name_space_)] = tenant_;
-  auto changed = bench.change(changes_, {std::move(past), [&](const table::Draft& draft, const auto& events) {
-                                           return keep(draft, events, overtaken);
-                                         }});
-  if (!changed || overtaken) return changed;
-  if (auto told = tell_buckets(bench.take_written()); !told) return told.error();
+  table::Draft draft(tenant_, now_, stamp_);
+  auto changed = draft_all(draft);
+  if (!changed) return changed;
+  find_moving(draft);
+  if (auto set = set_fences(while_moving); !set) return set.error();
+  auto kept = check_moved(draft);
+  if (kept) kept = keep(draft, sign(draft), overtaken);
+  // If it is not known whether the change was made, the fences stay as they are for a while.
+  const bool in_doubt = !kept && kept.error().code == ErrorCode::outcome_unknown;
+  if (!in_doubt) {
+    auto set = set_fences(kept ? fence_stays : std::chrono::milliseconds(0));
+    if (kept && !set) return set.error();
+  }
+  if (!kept) return kept.error();
+  if (auto told = tell_buckets(draft); !told) return told.error();
+  tell(2 * changes_.changes.size(), 2 * changes_.changes.size());
   return changed;
+}
+
+/// The families that chains leave: those of entities whose parent or cascade changes, as they were before.
+void CatalogChange::find_moving(const table::Draft& draft) {
+  for (const std::string& id : draft.moved()) fenced_.insert(std::string(site_.family(id, families_[id])));
+  for (const std::string& id : draft.erased()) fenced_.insert(std::string(site_.family(id, families_[id])));
+}
+
+/// From here on no process makes a bucket there by the chain that it knows from before the change. 0: takes
+/// the fences away again.
+Result<void> CatalogChange::set_fences(std::chrono::milliseconds stay) {
+  // Generations are counted from 1 in plans.
+  const std::string generation = std::to_string(generation_ + 2);
+  for (const std::string& family : fenced_) {
+    auto reply = Asking(site_).run(Script::fence(), {site_.names.fence(name_space_, family)},
+                                   {generation, word_, std::to_string(stay.count())}, true);
+    if (!reply) return reply.error();
+  }
+  return {};
+}
+
+/// Tells how far a change is, now and then.
+void CatalogChange::tell(std::size_t done, std::size_t of) const {
+  constexpr std::size_t now_and_then = 1000;
+  const ChangeOptions& options = changes_.options;
+  if (options.progress && (done == of || done % now_and_then == 0)) options.progress(done, of);
+}
+
+Result<std::vector<store::Changed>> CatalogChange::draft_all(table::Draft& draft) {
+  std::vector<store::Changed> changed;
+  for (const store::Change& change : changes_.changes) {
+    auto one = draft.add(change);
+    tell(changed.size(), 2 * changes_.changes.size());
+    if (!one) {
+      const bool several = changes_.changes.size() > 1;
+      const std::string which =
+          several ? base::join("change ", std::to_string(changed.size() + 1), ": ") : std::string();
+      return Error{one.error().code, which + one.error().message};
+    }
+    changed.push_back(*std::move(one));
+  }
+  return changed;
+}
+
+/// The fences stand, so that a bucket that is not there now is not made before the change.
+Result<void> CatalogChange::check_moved(const table::Draft& draft) {
+  for (const std::string& id : draft.moved()) {
+    auto has = has_bucket(id);
+    if (!has) return has.error();
+    if (!*has) continue;
+    return error(ErrorCode::conflict, "entity ", base::quoted(id),
+                 " has buckets, so its parent and cascade cannot change; delete it first, or wait until they "
+                 "expire");
+  }
+  return check_descendants();
+}
+
+std::vector<store::AuditEvent> CatalogChange::sign(const table::Draft& draft) const {
+  std::vector<store::AuditEvent> events = draft.events();
+  std::int64_t sequence = sequence_;
+  for (store::AuditEvent& event : events) {
+    // Ids sort by time even if the clock goes back.
+    event.id = store::audit_id(std::max(audited_to_, now_), static_cast<std::uint64_t>(++sequence));
+    event.at = now_;
+    event.principal = changes_.principal;
+  }
+  return events;
 }
 
 Result<void> CatalogChange::keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events,
@@ -118,7 +193,6 @@ Result<void> CatalogChange::keep(const table::Draft& draft, const std::vector<st
     if (before != after && !after.empty()) steps.on("in", names.children(name_space_, after), id);
     tell("n " + id);
   }
-  gone_ = draft.erased();
   const Time keep_for = catalog_.keep_audit_for();
   const std::string oldest = store::audit_id(now_ - keep_for, 0);
   std::set<std::string> subjects;
@@ -136,7 +210,8 @@ Result<void> CatalogChange::keep(const table::Draft& draft, const std::vector<st
   steps.set("audited", std::to_string(std::max(audited_to_, now_)));
 
   const std::string said = told <= most_told ? fields.str() : message.str();
-  std::vector<std::string> words{std::to_string(generation_), names.channel(), said};
+  std::vector<std::string> words{std::to_string(generation_),
+                                 std::to_string(site_.time.for_tests() ? -1 : now_), names.channel(), said};
   words.insert(words.end(), steps.words.begin(), steps.words.end());
   auto reply = Asking(site_).run(Script::catalog(), steps.keys, words, true);
   if (!reply) return reply.error();
@@ -147,48 +222,105 @@ Result<void> CatalogChange::keep(const table::Draft& draft, const std::vector<st
   return {};
 }
 
-Result<void> CatalogChange::tell_buckets(const std::vector<Written>& written) {
+Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
   const std::string now = std::to_string(site_.time.for_scripts());
-  for (const std::string& entity : gone_) {
+  for (const std::string& entity : draft.erased()) {
     const std::string& family = families_[entity];
-    auto reply =
-        Asking(site_).run(Script::touch(), {site_.names.index(name_space_, family, entity)},
-                          {site_.names.buckets(name_space_, family, entity), "forget", now, "0"}, true);
+    auto reply = Asking(site_).run(Script::touch(), {site_.names.index(name_space_, family, entity)},
+                                   {site_.names.buckets(name_space_, family, entity), "forget", now}, true);
     if (!reply) return reply.error();
   }
   for (const auto& [entity, stamps] : stamps_) {
-    if (gone_.contains(entity)) continue;
-    if (auto told = tell_buckets_of(entity, stamps, written); !told) return told;
+    if (draft.erased().contains(entity)) continue;
+    if (auto told = tell_buckets_of(draft, entity, stamps); !told) return told;
   }
   return {};
 }
 
-/// What each bucket has to know: the stamp of its limits, and when it may vanish.
-Result<void> CatalogChange::tell_buckets_of(const std::string& entity,
-                                            const std::map<std::string, Time>& stamps,
-                                            const std::vector<Written>& written) {
-  std::map<std::string, std::pair<Time, Time>> of_resource;
-  for (const auto& [resource, stamp] : stamps) {
-    if (!resource.empty()) of_resource[resource].second = stamp;
-  }
-  for (const Written& one : written) {
-    if (one.entity == entity)
-      of_resource[one.resource].first = to_redis(base::saturating_add(one.expires_at, later));
-  }
+/// Each bucket gets the stamp of its limits, so that no process with older ones writes to it from here on.
+/// Then those stay longer that would go too early under the new limits.
+Result<void> CatalogChange::tell_buckets_of(const table::Draft& draft, const std::string& entity,
+                                            const std::map<std::string, Time>& stamps) {
   const auto of_all = stamps.find("");
+  const Time all = of_all == stamps.end() ? 0 : of_all->second;
   const std::string& family = families_[entity];
-  std::vector<std::string> words{site_.names.buckets(name_space_, family, entity), "touch",
-                                 std::to_string(site_.time.for_scripts()),
-                                 std::to_string(of_all == stamps.end() ? 0 : of_all->second)};
-  for (const auto& [resource, told] : of_resource) {
-    words.push_back(resource);
-    words.push_back(std::to_string(told.first));
-    words.push_back(std::to_string(told.second));
+  std::vector<std::string> words{site_.names.buckets(name_space_, family, entity), std::to_string(all),
+                                 std::to_string(site_.time.for_scripts())};
+  for (const auto& [resource, stamp] : stamps) {
+    if (!resource.empty()) words.insert(words.end(), {resource, std::to_string(stamp)});
   }
   auto reply =
       Asking(site_).run(Script::touch(), {site_.names.index(name_space_, family, entity)}, words, true);
   if (!reply) return reply.error();
+  const Reply list = reply->get();
+  auto at = list.children();
+  at.next();
+  const Time now = at.next().integer().value_or(0);
+  while (!at.at_end()) {
+    const std::string_view resource = at.next().text();
+    auto read = read_bucket(at.next(), entity, resource);
+    if (!read) return read.error();
+    const auto own = stamps.find(std::string(resource));
+    const Time told = std::max(all, own == stamps.end() ? 0 : own->second);
+    if (auto done = prolong(draft, entity, resource, *std::move(read), told, now); !done) return done;
+  }
   return {};
+}
+
+Result<void> CatalogChange::prolong(const table::Draft& draft, const std::string& entity,
+                                    std::string_view resource, ReadBucket read, Time told, Time now) {
+  limits::Levels levels;
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    levels[i] = draft.record(table::level_key(static_cast<Source>(i), entity, resource));
+  const auto resolution = limits::resolve(levels, {}, now, changes_.ttl_multiplier);
+  if (!resolution->limits) return {};
+  const std::string key = site_.names.bucket(name_space_, families_[entity], entity, resource);
+  for (int attempts = 0; attempts < most_put_attempts; ++attempts) {
+    if (!read.bucket || read.bucket->state.expires_at <= now) return {};
+    decision::Chain chain;
+    decision::Link& link = chain.add(entity, resolution.get());
+    chain.claim(link, read.bucket->state, now);
+    const Time expires_at = decision::claimed_state(link, 0).expires_at;
+    if (expires_at <= read.bucket->state.expires_at && read.bucket->stamp >= told) return {};
+    StoredBucket next = *read.bucket;
+    next.state.expires_at = std::max(next.state.expires_at, expires_at);
+    next.stamp = std::max(next.stamp, told);
+    auto done = put(entity, resource, read.raw, next, now);
+    if (!done) return done.error();
+    if (*done) return {};
+    auto reply =
+        Asking(site_).run(Script::load(), {key}, {std::to_string(site_.time.for_scripts()), "0"}, false);
+    if (!reply) return reply.error();
+    const Reply list = reply->get();
+    auto at = list.children();
+    at.next();
+    now = at.next().integer().value_or(0);
+    auto again = read_bucket(at.next(), entity, resource);
+    if (!again) return again.error();
+    read = *std::move(again);
+  }
+  return error(ErrorCode::contention, "others changed the buckets of ", base::quoted(entity),
+               " too often meanwhile; try again");
+}
+
+/// False: somebody else was faster.
+Result<bool> CatalogChange::put(const std::string& entity, std::string_view resource,
+                                const std::string& before, const StoredBucket& bucket, Time now) {
+  const Record record = encode(bucket);
+  const bool tests = site_.time.for_tests();
+  const Time moment = tests ? std::max<Time>(record.kept_until - now, 1) : record.kept_until;
+  const std::string& family = families_[entity];
+  // What exists is not kept out by a fence.
+  const std::string generation = std::to_string(never_in_redis);
+  auto reply = Asking(site_).run(
+      Script::put(),
+      {site_.names.bucket(name_space_, family, entity, resource),
+       site_.names.index(name_space_, family, entity), site_.names.fence(name_space_, family)},
+      {"1", std::string(resource), tests ? "PEXPIRE" : "PEXPIREAT", "", "", "0", generation, before,
+       record.bytes, std::to_string(moment)},
+      true);
+  if (!reply) return reply.error();
+  return reply->get().integer() == 1;
 }
 
 }  // namespace weir::redis

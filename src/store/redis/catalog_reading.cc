@@ -35,6 +35,19 @@ void CatalogChange::collect() {
   }
 }
 
+Result<void> CatalogChange::read_time() {
+  now_ = site_.time.now();
+  if (site_.time.for_tests()) return {};
+  auto reply = Asking(site_).ask(site_.names.catalog(name_space_), resp::command({"TIME"}));
+  if (!reply) return reply.error();
+  const Reply time = reply->get();
+  auto at = time.children();
+  const Time seconds = at.next().integer().value_or(0);
+  now_ = seconds * 1000 + at.next().integer().value_or(0) / 1000;
+  site_.time.learn(now_);
+  return {};
+}
+
 Result<void> CatalogChange::read_counters() {
   auto found = catalog_.read_fields(name_space_, {"generation", "stamp", "sequence", "audited"});
   if (!found) return found.error();
@@ -134,50 +147,59 @@ Result<void> CatalogChange::read_family_trees() {
     if (auto read = read_entities(next); !read) return read;
     below = std::move(next);
   }
-  return {};
-}
-
-/// Those whose expiry may have to be put off, and those that must not be there.
-Result<void> CatalogChange::read_buckets(Workbench& bench) {
-  std::set<std::string> entities = concern_.limited;
-  entities.insert(concern_.put.begin(), concern_.put.end());
-  for (const std::string& entity : entities) {
-    if (auto read = read_buckets_of(bench, entity); !read) return read;
-  }
-  for (const std::string& entity : concern_.erased) {
-    auto family = catalog_.family_of(name_space_, entity);
-    if (!family) return family.error();
-    families_[entity] = *std::move(family);
+  for (const auto& [id, entity] : tenant_.entities) {
+    if (!entity.parent.empty()) tenant_.children[entity.parent].insert(id);
   }
   return {};
 }
 
-Result<void> CatalogChange::read_buckets_of(Workbench& bench, const std::string& entity) {
-  auto family = catalog_.family_of(name_space_, entity);
-  if (!family) return family.error();
-  families_[entity] = *family;
-  auto resources = members(site_.names.index(name_space_, *family, entity));
+/// Where the buckets of the entities lie, and what holds for those whose expiry may have to be put off.
+Result<void> CatalogChange::read_buckets() {
+  for (const auto* const ids : {&concern_.limited, &concern_.put, &concern_.erased}) {
+    for (const std::string& entity : *ids) {
+      auto family = catalog_.family_of(name_space_, entity);
+      if (!family) return family.error();
+      families_[entity] = *std::move(family);
+    }
+  }
+  for (const std::string& entity : concern_.limited) {
+    if (auto read = read_levels_of_buckets(entity); !read) return read;
+  }
+  return {};
+}
+
+/// What holds for the buckets of an entity is not only what changes.
+Result<void> CatalogChange::read_levels_of_buckets(const std::string& entity) {
+  auto resources = members(site_.names.index(name_space_, families_[entity], entity));
   if (!resources) return resources.error();
-  if (resources->empty()) return {};
-  std::vector<std::string> keys;
   std::set<std::string> levels;
   for (const std::string& resource : *resources) {
-    keys.push_back(site_.names.bucket(name_space_, *family, entity, resource));
     for (std::size_t i = 0; i < 4; ++i) levels.insert(level_key(static_cast<Source>(i), entity, resource));
   }
-  auto reply = Asking(site_).run(Script::load(), keys, {std::to_string(now_), "0"}, false);
+  return read_levels(levels);
+}
+
+Result<bool> CatalogChange::has_bucket(const std::string& entity) {
+  const std::string& family = families_[entity];
+  auto resources = members(site_.names.index(name_space_, family, entity));
+  if (!resources) return resources.error();
+  if (resources->empty()) return false;
+  std::vector<std::string> keys;
+  for (const std::string& resource : *resources)
+    keys.push_back(site_.names.bucket(name_space_, family, entity, resource));
+  auto reply =
+      Asking(site_).run(Script::load(), keys, {std::to_string(site_.time.for_scripts()), "0"}, false);
   if (!reply) return reply.error();
   const Reply list = reply->get();
   auto at = list.children();
   at.next();
-  at.next();
+  const Time now = at.next().integer().value_or(0);
   for (const std::string& resource : *resources) {
-    auto found = read_bucket(at.next(), {name_space_, entity, resource});
-    if (!found) return found.error();
-    bench.add(*std::move(found));
+    auto read = read_bucket(at.next(), entity, resource);
+    if (!read) return read.error();
+    if (read->bucket && read->bucket->state.expires_at > now) return true;
   }
-  // What holds for them is not only what changes.
-  return read_levels(levels);
+  return false;
 }
 
 /// In a cluster a bucket lies where its chain ends. An entity that moves would take its descendants' buckets
@@ -200,9 +222,10 @@ Result<void> CatalogChange::check_descendants() {
       if (moving.contains(above)) {
         auto family = catalog_.family_of(name_space_, id);
         if (!family) return family.error();
-        auto resources = members(site_.names.index(name_space_, *family, id));
-        if (!resources) return resources.error();
-        if (resources->empty()) break;
+        families_[id] = *std::move(family);
+        auto has = has_bucket(id);
+        if (!has) return has.error();
+        if (!*has) break;
         return error(ErrorCode::conflict, "entity ", base::quoted(id), " below ", base::quoted(above),
                      " has buckets, which in a cluster lie where its chain ends; delete it first, or wait "
                      "until they expire");

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "limits/names.h"
+
 namespace weir::redis {
 namespace {
 
@@ -9,8 +11,9 @@ using limits::LimitSetRef;
 using limits::NamedParameters;
 using limits::Parameters;
 
-/// The version of every text here. A reader refuses those it does not know.
+/// The version of texts of the catalog. A reader refuses those it does not know.
 constexpr std::int64_t format = 1;
+constexpr std::int64_t marker_format = 2;
 constexpr std::string_view hex = "0123456789ABCDEF";
 
 bool plain(char c) { return c > ' ' && c < '\x7f' && c != '%'; }
@@ -233,20 +236,22 @@ std::optional<store::AuditEvent> decode_event(std::string_view text) {
   return reader.done() ? std::optional(std::move(event)) : std::nullopt;
 }
 
-std::string encode(const table::Marker& marker) {
+std::string encode(const decision::Marker& marker) {
   Words words;
-  words.number(format).number(static_cast<int>(marker.record.ending)).number(marker.deadline);
-  return words.str() + marker_behind_deadline(marker.record);
+  words.number(marker_format).number(static_cast<int>(marker.record.ending)).number(marker.deadline);
+  words.number(static_cast<std::int64_t>(marker.buckets.size()));
+  std::vector<std::string_view> entities;
+  for (const decision::LeaseBucket& bucket : marker.buckets) {
+    words.number(static_cast<std::int64_t>(bucket.generation));
+    entities.push_back(bucket.entity);
+  }
+  return words.str() + encode_behind_generations(marker.record, entities);
 }
 
-std::string marker_before_deadline() {
+std::string encode_behind_generations(const decision::LeaseRecord& record,
+                                      const std::vector<std::string_view>& entities) {
   Words words;
-  words.number(format).number(static_cast<int>(decision::Ending::open));
-  return words.str() + ' ';
-}
-
-std::string marker_behind_deadline(const decision::LeaseRecord& record) {
-  Words words;
+  for (const std::string_view entity : entities) words.name(entity);
   words.number(static_cast<std::int64_t>(record.amounts.size()));
   for (const decision::LeaseAmount& amount : record.amounts)
     words.name(amount.limit).number(amount.amount).number(amount.buckets);
@@ -255,14 +260,20 @@ std::string marker_behind_deadline(const decision::LeaseRecord& record) {
   return ' ' + words.str();
 }
 
-std::optional<table::Marker> decode_marker(std::string_view text) {
+std::optional<decision::Marker> decode_marker(std::string_view text) {
   WordReader reader(text);
-  if (reader.number() != format) return std::nullopt;
-  table::Marker marker;
+  const std::int64_t version = reader.number();
+  if (version != format && version != marker_format) return std::nullopt;
+  decision::Marker marker;
   const std::int64_t ending = reader.number();
   if (ending < 0 || ending > 2) return std::nullopt;
   marker.record.ending = static_cast<decision::Ending>(ending);
   marker.deadline = reader.number();
+  const std::int64_t buckets = version == marker_format ? reader.count() : 0;
+  if (buckets < 0 || buckets > static_cast<std::int64_t>(limits::max_chain)) return std::nullopt;
+  for (std::int64_t i = 0; i < buckets; ++i)
+    marker.buckets.push_back({{}, static_cast<std::uint64_t>(reader.number())});
+  for (decision::LeaseBucket& bucket : marker.buckets) bucket.entity = reader.name();
   for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left) {
     decision::LeaseAmount amount;
     amount.limit = reader.name();

@@ -7,10 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "decision/lease.h"
+#include "decision/marker.h"
 #include "limits/record.h"
 #include "store/catalog.h"
-#include "store/table/backing.h"
 
 namespace weir::redis {
 
@@ -62,11 +61,13 @@ std::optional<Entity> decode_entity(std::string_view id, std::string_view text);
 std::string encode(const store::AuditEvent& event);
 std::optional<store::AuditEvent> decode_event(std::string_view text);
 
-std::string encode(const table::Marker& marker);
-/// The same in two parts, for a script that knows the deadline: what stands before it, of an open lease, and
-/// behind it.
-std::string marker_before_deadline();
-std::string marker_behind_deadline(const decision::LeaseRecord& record);
-std::optional<table::Marker> decode_marker(std::string_view text);
+/// `2 ENDING DEADLINE k GENERATION*k ENTITY*k n (LIMIT AMOUNT BUCKETS)*n m KEY*m`. Format 1 has neither
+/// generations nor entities; its readers still find the deadline in the third word.
+std::string encode(const decision::Marker& marker);
+/// The part behind the generations, for acquire.lua, which knows the rest.
+std::string encode_behind_generations(const decision::LeaseRecord& record,
+                                      const std::vector<std::string_view>& entities);
+/// Of either format; that of format 1 has no buckets.
+std::optional<decision::Marker> decode_marker(std::string_view text);
 
 }  // namespace weir::redis

@@ -1,10 +1,11 @@
 // A change to a lease: adjust, settle, rollback. Each leaves a marker, so that it happens once however often
 // it is sent.
 //
-// Mostly it is a difference to buckets that stand as they were: one script. What is not as plain as that is
-// read, decided here and written under a condition.
+// Mostly it is a difference to buckets that are as they were: one call of acquire.lua, under the condition
+// that the marker is the one that the difference was computed from.
 #pragma once
 
+#include "decision/lease_change.h"
 #include "store/redis/operation.h"
 
 namespace weir::redis {
@@ -17,22 +18,22 @@ class LeaseChange final : public Operation {
 
  private:
   /// Sends the differences that the change makes to a lease with this record, if it is a plain case.
-  void send_differences(const decision::LeaseRecord& record, std::string marker);
-  std::string packed() const;
-  std::string differences_of(std::size_t place) const;
+  /// `marker`: the text that the record stands in; empty: there is no marker.
+  void send_differences(const decision::LeaseRecord& record, const std::string& marker);
+  /// Puts the differences of next_ into chain_; false: some bucket does not have the limit.
+  bool match_differences();
   void replied(const Reply& reply) override;
-  void changed(Time now, Reply::Children states);
-  bool show(std::size_t place, const Reply& state, const Reply& parameters, Time now);
+  void changed(const Reply& reply);
   void failed(Error error) override;
-  Result<store::Progress> decide(Workbench& bench) override;
+  Result<decision::Next> decide(Time now, States& states, decision::Marker* marker) override;
   void restart() override;
-  std::string marker_key() const override { return marker_; }
+  decision::Marker marker_of(decision::LeaseRecord record) const;
 
   const store::LeasePlan& plan_;
   store::LeaseOutcome& outcome_;
-  std::string marker_;
+  decision::Chain chain_;  ///< for the plain case: the differences
   decision::LeaseStep next_;
-  std::vector<limits::ResolutionRef> made_;
+  std::string expected_;  ///< the marker that next_ was computed from
   int doubts_ = 0;
   int overtaken_ = 0;
 };

@@ -1,9 +1,10 @@
 -- Reads buckets and, where there is one, the marker of a lease, as of one moment.
 --
 -- KEYS[1..n]  the buckets; KEYS[n+1] the marker, if ARGV[2] is 1
--- ARGV[1]     now (-1: ask the server)
+-- ARGV[1]     now, for tests (negative: ask the server)
 --
--- Answers 3, now, the hashes of the buckets, the marker (nil: none).
+-- Answers 3, now, the records of the buckets (nil: none; format 1: the names and values of a hash), the marker (nil:
+-- none). As acquire.lua does where it leaves the decision to C++.
 local now = tonumber(ARGV[1])
 if now < 0 then
   local time = redis.call('TIME')
@@ -11,6 +12,9 @@ if now < 0 then
 end
 local found = {3, now}
 local count = ARGV[2] == '1' and #KEYS - 1 or #KEYS
-for k = 1, count do found[k + 2] = redis.call('HGETALL', KEYS[k]) end
+for k = 1, count do
+  local hash = redis.call('TYPE', KEYS[k]).ok == 'hash'
+  found[k + 2] = redis.call(hash and 'HGETALL' or 'GET', KEYS[k])
+end
 if count < #KEYS then found[count + 3] = redis.call('GET', KEYS[#KEYS]) end
 return found

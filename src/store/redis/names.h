@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "store/table/backing.h"
+#include "decision/marker.h"
 
 namespace weir::redis {
 
@@ -28,7 +28,11 @@ struct Names {
   std::string index(std::string_view name_space, std::string_view family, std::string_view entity) const {
     return of_entity(name_space, family, "}:i:", entity);
   }
-  std::string lease(std::string_view name_space, std::string_view family, const table::Nonce& nonce) const;
+  std::string lease(std::string_view name_space, std::string_view family, const decision::Nonce& nonce) const;
+  /// Keeps processes that know an older chain from making buckets in a family that it has left.
+  std::string fence(std::string_view name_space, std::string_view family) const {
+    return base::join(prefix, ":", name_space, ":{", family, "}:f");
+  }
 
   std::string catalog(std::string_view name_space) const { return of(name_space, "catalog"); }
   std::string limits(std::string_view name_space) const { return of(name_space, "limits"); }

@@ -10,8 +10,8 @@
 namespace weir::redis {
 namespace {
 
-/// Of the layout of keys and values; a store of another one is refused.
-constexpr std::int64_t format_version = 1;
+/// Of the layout of keys and values. A store of an earlier one is upgraded, of a later one refused.
+constexpr std::int64_t format_version = 2;
 /// While the server answers but does not let us read.
 constexpr std::chrono::milliseconds between_openings{100};
 

@@ -38,7 +38,7 @@ std::string Operation::index_of(const Place& place) const {
   return site().names.index(name_space_, place.family, place.entity);
 }
 
-std::string Operation::lease_key(std::string_view end_of_chain, const table::Nonce& nonce) const {
+std::string Operation::lease_key(std::string_view end_of_chain, const decision::Nonce& nonce) const {
   return site().names.lease(name_space_, site().family({}, end_of_chain), nonce);
 }
 
@@ -48,28 +48,73 @@ std::string_view Operation::end_of_chain(std::string_view entity, const limits::
   return entity;
 }
 
+void Operation::rest_on(const limits::Resolution& resolution) {
+  for (const limits::Resolution* at = &resolution; at != nullptr; at = at->parent_resolution.get())
+    catalog_generation_ = std::min(catalog_generation_, at->catalog_generation);
+}
+
 Time Operation::known(const Place& place) const {
   return std::max(place.resolution->stamp, buckets_.catalog_.known(name_space_));
 }
 
-void Operation::load(const std::string& marker) {
+void Operation::add_links(decision::Chain& chain) const {
+  for (const Place& place : places_) chain.add(place.entity, place.resolution);
+}
+
+decision::NewGeneration Operation::new_generation() const {
+  return [this] { return buckets_.next_generation(); };
+}
+
+void Operation::append_plan(std::string& plan, const decision::Chain& chain) const {
+  // The nodes of a cluster have clocks of their own, and a key may come from another one.
+  append_number(plan, site().cluster ? site().time.for_scripts() : site().time.expected());
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    const decision::Link& link = chain[k];
+    const limits::Resolution& resolution = *link.resolution;
+    const auto set = sets().get(resolution.limits);
+    for (const std::int64_t number :
+         {head_of(link.limit_count()), resolution.stamp, known(places_[k]), set->digest,
+          to_redis(resolution.keep_for), to_redis(resolution.valid_until)})
+      append_number(plan, number);
+    for (std::size_t i = 0; i < link.limit_count(); ++i) {
+      plan.append(set->parameters, 24 * i, 24);
+      append_number(plan, (link.named >> i & 1U) != 0 ? link.amount[i] : never_in_redis);
+    }
+  }
+  plan.append(resource_);
+}
+
+void Operation::load() {
   step_ = Step::loading;
   writes_ = false;
-  const std::size_t keys = places_.size() + (marker.empty() ? 0 : 1);
+  const std::size_t keys = places_.size() + (marker_.empty() ? 0 : 1);
   begin(Script::load(), keys, keys + 2);
   for (const Place& place : places_) key(key_of(place));
-  if (!marker.empty()) key(marker);
+  if (!marker_.empty()) key(marker_);
   word(site().time.for_scripts());
-  word(std::string_view(marker.empty() ? "0" : "1"));
+  word(std::string_view(marker_.empty() ? "0" : "1"));
   repeatable = true;
   send();
+}
+
+bool Operation::found_wrong_type() {
+  if (step_ != Step::plain) return false;
+  load();
+  return true;
 }
 
 bool Operation::take(const Reply& reply) {
   if (step_ == Step::plain) return false;
   if (step_ == Step::writing) {
     step_ = Step::plain;
-    reply.integer() == 1 ? finish(Progress::decided) : restart();
+    const auto code = reply.integer();
+    if (code == 2) {
+      // The chain is an old one. Which of its entities has moved is not known.
+      buckets_.catalog_.distrust();
+      finish(Progress::resolve_again);
+    } else {
+      code == 1 ? finish(Progress::decided) : restart();
+    }
     return true;
   }
   step_ = Step::plain;
@@ -81,67 +126,74 @@ bool Operation::take(const Reply& reply) {
   return true;
 }
 
-void Operation::decide_here(Time now, Reply::Children children) {
-  buckets_.detours_.fetch_add(1, std::memory_order_relaxed);
-  Workbench bench(now, generation(), site().entropy);
-  raw_.clear();
+Result<std::optional<decision::Marker>> Operation::read_marker(Reply::Children& children) {
   raw_marker_.clear();
-  for (const Place& place : places_) {
-    auto found = read_bucket(children.next(), {name_space_, place.entity, resource_});
-    if (!found) return finish(found.error());
-    raw_.push_back(found->raw);
-    const bool there = found->record && found->record->expires_at > now;
-    if (there && found->state.stamp > known(place)) return resolve_again(found->state.stamp, raw_.size() - 1);
-    bench.add(*std::move(found));
-  }
-  if (!children.at_end() && !marker_key().empty()) {
-    raw_marker_ = children.next().text();
-    if (!raw_marker_.empty()) {
-      auto marker = decode_marker(raw_marker_);
-      if (!marker)
-        return finish(base::error(ErrorCode::unavailable, "the record of the lease cannot be read"));
-      bench.set_marker(std::move(marker));
-    }
-  }
-  auto decided = decide(bench);
-  if (!decided) return finish(decided.error());
-  if (*decided == Progress::resolve_again) return resolve_again(0, 0);
-  write(now, bench, std::move(decided));
+  if (marker_.empty() || children.at_end()) return std::optional<decision::Marker>();
+  const Reply reply = children.next();
+  if (!reply.is_text()) return std::optional<decision::Marker>();
+  raw_marker_ = reply.text();
+  auto marker = decode_marker(raw_marker_);
+  if (!marker) return base::error(ErrorCode::unavailable, "the record of the lease cannot be read");
+  return marker;
 }
 
-void Operation::write(Time now, Workbench& bench, Result<Progress> result) {
-  const std::vector<Written> written = bench.take_written();
-  const auto marker = bench.take_marker();
-  const std::string marker_text = marker ? encode(*marker) : std::string();
-  const bool new_marker = marker && marker_text != raw_marker_;
-  if (written.empty() && !new_marker) return finish(std::move(result));
+void Operation::decide_here(Time now, Reply::Children children) {
+  buckets_.detours_.fetch_add(1, std::memory_order_relaxed);
+  States states;
+  read_.clear();
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    auto read = read_bucket(children.next(), places_[i].entity, resource_);
+    if (!read) return finish(read.error());
+    read_.push_back(*std::move(read));
+    const auto& bucket = read_.back().bucket;
+    if (!bucket || bucket->state.expires_at <= now) continue;
+    if (bucket->stamp > known(places_[i])) return resolve_again(bucket->stamp, i);
+    states[i] = bucket->state;
+  }
+  auto marker = read_marker(children);
+  if (!marker) return finish(marker.error());
+  for (const Place& place : places_) {
+    if (place.resolution->valid_until <= now) return resolve_again(0, 0);
+  }
+  auto next = decide(now, states, *marker ? &**marker : nullptr);
+  if (!next) return finish(next.error());
+  if (next->marker && encode(*next->marker) == raw_marker_) next->marker.reset();
+  if (next->any()) return write(now, *next);
+  unchanged(now, read_);
+  finish(Progress::decided);
+}
+
+void Operation::write(Time now, const decision::Next& next) {
   step_ = Step::writing;
   writes_ = true;
-  // With a marker: whoever finds it written starts over, and finds it done.
-  repeatable = new_marker;
-  const std::string lease = marker_key();
-  const std::size_t keys = 2 * places_.size() + (lease.empty() ? 0 : 1);
-  begin(Script::put(), keys, keys + 5 + 7 * places_.size());
+  // With a marker: if it was written, this starts over and finds it done.
+  repeatable = next.marker.has_value();
+  const std::size_t keys = 3 * places_.size() + (marker_.empty() ? 0 : 1);
+  begin(Script::put(), keys, keys + 7 + 3 * places_.size());
   for (const Place& place : places_) key(key_of(place));
   for (const Place& place : places_) key(index_of(place));
-  if (!lease.empty()) key(lease);
+  for (const Place& place : places_) key(site().names.fence(name_space_, place.family));
+  if (!marker_.empty()) key(marker_);
   word(static_cast<std::int64_t>(places_.size()));
   word(resource_);
+  word(std::string_view(site().time.for_tests() ? "PEXPIRE" : "PEXPIREAT"));
   word(raw_marker_);
-  word(new_marker ? std::string_view(marker_text) : std::string_view());
-  const Time deadline = marker ? to_redis(marker->deadline) : now;
-  word(std::max<Time>(deadline - now, 0) + marker_margin);
+  word(next.marker ? encode(*next.marker) : std::string());
+  word(std::max<Time>(next.marker ? to_redis(next.marker->deadline) - now : 0, 0) + marker_margin);
+  word(static_cast<std::int64_t>(catalog_generation_));
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    const auto changed = std::find_if(written.begin(), written.end(),
-                                      [&](const Written& one) { return one.entity == places_[i].entity; });
-    const Written none;
-    const Written& next = changed == written.end() ? none : *changed;
-    for (const std::string_view one : {std::string_view(raw_[i]), std::string_view(next.b),
-                                       std::string_view(next.p), std::string_view(next.d)})
-      word(one);
-    word(next.stays);
-    word(next.rounds);
-    word(next.keep_for);
+    word(read_[i].raw);
+    Record record;
+    if (next.states[i]) {
+      StoredBucket bucket{*next.states[i], places_[i].resolution->stamp, {}};
+      if (const auto& before = read_[i].bucket) {
+        bucket.stamp = std::max(bucket.stamp, before->stamp);
+        bucket.others = before->others;
+      }
+      record = encode(bucket);
+    }
+    word(record.bytes);
+    word(site().time.for_tests() ? std::max<Time>(record.kept_until - now, 1) : record.kept_until);
   }
   send();
 }

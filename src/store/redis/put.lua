@@ -2,42 +2,43 @@
 --
 -- KEYS[1..n]     the buckets that the decision rests on
 -- KEYS[n+1..2n]  the index of buckets of each entity
--- KEYS[2n+1]     the marker, if there is one
+-- KEYS[2n+1..3n] the fence of each family (fence.lua)
+-- KEYS[3n+1]     the marker, if there is one
 -- ARGV[1]        n
 -- ARGV[2]        the resource
--- ARGV[3..4]     the marker as it was read (empty: there was none) and as it is from now on (empty: the same)
--- ARGV[5]        for how long the marker stays
--- then for each bucket:
---   its state as it was read (empty: there was none), its new state (empty: the same), parameters, dormant
---   limits (empty: none), for how long the key stays (0: for good), how often its counters have gone round (text), for
---   how long it is kept unused
+-- ARGV[3]        PEXPIREAT; in tests with a clock of their own PEXPIRE, and then the moments below are durations
+-- ARGV[4..5]     the marker as it was read (empty: there was none) and as it is from now on (empty: the same)
+-- ARGV[6]        for how long the marker stays
+-- ARGV[7]        the generation of the catalog that the chain comes from
+-- then for each bucket: its record as it was read (empty: there was none; format 1: field b), its new record (empty:
+-- the same), and when its key goes
 --
--- Answers 1, or 0 with nothing written.
-local count = tonumber(ARGV[1])
-local marker = KEYS[2 * count + 1]
+-- Answers 1; 0 with nothing written: something has changed; 2 with nothing written: the chain has changed.
+local count, expire = tonumber(ARGV[1]), ARGV[3]
+local marker = KEYS[3 * count + 1]
 for k = 1, count do
-  if (redis.call('HGET', KEYS[k], 'b') or '') ~= ARGV[7 * k - 1] then return 0 end
+  local key = KEYS[k]
+  local hash = redis.call('TYPE', key).ok == 'hash'
+  local value = hash and redis.call('HGET', key, 'b') or not hash and redis.call('GET', key)
+  if (value or '') ~= ARGV[3 * k + 5] then return 0 end
+  local fence = redis.call('GET', KEYS[2 * count + k])
+  if fence and tonumber(string.match(fence, '^%d+')) > tonumber(ARGV[7]) then return 2 end
 end
-if marker and (redis.call('GET', marker) or '') ~= ARGV[3] then return 0 end
+if marker and (redis.call('GET', marker) or '') ~= ARGV[4] then return 0 end
 for k = 1, count do
-  local value, stay = ARGV[7 * k], tonumber(ARGV[7 * k + 3])
-  if value ~= '' then
-    redis.call('DEL', KEYS[k])
-    redis.call('HSET', KEYS[k], 'b', value, 'p', ARGV[7 * k + 1], 'k', ARGV[7 * k + 5])
-    if ARGV[7 * k + 2] ~= '' then redis.call('HSET', KEYS[k], 'd', ARGV[7 * k + 2]) end
-    for i, rounds in string.gmatch(ARGV[7 * k + 4], '(%d+)=(-?%d+)') do
-      redis.call('HSET', KEYS[k], 'o' .. i, rounds)
-    end
+  local record, moment = ARGV[3 * k + 6], ARGV[3 * k + 7]
+  if record ~= '' then
+    redis.call('SET', KEYS[k], record)
+    redis.call(expire, KEYS[k], moment)
+    -- The index stays for as long as the last of its buckets. Format 1 has some that stay for good.
     local index = KEYS[count + k]
-    local left = redis.call('PTTL', index)
+    local before = redis.call('PTTL', index)
     redis.call('ZADD', index, 0, ARGV[2])
-    if stay > 0 then
-      redis.call('PEXPIRE', KEYS[k], stay)
-      if left ~= -1 and left < stay then redis.call('PEXPIRE', index, stay) end
-    elseif left >= 0 then
-      redis.call('PERSIST', index)
+    if before ~= -1 then
+      redis.call(expire, index, moment)
+      if redis.call('PTTL', index) < before then redis.call('PEXPIRE', index, before) end
     end
   end
 end
-if marker and ARGV[4] ~= '' then redis.call('SET', marker, ARGV[4], 'PX', ARGV[5]) end
+if marker and ARGV[5] ~= '' then redis.call('SET', marker, ARGV[5], 'PX', ARGV[6]) end
 return 1

@@ -58,10 +58,6 @@ const Script& Script::acquire() {
   static const Script script(acquire_lua);
   return script;
 }
-const Script& Script::lease() {
-  static const Script script(lease_lua);
-  return script;
-}
 const Script& Script::load() {
   static const Script script(load_lua);
   return script;
@@ -76,6 +72,11 @@ const Script& Script::touch() {
 }
 const Script& Script::catalog() {
   static const Script script(catalog_lua);
+  return script;
+}
+
+const Script& Script::fence() {
+  static const Script script(fence_lua);
   return script;
 }
 
@@ -100,20 +101,13 @@ Time ServerTime::here() const { return instead_ != nullptr ? instead_->now() : s
 
 void ServerTime::learn(Time now) {
   if (instead_ != nullptr) return;
-  const Time here = steady_now();
-  ahead_.store(now - here, std::memory_order_relaxed);
-  learned_at_.store(here, std::memory_order_release);
+  ahead_.store(now - steady_now(), std::memory_order_relaxed);
+  learned_.store(true, std::memory_order_release);
 }
 
-Time ServerTime::passed() const {
-  // Clocks that run apart by a hundredth do so by one millisecond in this time; two more are lost in
-  // rounding.
-  constexpr Time fresh = 100;
-  constexpr Time margin = 3;
-  const Time learned_at = learned_at_.load(std::memory_order_acquire);
-  const Time here = steady_now();
-  if (instead_ != nullptr || learned_at == 0 || here - learned_at > fresh) return -1;
-  return here + ahead_.load(std::memory_order_relaxed) - margin;
+Time ServerTime::expected() const {
+  if (for_tests()) return instead_->now();
+  return learned_.load(std::memory_order_acquire) ? -now() : -1;
 }
 
 Error error_of(const net::RedisFailure& failure) {

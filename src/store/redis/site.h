@@ -25,16 +25,17 @@ struct Script {
   std::string named;   ///< EVALSHA and the digest, as words of a command
 
   static const Script& acquire();
-  static const Script& lease();
   static const Script& load();
   static const Script& put();
   static const Script& touch();
   static const Script& catalog();
+  static const Script& fence();
   static const Script& open();
 };
 
-/// The time of the server, as well as it is known here without asking: never ahead of it, behind it by the
-/// age of the last answer's way back. Scripts ask the server itself. Safe to use from any thread.
+/// An estimate of the server's time: never ahead of it, behind it by the age of the last answer's way back.
+/// Decisions and stamps are made by the server's own clock; this is what scripts compare it with, and what is
+/// shown. Safe to use from any thread.
 class ServerTime {
  public:
   /// `instead`: for tests, a clock that holds for scripts too; null: the server's.
@@ -42,19 +43,20 @@ class ServerTime {
   Time now() const;
   /// A clock of this machine, by which the age of an answer is told: servers differ, and theirs can be set.
   Time here() const;
-  /// What scripts are told: -1, ask the server.
-  Time for_scripts() const { return instead_ == nullptr ? -1 : instead_->now(); }
-  /// A moment that the server's clock has reached for certain, if it was heard a short time ago; else -1.
-  Time passed() const;
+  bool for_tests() const { return instead_ != nullptr; }
+  /// What scripts are told that use TIME: -1, or the time in tests.
+  Time for_scripts() const { return for_tests() ? instead_->now() : -1; }
+  /// The same for acquire.lua, which tells the time by the expiry of a key if it knows about what to expect.
+  Time expected() const;
   /// The server said so just now.
   void learn(Time now);
   /// It may be another server from here on.
-  void forget() { learned_at_.store(0, std::memory_order_relaxed); }
+  void forget() { learned_.store(false, std::memory_order_relaxed); }
 
  private:
   const Clock* const instead_;
-  std::atomic<Time> ahead_{0};       ///< of the local steady clock, in milliseconds
-  std::atomic<Time> learned_at_{0};  ///< by the local steady clock; 0: not, or to be learned anew
+  std::atomic<Time> ahead_{0};  ///< of the local steady clock, in milliseconds
+  std::atomic<bool> learned_{false};
 };
 
 class Opening;

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,15 +16,16 @@
 
 namespace weir::redis {
 
+struct StoredBucket;
+
 /// Safe to use from any thread.
 class SpentBuckets {
  public:
   struct Seen {
-    std::string state;  ///< field b; empty: there was no bucket
-    Time at = 0;        ///< by the server's clock
-    Time sent = 0;      ///< by ServerTime::here(): before that moment
-    Time heard = 0;     ///< and after it
-    Time kept = 0;      ///< the moment until which a refusal has promised to keep it
+    std::shared_ptr<const StoredBucket> bucket;  ///< null: there was none
+    Time at = 0;                                 ///< by the server's clock
+    Time sent = 0;                               ///< by ServerTime::here(): before that moment
+    Time heard = 0;                              ///< and after it
   };
   /// `refuse_for`: how long what was seen counts; 0: not at all.
   explicit SpentBuckets(std::chrono::milliseconds refuse_for) : refuse_for_(refuse_for.count()) {}

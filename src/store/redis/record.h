@@ -1,0 +1,100 @@
+// A bucket as it lies in Redis: one string, whose layout docs/format/redis.md draws.
+//
+//   head | kept until | version | stamp | digest | hold | plain until | generation | refilled at | expires at
+//   | tokens 1 | consumed 1 | ... |                          8 bytes each: little-endian doubles, integers
+//   below 2^53 name capacity burst ... of each limit in force \n      words FIELD word ... \n ... optional
+//   fields
+//
+// acquire.lua reads and writes the numbers. Everything else is read and written here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/lock.h"
+#include "bucket/state.h"
+#include "limits/resolution.h"
+#include "store/redis/call.h"
+
+namespace weir::redis {
+
+/// Stands for "never" where doubles count: 2^53.
+inline constexpr std::int64_t never_in_redis = std::int64_t{1} << 53;
+inline constexpr std::int64_t round_of_counter = std::int64_t{1} << 52;
+
+/// A time as Redis keeps it, and back.
+inline std::int64_t to_redis(Time time) { return time >= never_in_redis ? never_in_redis : time; }
+inline Time from_redis(std::int64_t time) { return time >= never_in_redis ? limits::never : time; }
+
+void append_number(std::string& out, std::int64_t number);
+/// The double at a position counted in doubles. The text must be long enough.
+std::int64_t number_at(std::string_view numbers, std::size_t index);
+
+/// What a record begins with, and what a plan says that it must begin with.
+inline constexpr std::int64_t head_of(std::size_t limits) {
+  return 2 * 256 + static_cast<std::int64_t>(limits);
+}
+
+/// What acquire.lua leaves behind in one bucket: a view of numbers.
+struct Charged {
+  static constexpr std::size_t words = 3;
+  std::uint64_t generation = 0;
+  Time refilled_at = 0;
+  std::string_view numbers;
+
+  std::int64_t tokens(std::size_t limit) const { return number_at(numbers, words + 2 * limit); }
+};
+/// Takes the numbers of a bucket with so many limits from the front of an answer. Nothing, if it is too
+/// short.
+std::optional<Charged> take_charged(std::string_view& answer, std::size_t limits);
+
+/// A bucket that was read, or is to be written.
+struct StoredBucket {
+  bucket::State state;
+  Time stamp = 0;                   ///< the newest that it was written under or told of
+  std::vector<std::string> others;  ///< fields of later versions, which stay as they are
+};
+
+/// One bucket of an answer. `raw`: what a write compares with; empty: there is none.
+struct ReadBucket {
+  std::string raw;
+  std::optional<StoredBucket> bucket;
+};
+/// From a record, from a hash of format 1, or from nothing. Fails on one that is damaged, or that needs a
+/// later version.
+Result<ReadBucket> read_bucket(const Reply& reply, std::string_view entity, std::string_view resource);
+Result<ReadBucket> read_bucket(std::string_view record, std::string_view entity, std::string_view resource);
+
+/// A record, and when its key goes.
+struct Record {
+  std::string bytes;
+  Time kept_until = 0;
+};
+Record encode(const StoredBucket& bucket);
+
+/// What a set of limits looks like in a plan. Immutable.
+struct SetInPlan {
+  std::string text;  ///< as it stands in a record
+  std::int64_t digest = 0;
+  std::string parameters;  ///< burst, rate amount, rate period of each limit as doubles
+  limits::LimitSetRef set;
+};
+
+/// Sets are few and used often. Safe to use from any thread.
+class SetsInPlan {
+ public:
+  std::shared_ptr<const SetInPlan> get(const limits::LimitSetRef& set);
+
+ private:
+  base::Mutex mutex_;
+  std::unordered_map<const limits::LimitSet*, std::shared_ptr<const SetInPlan>> sets_ WEIR_GUARDED_BY(mutex_);
+};
+
+std::int64_t digest_of(std::string_view text);
+
+}  // namespace weir::redis
