@@ -47,7 +47,7 @@ TEST_F(Findings, AnAdjustDownAfterAnAdjustUpIsJudgedByWhatTheLeaseHoldsNow) {
   EXPECT_EQ(table.number("key", "b_rpm_tc"), 3'000);
   const auto below = adjust(other, id, -4, "below");
   ASSERT_FALSE(below);
-  EXPECT_EQ(below.error().code, ErrorCode::invalid);
+  EXPECT_EQ(below.error().code, ErrorCode::invalid_argument);
   const std::vector<Charge> actual{{"rpm", 2}};
   ASSERT_TRUE(limiter.change_by_id(id, LeaseVerb::settle, actual, {}));
   // By its text alone the lease would hold 1.
