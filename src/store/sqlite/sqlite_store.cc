@@ -25,6 +25,9 @@ Result<Progress> result_of(Start&& start) {
   return *std::move(result);
 }
 
+// As long as most leases last: less ahead, leases of today end after those that were forgotten.
+constexpr Time leases_ahead = 600'000;
+
 /// How far a stored time is ahead of the clock; 0 where that is within bounds.
 Time ahead_of(const Clock& clock, Time stored) {
   const Time now = clock.now();
@@ -66,7 +69,8 @@ void DurableBuckets::change(const store::LeasePlan& plan, store::LeaseOutcome& o
   writer_.commit(done);
 }
 
-Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, base::Entropy& entropy) {
+Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, base::Entropy& entropy,
+                                                         Time now) {
   Settings settings;
   settings.keep_audit_for = store::keep_audit_for_by_default;
   bool has_key = false;
@@ -84,10 +88,17 @@ Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, bas
     std::memcpy(settings.lease_key.data(), rows.text(1).data(), settings.lease_key.size());
     has_key = true;
   }
-  if (has_key) return settings;
+  // Leases were forgotten by a clock that was ahead. Those of today would count as forgotten, too, until the
+  // clock has caught up. Under a new key they are told from those of before, which must not change again.
+  settings.new_key = has_key && settings.leases_forgotten_to - now > leases_ahead;
+  if (has_key && !settings.new_key) return settings;
   entropy.fill(settings.lease_key);
   Statement put(database, "INSERT OR REPLACE INTO settings (name, value) VALUES ('lease_key', ?1)");
   if (auto kept = put.begin().bind_blob(settings.lease_key).run(); !kept) return kept.error();
+  if (!settings.new_key) return settings;
+  settings.leases_forgotten_to = 0;
+  Statement reset(database, "DELETE FROM settings WHERE name = 'leases_forgotten_to_ms'");
+  if (auto done = reset.begin().run(); !done) return done.error();
   return settings;
 }
 
@@ -115,7 +126,7 @@ Result<SqliteStore::Parts> SqliteStore::open_parts(const std::string& path, cons
     if (*current) continue;
     if (auto done = migrate(**database); !done) return done.error();
   }
-  auto settings = read_settings(*parts.write, entropy);
+  auto settings = read_settings(*parts.write, entropy, options.clock->now());
   if (!settings) return settings.error();
   parts.settings = *settings;
   return parts;
@@ -136,6 +147,7 @@ SqliteStore::SqliteStore(Parts parts, const OpenOptions& options, base::Entropy&
     : lock_(std::move(parts.lock)),
       clock_(options.clock),
       lease_key_(parts.settings.lease_key),
+      leases_forgotten_(parts.settings.new_key),
       found_ahead_(ahead_of(*clock_, parts.settings.written_at)),
       keep_audit_for_(parts.settings.keep_audit_for),
       checkpointer_(std::move(parts.copy), options.checkpoints),
@@ -161,6 +173,11 @@ std::vector<std::string> SqliteStore::warnings() const {
         "the file was last written ", table::rough_duration(found_ahead_),
         " ahead of this machine's clock. Buckets that were charged then refill again from their next refusal "
         "on; check that the clock is right, and see weir store check"));
+  }
+  if (leases_forgotten_) {
+    warnings.push_back(
+        "leases and idempotency keys from before the clock was set back are not known any more: what those "
+        "leases charged stands, and an acquire that is repeated is a new one");
   }
   for (std::string& warning : table_.clock_watch().warnings()) warnings.push_back(std::move(warning));
   return warnings;

@@ -41,7 +41,7 @@ Result<Progress> Table::change_shared(const LeasePlan& plan, store::LeaseOutcome
   const Time now = clock_.now();
   const base::Guard guard(markers_.mutex);
   const Time deadline = plan.lease.deadline;
-  if (auto open = decision::check_open(markers_.purged(deadline, now) ? now : deadline, now); !open)
+  if (auto open = decision::check_open(markers_.purged(deadline) ? now : deadline, now); !open)
     return open.error();
   auto found = find_marker(plan.lease.nonce, now);
   if (!found) return found.error();

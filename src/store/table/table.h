@@ -16,7 +16,6 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "decision/acquire.h"
-#include "decision/repair.h"
 #include "store/buckets.h"
 #include "store/table/backing.h"
 #include "store/table/bucket_map.h"
@@ -42,11 +41,7 @@ class Markers {
   base::Mutex mutex;
   const Marker* find(const Nonce& nonce) const WEIR_REQUIRES(mutex);
   /// Whether leases with this deadline may have been forgotten already.
-  bool purged(Time deadline, Time now) WEIR_REQUIRES(mutex) {
-    // Forgotten while the clock was too far ahead: every lease of today would count as forgotten.
-    if (decision::is_ahead(purged_to_, now)) purged_to_ = now;
-    return deadline <= purged_to_;
-  }
+  bool purged(Time deadline) const WEIR_REQUIRES(mutex) { return deadline <= purged_to_; }
   /// What was forgotten before this table was there.
   void start_purged(Time to) WEIR_REQUIRES(mutex) { purged_to_ = to; }
   const Marker& put(const Nonce& nonce, Marker marker, Time now) WEIR_REQUIRES(mutex);
