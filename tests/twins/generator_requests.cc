@@ -98,6 +98,20 @@ Op Generator::acquire(const World& world) {
   return one;
 }
 
+Op Generator::touch(const World& world, Request request) {
+  request.key.clear();
+  request.consume.clear();
+  for (const Line& line : world.oracle().look(request, world.now()).lines) {
+    const auto same = [&](const Asked& asked) { return asked.limit == line.limit; };
+    if (std::none_of(request.consume.begin(), request.consume.end(), same))
+      request.consume.push_back({line.limit, between(0, 5)});
+  }
+  if (request.consume.empty()) request.consume = {{names_[0], 0}};
+  Op one = op(Kind::acquire);
+  one.request = std::move(request);
+  return one;
+}
+
 /// How an acquire with a key comes again.
 void Generator::repeat_key(const World& world, const Op& first) {
   const auto again = [this, request = first.request](const World&) -> std::optional<Op> {
@@ -109,6 +123,13 @@ void Generator::repeat_key(const World& world, const Op& first) {
   keyed_.push_back(first.request);
   if (keyed_.size() > 12) keyed_.erase(keyed_.begin());
   if (is(Factor::keys, keys_at_once) || chance(20)) later(again);
+  if (is(Factor::keys, keys_late) && chance(50)) {
+    later([this, request = first.request](const World& now) -> std::optional<Op> {
+      return touch(now, request);
+    });
+    later([this](const World&) -> std::optional<Op> { return clock(between(1, 5)); });
+    later(again);
+  }
   if (is(Factor::keys, keys_after_expiry) && chance(50)) {
     be_reborn(world, first.request);
     later(again);
@@ -122,15 +143,7 @@ void Generator::be_reborn(const World&, Request again) {
     if (state == nullptr || state->expires_at == never) return std::nullopt;
     return clock(state->expires_at - world.now() + between(0, 2));
   });
-  if (chance(80)) {
-    later([this, again](const World&) -> std::optional<Op> {
-      Op one = op(Kind::acquire);
-      one.request = again;
-      one.request.key.clear();
-      for (Asked& asked : one.request.consume) asked.amount = std::min<std::int64_t>(asked.amount, 10);
-      return one;
-    });
-  }
+  if (chance(80)) later([this, again](const World& now) -> std::optional<Op> { return touch(now, again); });
   later([this](const World& world) -> std::optional<Op> { return change_lease(world); });
 }
 
