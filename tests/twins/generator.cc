@@ -289,11 +289,22 @@ Op Generator::advance(const World& world) {
   }
 }
 
+std::optional<Op> Generator::draw_unseen(const World& world) {
+  if (unseen(Factor::changes) && !is(Factor::changes, changes_none)) return draw_change(world);
+  if (unseen(Factor::leases) && !is(Factor::leases, leases_none)) return change_lease(world);
+  if (unseen(Factor::age) && is(Factor::age, age_expired)) return clock(beyond_expiry(world));
+  if (unseen(Factor::clock)) return advance(world);
+  return std::nullopt;
+}
+
 Op Generator::next(const World& world) {
   while (!pending_.empty()) {
     const Later step = std::move(pending_.front());
     pending_.pop_front();
     if (auto one = step(world)) return *std::move(one);
+  }
+  if (chance(20)) {
+    if (auto one = draw_unseen(world)) return *std::move(one);
   }
   const std::uint64_t dice = below(1000);
   if (dice < 140) return advance(world);

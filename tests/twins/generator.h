@@ -68,6 +68,9 @@ class Generator {
   Time refill_step(const World& world);
   void forget_entity();
 
+  /// What a world has not shown of its shape yet is drawn more often.
+  bool unseen(Factor factor) const { return seen_[static_cast<std::size_t>(factor)] == 0; }
+  std::optional<Op> draw_unseen(const World& world);
   Op op(Kind kind);
   void later(Later step) { pending_.push_back(std::move(step)); }
   bool is(Factor factor, int value) const { return shape_[factor] == value; }

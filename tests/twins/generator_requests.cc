@@ -86,13 +86,14 @@ Request Generator::draw_request(const World& world) {
 Op Generator::acquire(const World& world) {
   Op one = op(Kind::acquire);
   one.request = draw_request(world);
-  if (!is(Factor::keys, keys_none) && chance(30)) {
+  if (!is(Factor::keys, keys_none) && chance(unseen(Factor::keys) ? 60 : 30)) {
     one.request.key = "k" + std::to_string(++next_key_);
     repeat_key(world, one);
   }
-  if (!is(Factor::leases, leases_none) && chance(40)) {
+  if (!is(Factor::leases, leases_none) && chance(unseen(Factor::leases) ? 80 : 40)) {
     one.hold = is(Factor::leases, leases_own) && chance(80) ? Hold::handle : Hold::id;
-    if (is(Factor::leases, leases_reborn) && chance(20)) be_reborn(world, one.request);
+    if (is(Factor::leases, leases_reborn) && chance(unseen(Factor::leases) ? 60 : 20))
+      be_reborn(world, one.request);
   }
   if (pending_.empty() && chance(12)) follow_up(one.request);
   return one;
