@@ -79,16 +79,6 @@ std::string limits_json(const LimitReport& report) {
   return json;
 }
 
-/// The names of the limits that refused, each once, in the order of the report.
-std::vector<std::string_view> exceeded_names(const LimitReport& report) {
-  std::vector<std::string_view> names;
-  for (const LimitStatus& status : report) {
-    if (status.exceeded && std::find(names.begin(), names.end(), status.name) == names.end())
-      names.push_back(status.name);
-  }
-  return names;
-}
-
 }  // namespace
 
 std::string to_json(const LimitReport& report) {
@@ -110,11 +100,21 @@ void append_admitted(std::string& out, const LimitReport& report, std::string_vi
   out += '}';
 }
 
+void find_exceeded(std::vector<std::string_view>& names, const LimitReport& report) {
+  names.clear();
+  for (const LimitStatus& status : report) {
+    if (status.exceeded && std::find(names.begin(), names.end(), status.name) == names.end())
+      names.push_back(status.name);
+  }
+}
+
 std::string degraded_json() { return R"({"allowed":true,"degraded":true,"lease":null,"limits":[]})"; }
 
 std::string refused_json(const Decision& refused) {
   auto violated = JsonWriter::array();
-  for (const std::string_view name : exceeded_names(refused.limits())) violated.add(base::json_string(name));
+  std::vector<std::string_view> names;
+  find_exceeded(names, refused.limits());
+  for (const std::string_view name : names) violated.add(base::json_string(name));
   auto json = JsonWriter::object();
   json.text("type", "https://iana.org/assignments/http-problem-types#quota-exceeded");
   json.text("title", "Request cannot be satisfied as assigned quota has been exceeded");

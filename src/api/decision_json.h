@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weir/decision.h"
 #include "weir/report.h"
@@ -19,6 +20,8 @@ std::string admitted_json(const LimitReport& report, std::string_view lease_id);
 void append_admitted(std::string& out, const LimitReport& report, std::string_view lease_id);
 /// The answer to an acquire that was admitted although the store is away: nothing was charged.
 std::string degraded_json();
+/// The names of the limits that refused, each once, in the order of the report.
+void find_exceeded(std::vector<std::string_view>& names, const LimitReport& report);
 /// The answer to an acquire that was refused: a problem (RFC 9457) that names the limits which refused.
 std::string refused_json(const Decision& refused);
 /// The answer to a look at what is available.

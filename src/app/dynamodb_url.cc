@@ -20,7 +20,7 @@ bool good_table(std::string_view name) {
   return name.size() >= 3 && name.size() <= 255 && std::all_of(name.begin(), name.end(), allowed);
 }
 
-Result<void> read_parameter(dynamodb::StoreOptions& options, const std::string& name,
+Result<void> read_parameter(dynamodb::StoreOptions& options, std::string_view name,
                             const std::string& value) {
   constexpr std::array<std::string_view, 8> names = {"region",    "endpoint", "deadline_ms",    "cache_ms",
                                                      "refuse_ms", "settle",   "clock_bound_ms", "cacert"};
@@ -67,6 +67,23 @@ Result<std::chrono::milliseconds> read_milliseconds(std::string_view name, std::
                  std::to_string(least), " to 3600000");
 }
 
+Result<void> read_parameters(
+    std::string_view query,
+    const std::function<Result<void>(std::string_view name, const std::string& value)>& read) {
+  std::string value;
+  while (!query.empty()) {
+    const std::string_view parameter = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(parameter.size() + 1, query.size()));
+    if (parameter.empty()) continue;
+    const std::size_t equals = std::min(parameter.find('='), parameter.size());
+    const std::string_view name = parameter.substr(0, equals);
+    if (!wire::http::percent_decode(parameter.substr(std::min(equals + 1, parameter.size())), value))
+      return invalid(name, " in the URL of the store has a broken % escape");
+    if (auto known = read(name, value); !known) return known;
+  }
+  return {};
+}
+
 Result<dynamodb::StoreOptions> parse_dynamodb_url(std::string_view rest) {
   const std::size_t question = rest.find('?');
   dynamodb::StoreOptions options;
@@ -76,15 +93,10 @@ Result<dynamodb::StoreOptions> parse_dynamodb_url(std::string_view rest) {
                    "; use dynamodb://TABLE with 3 to 255 letters, digits and `-_.`");
   }
   if (question == std::string_view::npos) return options;
-  wire::http::QueryParameters parameters(rest.substr(question + 1));
-  std::string name;
-  std::string value;
-  using Next = wire::http::QueryParameters::Next;
-  for (Next next = parameters.next(name, value); next != Next::end; next = parameters.next(name, value)) {
-    if (next == Next::malformed)
-      return invalid("the URL of the store has a broken % escape, or too many parameters");
-    if (auto read = read_parameter(options, name, value); !read) return read.error();
-  }
+  auto read = read_parameters(
+      rest.substr(question + 1),
+      [&](std::string_view name, const std::string& value) { return read_parameter(options, name, value); });
+  if (!read) return read.error();
   return options;
 }
 

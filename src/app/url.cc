@@ -4,39 +4,13 @@
 #include <array>
 
 #include "app/dynamodb_url.h"
-#include "base/hex.h"
 #include "base/text.h"
+#include "wire/url.h"
 
 namespace weir::app {
 namespace {
 
 using base::invalid;
-
-/// Resolves %XX.
-std::optional<std::string> decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    const auto high = i + 2 < text.size() ? base::hex_value(text[i + 1]) : std::nullopt;
-    const auto low = i + 2 < text.size() ? base::hex_value(text[i + 2]) : std::nullopt;
-    if (!high || !low) return std::nullopt;
-    out += static_cast<char>(*high << 4U | *low);
-    i += 2;
-  }
-  return out;
-}
-
-/// Cuts `text` at the first `at`: what goes before it is returned, what follows stays. Without one, all of it
-/// is returned and nothing stays.
-std::string_view cut(std::string_view& text, char at) {
-  const std::size_t found = text.find(at);
-  const std::string_view before = text.substr(0, found);
-  text.remove_prefix(found == std::string_view::npos ? text.size() : found + 1);
-  return before;
-}
 
 bool good_prefix(std::string_view prefix) {
   const auto allowed = [](char c) {
@@ -75,66 +49,29 @@ Result<void> read_parameter(RedisUrl& url, std::string_view name, const std::str
   return {};
 }
 
-Result<void> read_address(RedisUrl& url, std::string_view address) {
-  std::string_view port;
-  if (address.starts_with('[')) {
-    const std::size_t close = address.find(']');
-    if (close == std::string_view::npos) return invalid("the address ", base::quoted(address), " has no ]");
-    url.host = address.substr(1, close - 1);
-    port = address.substr(close + 1);
-    if (port.starts_with(':')) port.remove_prefix(1);
-  } else {
-    port = address;
-    url.host = cut(port, ':');
-  }
-  if (url.host.empty()) return invalid("the URL of the store names no host; use redis://HOST:PORT");
-  if (port.empty()) return {};
-  const auto number = base::parse_digits(port);
-  if (!number || *number < 1 || *number > 65'535)
-    return invalid("port ", base::quoted(port), " in the URL of the store is not a port");
-  url.port = static_cast<std::uint16_t>(*number);
-  return {};
-}
-
-Result<void> read_credentials(RedisUrl& url, std::string_view credentials) {
-  std::string_view password = credentials;
-  const std::string_view user = cut(password, ':');
-  const auto plain_user = decoded(user);
-  const auto plain_password = decoded(password);
-  if (!plain_user || !plain_password)
-    return invalid("the user or the password in the URL of the store has a broken % escape");
-  url.user = *plain_user;
-  url.password = *plain_password;
-  if (url.password.empty() && !url.user.empty())
-    return invalid("the URL of the store has a user but no password; use redis://USER:PASSWORD@HOST");
-  return {};
-}
-
-Result<StoreUrl> parse_redis(std::string_view rest, bool tls) {
+Result<StoreUrl> parse_redis(std::string_view text) {
+  const auto read = wire::parse_url(text);
+  if (!read) return invalid("the URL of the store: ", read.error().message);
   StoreUrl store{.kind = StoreKind::redis};
   RedisUrl& url = store.redis;
-  url.tls = tls;
-  std::string_view query = rest;
-  std::string_view path = cut(query, '?');
-  std::string_view authority = cut(path, '/');
-  if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
-    if (auto read = read_credentials(url, authority.substr(0, at)); !read) return read.error();
-    authority.remove_prefix(at + 1);
-  }
-  if (auto read = read_address(url, authority); !read) return read.error();
-  if (!path.empty()) {
-    const auto number = base::parse_digits(path);
+  url.tls = read->scheme == "rediss";
+  url.user = read->user;
+  url.password = read->password;
+  if (url.password.empty() && !url.user.empty())
+    return invalid("the URL of the store has a user but no password; use redis://USER:PASSWORD@HOST");
+  url.host = read->host;
+  url.port = read->port.value_or(url.port);
+  if (read->path.size() > 1) {
+    const std::string_view database = std::string_view(read->path).substr(1);
+    const auto number = base::parse_digits(database);
     if (!number || *number > 100'000)
-      return invalid("database ", base::quoted(path), " in the URL of the store is not a number");
+      return invalid("database ", base::quoted(database), " in the URL of the store is not a number");
     url.database = static_cast<int>(*number);
   }
-  while (!query.empty()) {
-    std::string_view value = cut(query, '&');
-    const std::string_view name = cut(value, '=');
-    const auto plain = decoded(value);
-    if (!plain) return invalid(name, " in the URL of the store has a broken % escape");
-    if (auto read = read_parameter(url, name, *plain); !read) return read.error();
-  }
+  auto parameters = read_parameters(read->query, [&](std::string_view name, const std::string& value) {
+    return read_parameter(url, name, value);
+  });
+  if (!parameters) return parameters.error();
   if (url.cluster && url.database != 0) return invalid("a Redis cluster has only database 0");
   if (url.certificate.empty() != url.key.empty())
     return invalid("cert and key in the URL of the store belong together");
@@ -145,12 +82,9 @@ Result<StoreUrl> parse_redis(std::string_view rest, bool tls) {
 
 Result<StoreUrl> parse_store_url(std::string_view url) {
   constexpr std::string_view sqlite_scheme = "sqlite:";
-  constexpr std::string_view redis_scheme = "redis://";
-  constexpr std::string_view rediss_scheme = "rediss://";
   // Both spellings: a trailing colon must be quoted in YAML.
   if (url == "memory:" || url == "memory") return StoreUrl{.kind = StoreKind::memory};
-  if (url.starts_with(redis_scheme)) return parse_redis(url.substr(redis_scheme.size()), false);
-  if (url.starts_with(rediss_scheme)) return parse_redis(url.substr(rediss_scheme.size()), true);
+  if (url.starts_with("redis://") || url.starts_with("rediss://")) return parse_redis(url);
   if (url.starts_with(dynamodb_scheme)) {
     auto options = parse_dynamodb_url(url.substr(dynamodb_scheme.size()));
     if (!options) return options.error();

@@ -45,7 +45,7 @@ CredentialsKeeper::CredentialsKeeper(Source source, Surroundings surroundings, C
 
 CredentialsKeeper::~CredentialsKeeper() {
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     ending_ = true;
     changed_.notify_all();
   }
@@ -53,25 +53,24 @@ CredentialsKeeper::~CredentialsKeeper() {
 }
 
 void CredentialsKeeper::get(Time now, Done done) {
-  std::unique_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   now_ = now;
   if (expires_at_ == limits::never || now < expires_at_) {
     const Shared current = current_;
     const bool old = expires_at_ != limits::never && now >= expires_at_ - options_.early.count();
     if (old && now - tried_at_ >= options_.pause.count()) wake();
-    lock.unlock();
+    const base::Release release(mutex_);
     return done(current);
   }
   if (failure_ && !fetching_ && now >= tried_at_ && now - tried_at_ < options_.pause.count()) {
     const Error failure = *failure_;
-    lock.unlock();
+    const base::Release release(mutex_);
     return done(failure);
   }
   waiting_.push_back(std::move(done));
   wake();
 }
 
-/// Requires the mutex.
 void CredentialsKeeper::wake() {
   if (wanted_) return;
   wanted_ = true;
@@ -79,7 +78,7 @@ void CredentialsKeeper::wake() {
 }
 
 void CredentialsKeeper::distrust(const Shared& refused) {
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   if (current_ != refused || expires_at_ == limits::never) return;
   expires_at_ = 0;
 }
@@ -99,35 +98,36 @@ Result<Leased> CredentialsKeeper::fetch() const {
 }
 
 void CredentialsKeeper::run() {
-  std::unique_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return wanted_ || ending_; });
+    while (!wanted_ && !ending_) changed_.wait(mutex_);
     if (ending_) break;
     fetching_ = true;
     tried_at_ = now_;
-    lock.unlock();
-    Result<Leased> fetched = fetch();
-    lock.lock();
+    std::optional<Result<Leased>> fetched;
+    {
+      const base::Release release(mutex_);
+      fetched = fetch();
+    }
     wanted_ = false;
     fetching_ = false;
     failure_.reset();
-    if (fetched) {
-      current_ = std::make_shared<const Credentials>(std::move(fetched->credentials));
-      expires_at_ = fetched->expires_at;
+    if (*fetched) {
+      current_ = std::make_shared<const Credentials>(std::move((*fetched)->credentials));
+      expires_at_ = (*fetched)->expires_at;
     } else {
-      failure_ = fetched.error();
+      failure_ = fetched->error();
     }
-    const Result<Shared> result = fetched ? Result<Shared>(current_) : Result<Shared>(fetched.error());
-    std::vector<Done> waiting;
-    waiting.swap(waiting_);
-    lock.unlock();
-    for (const Done& done : waiting) done(result);
-    lock.lock();
+    tell(failure_ ? Result<Shared>(*failure_) : Result<Shared>(current_));
   }
+  tell(base::error(ErrorCode::unavailable, "the program is ending"));
+}
+
+void CredentialsKeeper::tell(const Result<Shared>& result) {
   std::vector<Done> waiting;
   waiting.swap(waiting_);
-  lock.unlock();
-  for (const Done& done : waiting) done(base::error(ErrorCode::unavailable, "the program is ending"));
+  const base::Release release(mutex_);
+  for (const Done& done : waiting) done(result);
 }
 
 }  // namespace weir::aws

@@ -1,15 +1,14 @@
 // The credentials that requests are signed with: got when first needed, and again before they expire.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "aws/credentials_source.h"
+#include "base/lock.h"
 
 namespace weir::aws {
 
@@ -44,24 +43,25 @@ class CredentialsKeeper {
  private:
   Result<Leased> fetch() const;
   void run();
-  void wake();
+  void wake() WEIR_REQUIRES(mutex_);
+  /// Those who wait, without the mutex.
+  void tell(const Result<Shared>& result) WEIR_REQUIRES(mutex_);
 
   const Source source_;
   const Surroundings surroundings_;
   const CredentialsOptions options_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by the mutex.
-  Shared current_;
-  Time expires_at_ = 0;
-  Time tried_at_ = 0;
-  std::optional<Error> failure_;
-  bool wanted_ = false;
-  bool fetching_ = false;
-  bool ending_ = false;
-  Time now_ = 0;  ///< as last told
-  std::vector<Done> waiting_;
+  base::Mutex mutex_;
+  base::Condition changed_;
+  Shared current_ WEIR_GUARDED_BY(mutex_);
+  Time expires_at_ WEIR_GUARDED_BY(mutex_) = 0;
+  Time tried_at_ WEIR_GUARDED_BY(mutex_) = 0;
+  std::optional<Error> failure_ WEIR_GUARDED_BY(mutex_);
+  bool wanted_ WEIR_GUARDED_BY(mutex_) = false;
+  bool fetching_ WEIR_GUARDED_BY(mutex_) = false;
+  bool ending_ WEIR_GUARDED_BY(mutex_) = false;
+  Time now_ WEIR_GUARDED_BY(mutex_) = 0;  ///< as last told
+  std::vector<Done> waiting_ WEIR_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

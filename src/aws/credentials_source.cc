@@ -4,7 +4,9 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "wire/http_text.h"
 #include "wire/json_reader.h"
+#include "wire/url.h"
 
 namespace weir::aws {
 namespace {
@@ -18,24 +20,6 @@ constexpr std::string_view container_host = "http://169.254.170.2";
 
 Error unavailable(std::string_view who, std::string_view what) {
   return error(ErrorCode::unavailable, who, " ", what);
-}
-
-std::string escaped(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += digits[byte >> 4U];
-    out += digits[byte & 15U];
-  }
-  return out;
 }
 
 std::string trimmed_token(std::string text) {
@@ -122,38 +106,15 @@ bool is_loopback(std::string_view host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-Result<Url> parse_url(std::string_view url) {
-  Url parsed;
-  std::string_view rest = url;
-  if (rest.starts_with("https://")) {
-    parsed.server.tls = true;
-    rest.remove_prefix(8);
-  } else if (rest.starts_with("http://")) {
-    rest.remove_prefix(7);
-  } else {
-    return invalid(base::quoted(url), " is no URL; use http://HOST:PORT or https://HOST");
-  }
-  const std::size_t slash = rest.find('/');
-  std::string_view authority = rest.substr(0, slash);
-  if (slash != std::string_view::npos) parsed.path = rest.substr(slash);
-  std::string_view port;
-  if (authority.starts_with('[')) {
-    const std::size_t close = authority.find(']');
-    if (close == std::string_view::npos) return invalid(base::quoted(url), " has no ] behind its address");
-    port = authority.substr(close + 1);
-    authority = authority.substr(1, close - 1);
-  } else if (const std::size_t colon = authority.find(':'); colon != std::string_view::npos) {
-    port = authority.substr(colon);
-    authority = authority.substr(0, colon);
-  }
-  const auto number = port.empty() ? std::optional<std::int64_t>(parsed.server.tls ? 443 : 80)
-                                   : base::parse_digits(port.substr(1));
-  if (authority.empty() || !fits_in_a_field(url) || url.find(' ') != std::string_view::npos ||
-      (!port.empty() && port.front() != ':') || !number || *number < 1 || *number > 65'535)
-    return invalid(base::quoted(url), " does not name a host and port");
-  parsed.server.host = authority;
-  parsed.server.port = static_cast<std::uint16_t>(*number);
-  return parsed;
+Result<Url> parse_url(std::string_view text) {
+  const auto url = wire::parse_http_url(text);
+  if (!url) return invalid(base::quoted(text), ": ", url.error().message);
+  std::string path = url->path.empty() ? "/" : url->path;
+  if (text.find('?') != std::string_view::npos) path += base::join("?", url->query);
+  if (!fits_in_a_field(path) || path.find(' ') != std::string::npos)
+    return invalid(base::quoted(text), ": its path has a character that must be escaped");
+  const wire::HostPort at = url->at();
+  return Url{{url->tls(), at.host, at.port}, std::move(path)};
 }
 
 Result<std::optional<Source>> find_source(const Surroundings& surroundings) {
@@ -281,11 +242,12 @@ Result<Errand> Fetch::start(const WebIdentity& identity) {
       "/"};
   if (identity.region.starts_with("cn-")) url.server.host += ".cn";
   if (identity.endpoint) url = *identity.endpoint;
-  return Errand{url.server, Method::get,
-                base::join(url.path, "?Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=",
-                           escaped(identity.role),
-                           "&RoleSessionName=", escaped(identity.session.empty() ? "weir" : identity.session),
-                           "&WebIdentityToken=", escaped(trimmed_token(*std::move(token))))};
+  return Errand{
+      url.server, Method::get,
+      base::join(url.path, "?Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=",
+                 wire::http::percent_encode(identity.role), "&RoleSessionName=",
+                 wire::http::percent_encode(identity.session.empty() ? "weir" : identity.session),
+                 "&WebIdentityToken=", wire::http::percent_encode(trimmed_token(*std::move(token))))};
 }
 
 Result<std::variant<Errand, Leased>> Fetch::answered(int status, std::string_view body) {
@@ -323,7 +285,7 @@ Result<std::variant<Errand, Leased>> Fetch::instance_answered(const Instance& in
   if (step_++ == 0) token_ = text;
   return Next(Errand{instance.url.server,
                      Method::get,
-                     base::join(instance_path, step_ == 1 ? "" : escaped(text)),
+                     base::join(instance_path, step_ == 1 ? "" : wire::http::percent_encode(text)),
                      {{"X-aws-ec2-metadata-token", token_}}});
 }
 

@@ -1,7 +1,6 @@
 #include "aws/dynamo_client.h"
 
 #include <algorithm>
-#include <condition_variable>
 
 #include "base/text.h"
 #include "wire/buffer.h"
@@ -78,9 +77,9 @@ class DynamoClient::Probe final : public DynamoCall {
   void ended() {
     bool open = false;
     {
-      const std::scoped_lock lock(client_of_it_.mutex_);
+      const base::Guard guard(client_of_it_.mutex_);
       client_of_it_.probing_ = false;
-      open = client_of_it_.open_;
+      open = client_of_it_.breaker_.open();
     }
     if (open) client_of_it_.probe(client_of_it_.options_.open_for);
   }
@@ -90,11 +89,12 @@ class DynamoClient::Probe final : public DynamoCall {
 DynamoClient::DynamoClient(DynamoOptions options, std::unique_ptr<CredentialsKeeper> keeper,
                            const Clock& clock, base::Entropy& entropy)
     : options_(std::move(options)),
-      host_(net::authority_of(options_.endpoint.server.host, options_.endpoint.server.port,
-                              options_.endpoint.server.tls)),
+      host_(wire::authority_of({options_.endpoint.server.host, options_.endpoint.server.port},
+                               options_.endpoint.server.tls)),
       clock_(clock),
       entropy_(entropy),
       signer_({options_.region, "dynamodb"}),
+      breaker_({.failures = options_.failures_until_open}),
       probe_(std::make_unique<Probe>(*this)),
       keeper_(std::move(keeper)) {}
 
@@ -127,12 +127,14 @@ void DynamoClient::send(DynamoCall& call) {
   call.in_doubt_ = false;
   call.corrected_ = false;
   if (!call.is_probe_) {
-    std::unique_lock lock(mutex_);
-    if (open_) {
-      DynamoFailure failure{.kind = Kind::unavailable, .message = trouble_};
-      lock.unlock();
-      return call.on_error(failure);
+    DynamoFailure failure{.kind = Kind::unavailable};
+    bool open = false;
+    {
+      const base::Guard guard(mutex_);
+      open = breaker_.open();
+      if (open) failure.message = breaker_.trouble();
     }
+    if (open) return call.on_error(failure);
   }
   attempt(call);
 }
@@ -157,7 +159,7 @@ void DynamoClient::sign_and_send(DynamoCall& call) {
   const Time now_here = now();
   wire::aws::Signature signature;
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     signature =
         signer_.sign({.path = options_.endpoint.path,
                       .fields = {{"host", host_}, {"content-type", content_type}, {"x-amz-target", target}},
@@ -241,17 +243,14 @@ bool DynamoClient::again(DynamoCall& call, const DynamoFailure& failure) {
 }
 
 void DynamoClient::answered() {
-  const std::scoped_lock lock(mutex_);
-  failures_ = 0;
-  open_ = false;
+  const base::Guard guard(mutex_);
+  breaker_.answered();
 }
 
 void DynamoClient::unanswered(const std::string& why) {
   {
-    const std::scoped_lock lock(mutex_);
-    trouble_ = base::join(host_, ": ", why);
-    if (++failures_ < options_.failures_until_open || open_) return;
-    open_ = true;
+    const base::Guard guard(mutex_);
+    if (!breaker_.unanswered(Steady::now(), base::join(host_, ": ", why))) return;
     counts_.outages.fetch_add(1, std::memory_order_relaxed);
   }
   probe(options_.open_for);
@@ -262,7 +261,7 @@ void DynamoClient::look() { probe(milliseconds(0)); }
 void DynamoClient::probe(milliseconds pause) {
   if (stopping_.load(std::memory_order_relaxed)) return;
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     if (probing_) return;
     probing_ = true;
   }
@@ -277,9 +276,9 @@ void DynamoClient::probe(milliseconds pause) {
 }
 
 Result<void> DynamoClient::health() const {
-  const std::scoped_lock lock(mutex_);
-  if (!open_) return {};
-  return base::error(ErrorCode::unavailable, "DynamoDB is away: ", trouble_);
+  const base::Guard guard(mutex_);
+  if (!breaker_.open()) return {};
+  return base::error(ErrorCode::unavailable, "DynamoDB is away: ", breaker_.trouble());
 }
 
 namespace {
@@ -288,27 +287,27 @@ namespace {
 class Waiting final : public DynamoCall {
  public:
   void on_answer(const DynamoAnswer& answer) override {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     body_ = answer.body;
     answer_ = answer;
     ended_.notify_one();
   }
   void on_error(const DynamoFailure& failure) override {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     failure_ = failure;
     ended_.notify_one();
   }
   void wait() {
-    std::unique_lock lock(mutex_);
-    ended_.wait(lock, [this] { return answer_ || failure_; });
+    const base::Guard guard(mutex_);
+    while (!answer_ && !failure_) ended_.wait(mutex_);
   }
   std::optional<DynamoAnswer> answer_;
   std::optional<DynamoFailure> failure_;
   std::string body_;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable ended_;
+  base::Mutex mutex_;
+  base::Condition ended_;
 };
 
 }  // namespace

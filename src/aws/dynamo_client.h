@@ -13,12 +13,13 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "aws/credentials.h"
 #include "aws/dynamo_answer.h"
 #include "base/entropy.h"
+#include "base/lock.h"
+#include "net/breaker.h"
 #include "net/http_pool.h"
 #include "weir/clock.h"
 
@@ -158,13 +159,10 @@ class DynamoClient {
   std::atomic<bool> stopping_{false};
   std::atomic<Time> correction_{0};  ///< added to the time of signatures
 
-  mutable std::mutex mutex_;
-  // Guarded by the mutex.
-  wire::aws::Signer signer_;
-  int failures_ = 0;  ///< in a row
-  bool open_ = false;
-  bool probing_ = false;
-  std::string trouble_;
+  mutable base::Mutex mutex_;
+  wire::aws::Signer signer_ WEIR_GUARDED_BY(mutex_);
+  net::Breaker breaker_ WEIR_GUARDED_BY(mutex_);
+  bool probing_ WEIR_GUARDED_BY(mutex_) = false;
 
   std::unique_ptr<class Probe> probe_;
   std::unique_ptr<net::HttpPool> pool_;

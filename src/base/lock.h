@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <thread>
 
@@ -28,7 +30,32 @@ class WEIR_CAPABILITY("mutex") Mutex {
   void unlock() WEIR_RELEASE() { mutex_.unlock(); }
 
  private:
+  friend class Condition;
   std::mutex mutex_;
+};
+
+/// std::condition_variable for a Mutex. Waiters look themselves, where the compiler sees it:
+///
+///     while (!ready_) changed_.wait(mutex_);
+class Condition {
+ public:
+  void wait(Mutex& mutex) WEIR_REQUIRES(mutex) {
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    condition_.wait(lock);
+    lock.release();
+  }
+  /// False if the time is over.
+  bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point end) WEIR_REQUIRES(mutex) {
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    const bool in_time = condition_.wait_until(lock, end) == std::cv_status::no_timeout;
+    lock.release();
+    return in_time;
+  }
+  void notify_one() { condition_.notify_one(); }
+  void notify_all() { condition_.notify_all(); }
+
+ private:
+  std::condition_variable condition_;
 };
 
 /// For sections of some tens of nanoseconds: half the cost of a mutex when free. A waiter yields after a
@@ -67,6 +94,20 @@ class WEIR_SCOPED_CAPABILITY Guard {
   ~Guard() WEIR_RELEASE() { lock_.unlock(); }
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
+
+ private:
+  Lock& lock_;
+};
+
+/// Lets go of a lock for a scope inside one that holds it.
+template <class Lock>
+class WEIR_SCOPED_CAPABILITY Release {
+ public:
+  explicit Release(Lock& lock) WEIR_RELEASE(lock) : lock_(lock) { lock_.unlock(); }
+  // The end of a scoped capability is always a release, also where the lock is taken again.
+  ~Release() WEIR_RELEASE() { lock_.lock(); }
+  Release(const Release&) = delete;
+  Release& operator=(const Release&) = delete;
 
  private:
   Lock& lock_;

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "limits/short_form.h"
+#include "wire/http_text.h"
 
 namespace weir::client {
 namespace {
@@ -72,23 +73,10 @@ std::string charges_json(std::span<const Charge> charges) {
 }  // namespace
 
 std::string escaped(std::string_view text) {
-  constexpr std::string_view hex = "0123456789ABCDEF";
   // As segments of a path these two would be taken for steps.
-  const bool steps = text == "." || text == "..";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '~' || (c == '.' && !steps);
-    if (plain) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += hex[byte >> 4U];
-      out += hex[byte & 15U];
-    }
-  }
-  return out;
+  if (text == ".") return "%2E";
+  if (text == "..") return "%2E%2E";
+  return wire::http::percent_encode(text);
 }
 
 std::string limits_json(std::span<const NamedLimit> limits) {

@@ -10,7 +10,7 @@ namespace {
 using base::join;
 
 /// One member of what is stored at a level; false if it is none of them.
-void read_setting(Answer& answer, std::string_view key, ondemand::value& value, StoredLimits& stored) {
+void read_setting(Answer& answer, std::string_view key, json::Value& value, StoredLimits& stored) {
   if (key == "limits") stored.limits = answer.limits(value, key);
   if (key == "owner") stored.owner = answer.owner(value, key);
   if (key == "expires_at_ms") stored.expires_at = answer.integer(value, key);
@@ -44,11 +44,11 @@ Level level_of(Answer& answer, Source kind, const std::string& entity, const std
   }
 }
 
-StoredLimits read_item(Answer& answer, ondemand::value& element) {
+StoredLimits read_item(Answer& answer, json::Value& element) {
   StoredLimits stored{.level = Level::system(), .limits = {}};
   Source kind = Source::system;
   std::string entity, resource;
-  answer.members(element, "items", [&](std::string_view key, ondemand::value& value) {
+  answer.members(element, "items", [&](std::string_view key, json::Value& value) {
     if (key == "level") kind = answer.source(value, key);
     if (key == "entity") entity = answer.text(value, key);
     if (key == "resource") resource = answer.text(value, key);
@@ -58,7 +58,7 @@ StoredLimits read_item(Answer& answer, ondemand::value& element) {
   return stored;
 }
 
-void read_entity_member(Answer& answer, std::string_view key, ondemand::value& value, Entity& entity) {
+void read_entity_member(Answer& answer, std::string_view key, json::Value& value, Entity& entity) {
   if (key == "entity") entity.id = answer.text(value, key);
   if (key == "parent" && !answer.is_null(value)) entity.parent = answer.text(value, key);
   if (key == "cascade") entity.cascade = answer.flag(value, key);
@@ -66,17 +66,17 @@ void read_entity_member(Answer& answer, std::string_view key, ondemand::value& v
   if (key == "created_at_ms") entity.created_at = answer.integer(value, key);
   if (key == "from_file") entity.from_file = answer.flag(value, key);
   if (key == "metadata") {
-    answer.members(value, key, [&](std::string_view name, ondemand::value& text) {
+    answer.members(value, key, [&](std::string_view name, json::Value& text) {
       entity.metadata.emplace(name, answer.text(text, name));
     });
   }
 }
 
-BucketLimit read_bucket_limit(Answer& answer, ondemand::value& element) {
+BucketLimit read_bucket_limit(Answer& answer, json::Value& element) {
   static const Limit none = *Limit::parse("0");
   BucketLimit read{.name = {}, .limit = none, .tokens = {}, .consumed = {}};
   LimitSpec spec;
-  answer.members(element, "limits", [&](std::string_view key, ondemand::value& value) {
+  answer.members(element, "limits", [&](std::string_view key, json::Value& value) {
     if (key == "name") read.name = answer.text(value, key);
     if (key == "tokens") read.tokens = answer.amount(value, key);
     if (key == "consumed") read.consumed = answer.amount(value, key);
@@ -93,10 +93,10 @@ BucketLimit read_bucket_limit(Answer& answer, ondemand::value& element) {
   return read;
 }
 
-Bucket read_bucket(Answer& answer, ondemand::value& element) {
+Bucket read_bucket(Answer& answer, json::Value& element) {
   constexpr std::size_t most_limits = 1000;  // those in force, and those that were
   Bucket bucket;
-  answer.members(element, "buckets", [&](std::string_view key, ondemand::value& value) {
+  answer.members(element, "buckets", [&](std::string_view key, json::Value& value) {
     if (key == "entity") bucket.entity = answer.text(value, key);
     if (key == "resource") bucket.resource = answer.text(value, key);
     if (key == "refilled_at_ms") bucket.refilled_at = answer.count(value, key);
@@ -104,14 +104,14 @@ Bucket read_bucket(Answer& answer, ondemand::value& element) {
     if (key == "version") bucket.version = answer.integer(value, key);
     if (key != "limits") return;
     answer.elements(value, key, most_limits,
-                    [&](ondemand::value& one) { bucket.limits.push_back(read_bucket_limit(answer, one)); });
+                    [&](json::Value& one) { bucket.limits.push_back(read_bucket_limit(answer, one)); });
   });
   return bucket;
 }
 
-AuditEvent read_event(Answer& answer, ondemand::value& element) {
+AuditEvent read_event(Answer& answer, json::Value& element) {
   AuditEvent event;
-  answer.members(element, "events", [&](std::string_view key, ondemand::value& value) {
+  answer.members(element, "events", [&](std::string_view key, json::Value& value) {
     if (key == "id") event.id = answer.text(value, key);
     if (key == "at_ms") event.at = answer.integer(value, key);
     if (key == "principal") event.principal = answer.text(value, key);
@@ -124,9 +124,9 @@ AuditEvent read_event(Answer& answer, ondemand::value& element) {
   return event;
 }
 
-store::Finding read_finding(Answer& answer, ondemand::value& element) {
+store::Finding read_finding(Answer& answer, json::Value& element) {
   store::Finding finding;
-  answer.members(element, "findings", [&](std::string_view key, ondemand::value& value) {
+  answer.members(element, "findings", [&](std::string_view key, json::Value& value) {
     if (key == "what") finding.what = answer.text(value, key);
     if (key == "detail") finding.detail = answer.text(value, key);
     if (key != "severity") return;
@@ -146,15 +146,14 @@ store::Finding read_finding(Answer& answer, ondemand::value& element) {
 Result<StoredLimits> read_stored(std::string_view json, const Level& level) {
   Answer answer(json);
   StoredLimits stored{.level = level, .limits = {}};
-  answer.members(
-      [&](std::string_view key, ondemand::value& value) { read_setting(answer, key, value, stored); });
+  answer.members([&](std::string_view key, json::Value& value) { read_setting(answer, key, value, stored); });
   return answer.finish(std::move(stored));
 }
 
 Result<EffectiveLimits> read_effective(std::string_view json) {
   Answer answer(json);
   EffectiveLimits effective{.limits = {}, .source = Source::system, .owner = Owner::operator_};
-  answer.members([&](std::string_view key, ondemand::value& value) {
+  answer.members([&](std::string_view key, json::Value& value) {
     if (key == "limits") effective.limits = answer.limits(value, key);
     if (key == "source") effective.source = answer.source(value, key);
     if (key == "owner") effective.owner = answer.owner(value, key);
@@ -170,14 +169,14 @@ Result<Entity> read_entity(std::string_view json) {
   Answer answer(json);
   Entity entity;
   answer.members(
-      [&](std::string_view key, ondemand::value& value) { read_entity_member(answer, key, value, entity); });
+      [&](std::string_view key, json::Value& value) { read_entity_member(answer, key, value, entity); });
   return answer.finish(std::move(entity));
 }
 
 Result<Page<Entity>> read_entities_page(std::string_view json) {
-  return read_page<Entity>(json, "items", [](Answer& answer, ondemand::value& element) {
+  return read_page<Entity>(json, "items", [](Answer& answer, json::Value& element) {
     Entity entity;
-    answer.members(element, "items", [&](std::string_view key, ondemand::value& value) {
+    answer.members(element, "items", [&](std::string_view key, json::Value& value) {
       read_entity_member(answer, key, value, entity);
     });
     return entity;
@@ -185,7 +184,7 @@ Result<Page<Entity>> read_entities_page(std::string_view json) {
 }
 
 Result<Page<std::string>> read_children_page(std::string_view json) {
-  return read_page<std::string>(json, "children", [](Answer& answer, ondemand::value& element) {
+  return read_page<std::string>(json, "children", [](Answer& answer, json::Value& element) {
     return answer.text(element, "children");
   });
 }

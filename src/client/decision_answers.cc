@@ -23,16 +23,16 @@ struct ReadLine {
 };
 
 /// How long, or nothing for null: it can never fit.
-std::optional<std::int64_t> read_wait(Answer& answer, ondemand::value& value, std::string_view of) {
+std::optional<std::int64_t> read_wait(Answer& answer, json::Value& value, std::string_view of) {
   if (answer.is_null(value)) return std::nullopt;
   return answer.count(value, of);
 }
 
-ReadLine read_line(Answer& answer, ondemand::value& element) {
+ReadLine read_line(Answer& answer, json::Value& element) {
   ReadLine read;
   bool exceeded = false;
   std::optional<std::int64_t> wait = 0;
-  answer.members(element, "limits", [&](std::string_view key, ondemand::value& value) {
+  answer.members(element, "limits", [&](std::string_view key, json::Value& value) {
     if (key == "entity") read.entity = answer.text(value, key);
     if (key == "resource") read.resource = answer.text(value, key);
     if (key == "name") read.name = answer.text(value, key);
@@ -70,11 +70,11 @@ void add_bucket(LimitReport& report, std::span<ReadLine> lines) {
 }
 
 /// The array of limits. A report holds what a chain can have and no more, so that is checked.
-LimitReport read_limits(Answer& answer, ondemand::value& value, std::string_view of) {
+LimitReport read_limits(Answer& answer, json::Value& value, std::string_view of) {
   constexpr std::size_t most = limits::max_chain * limits::max_limits;
   std::vector<ReadLine> lines;
   answer.elements(value, of, most,
-                  [&](ondemand::value& element) { lines.push_back(read_line(answer, element)); });
+                  [&](json::Value& element) { lines.push_back(read_line(answer, element)); });
   LimitReport report;
   std::size_t buckets = 0;
   for (std::size_t at = 0, end = 0; at < lines.size() && !answer.failed(); at = end) {
@@ -109,7 +109,7 @@ Result<Acquired> read_acquired(std::string_view json) {
   std::optional<std::int64_t> wait = 0;
   std::optional<bool> never_fits;
   bool from_memory = false;
-  answer.members([&](std::string_view key, ondemand::value& value) {
+  answer.members([&](std::string_view key, json::Value& value) {
     if (key == "allowed") allowed = answer.flag(value, key);
     if (key == "from_memory") from_memory = answer.flag(value, key);
     if (key == "degraded") acquired.degraded = answer.flag(value, key);
@@ -133,7 +133,7 @@ Result<Decision> read_available(std::string_view json) {
 Result<LimitReport> read_report(std::string_view json) {
   Answer answer(json);
   std::optional<LimitReport> report;
-  answer.members([&](std::string_view key, ondemand::value& value) {
+  answer.members([&](std::string_view key, json::Value& value) {
     if (key == "limits") report = read_limits(answer, value, key);
   });
   if (!report) answer.malform("\"limits\" is missing");
@@ -143,7 +143,7 @@ Result<LimitReport> read_report(std::string_view json) {
 Result<Problem> read_problem(std::string_view json) {
   Answer answer(json);
   Problem problem;
-  answer.members([&](std::string_view key, ondemand::value& value) {
+  answer.members([&](std::string_view key, json::Value& value) {
     if (key == "type") problem.type = answer.text(value, key);
     if (key == "detail") problem.detail = answer.text(value, key);
   });

@@ -11,8 +11,6 @@
 
 namespace weir::client {
 
-namespace ondemand = json::ondemand;
-
 /// One answer.
 class Answer : public json::Document {
  public:
@@ -31,7 +29,7 @@ class Answer : public json::Document {
                        wrong.invalid, "; is it weir, and of the same version?");
   }
 
-  Source source(ondemand::value& value, std::string_view of) {
+  Source source(json::Value& value, std::string_view of) {
     const std::string name = text(value, of);
     for (const Source source :
          {Source::entity, Source::entity_default, Source::resource, Source::system, Source::request}) {
@@ -40,14 +38,14 @@ class Answer : public json::Document {
     malform(base::join(base::quoted(name), " is no level"));
     return Source::system;
   }
-  Owner owner(ondemand::value& value, std::string_view of) {
+  Owner owner(json::Value& value, std::string_view of) {
     const std::string name = text(value, of);
     if (name != name_of(Owner::operator_) && name != name_of(Owner::sync))
       malform(base::join(base::quoted(name), " owns no limits"));
     return name == name_of(Owner::sync) ? Owner::sync : Owner::operator_;
   }
   /// A number that is not negative.
-  std::int64_t count(ondemand::value& value, std::string_view of) {
+  std::int64_t count(json::Value& value, std::string_view of) {
     const std::int64_t number = integer(value, of);
     if (number < 0) malform(base::join(base::quoted(of), " must not be negative"));
     return number;
@@ -60,11 +58,11 @@ Result<Page<T>> read_page(std::string_view json, std::string_view name, ReadItem
   Answer answer(json);
   Page<T> page;
   bool found = false;
-  answer.members([&](std::string_view key, ondemand::value& value) {
+  answer.members([&](std::string_view key, json::Value& value) {
     if (key == name) {
       found = true;
       answer.elements(value, key, Answer::most_elements,
-                      [&](ondemand::value& one) { page.items.push_back(item(answer, one)); });
+                      [&](json::Value& one) { page.items.push_back(item(answer, one)); });
     } else if (key == "next") {
       page.next = answer.text(value, key);
     }

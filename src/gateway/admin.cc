@@ -6,17 +6,17 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "service/problem.h"
+#include "server/problem.h"
 
 namespace weir::gateway {
 namespace {
 
-void answer(net::Exchange exchange, const service::Reply& reply) {
+void answer(net::Exchange exchange, const server::Reply& reply) {
   const std::string fields = base::join(reply.fields, "Content-Type: ", reply.content_type, "\r\n");
   exchange.answer({.status = reply.status, .fields = fields, .body = reply.body});
 }
 
-service::Reply text(std::string body) { return {.body = std::move(body), .content_type = "text/plain"}; }
+server::Reply text(std::string body) { return {.body = std::move(body), .content_type = "text/plain"}; }
 
 }  // namespace
 
@@ -26,10 +26,10 @@ void Admin::handle(net::Exchange exchange) {
   const std::string_view path = request.path();
   if (path != "/livez" && path != "/readyz" && path != "/metrics") {
     return answer(std::move(exchange),
-                  service::problem(404, "not-found", "there are /livez, /readyz and /metrics"));
+                  server::problem(404, "not-found", "there are /livez, /readyz and /metrics"));
   }
   if (request.method() != Method::get && request.method() != Method::head) {
-    service::Reply reply = service::problem(405, "method-not-allowed", "use GET, HEAD");
+    server::Reply reply = server::problem(405, "method-not-allowed", "use GET, HEAD");
     reply.fields = "Allow: GET, HEAD\r\n";
     return answer(std::move(exchange), reply);
   }
@@ -37,7 +37,7 @@ void Admin::handle(net::Exchange exchange) {
   if (path == "/metrics")
     return answer(std::move(exchange), {.body = metrics(), .content_type = telemetry::Metrics::content_type});
   if (!ready_.load(std::memory_order_relaxed))
-    return answer(std::move(exchange), service::problem(503, "not-ready", "the gateway is shutting down"));
+    return answer(std::move(exchange), server::problem(503, "not-ready", "the gateway is shutting down"));
   // It serves, as well as its routes allow, whether or not the store does.
   Decider* const decider = gateway_.decider();
   const bool up = decider != nullptr && decider->outage.look().ok();

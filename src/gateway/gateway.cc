@@ -2,7 +2,7 @@
 
 #include "gateway/lane.h"
 #include "gateway/passage.h"
-#include "service/problem.h"
+#include "server/problem.h"
 #include "wire/http_write.h"
 
 namespace weir::gateway {
@@ -96,7 +96,7 @@ void Gateway::on_idle() {
 }
 
 void Gateway::describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) {
-  const service::Reply reply = service::problem(refusal.status, {}, refusal.reason);
+  const server::Reply reply = server::problem(refusal.status, {}, refusal.reason);
   if (Lane* const lane = Lane::here()) lane->without_route().answered(refusal.status);
   wire::http::write_field(fields, "Content-Type", reply.content_type);
   body.append(reply.body);

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/lock.h"
 #include "gateway/counts.h"
 #include "gateway/routing.h"
 #include "limiter/core.h"
 #include "net/handler.h"
-#include "service/outage.h"
-#include "base/lock.h"
+#include "server/outage.h"
 #include "telemetry/access_log.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -36,7 +36,7 @@ struct Decider {
 
   limiter::Foundation foundation;
   limiter::Core core;
-  service::Outage outage;
+  server::Outage outage;
 };
 
 /// Safe to call from any thread. Must outlive the server that it is given to.

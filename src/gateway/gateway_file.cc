@@ -25,30 +25,10 @@ constexpr const char* route_example =
 
 /// "http://host:port", "https://[::1]" and the like.
 std::optional<UpstreamUrl> parse_upstream(std::string_view text) {
-  UpstreamUrl url;
-  if (text.starts_with("https://")) {
-    url.tls = true;
-    text.remove_prefix(8);
-  } else if (text.starts_with("http://")) {
-    text.remove_prefix(7);
-  } else {
-    return std::nullopt;
-  }
   if (text.ends_with('/')) text.remove_suffix(1);
-  const std::size_t bracket = text.rfind(']');
-  const std::size_t colon = text.find(':', bracket == std::string_view::npos ? 0 : bracket);
-  const std::string with_port =
-      colon == std::string_view::npos ? base::join(text, url.tls ? ":443" : ":80") : std::string(text);
-  const auto at = parse_host_port(with_port);
-  if (!at || at->port == 0) return std::nullopt;
-  url.at = *at;
-  return url;
-}
-
-bool is_host_name(std::string_view text) {
-  return !text.empty() && text.size() <= 253 && std::all_of(text.begin(), text.end(), [](char c) {
-    return wire::http::is(c, wire::http::token_char) || c == ':';
-  });
+  const auto url = wire::parse_http_url(text);
+  if (!url || !url->path.empty() || !url->query.empty() || text.ends_with('?')) return std::nullopt;
+  return UpstreamUrl{url->tls(), url->at()};
 }
 
 /// Turns a tree into settings.
@@ -131,7 +111,7 @@ class Reader {
   void read_listen(std::uint32_t id, std::string_view what, HostPort& into) {
     const YamlNode* const node = in_.scalar(id, file_, what, "HOST:PORT");
     if (node == nullptr) return;
-    const auto at = parse_host_port(in_.text(*node));
+    const auto at = wire::parse_host_port(in_.text(*node));
     const bool literal = at && (at->host == "localhost" || net::Address::parse(at->host, 0).ok());
     if (literal) {
       into = *at;
@@ -286,7 +266,7 @@ class Reader {
     auto host = text_of(id, subject, "host", "a host name");
     if (!host) return false;
     std::transform(host->begin(), host->end(), host->begin(), wire::http::lower);
-    if (!is_host_name(*host) || host->find(':') != std::string::npos) {
+    if (!wire::is_host_name(*host)) {
       in_.problem(in_.place(id), "host of ", subject.text(), " is ", quoted(*host),
                   "; write a host name without a port, such as api.example.com");
       return false;
@@ -324,8 +304,7 @@ class Reader {
     using Kind = HostTold::Kind;
     if (*text == "client") return into = {Kind::client}, true;
     if (*text == "upstream") return into = {Kind::upstream}, true;
-    const bool name = is_host_name(*text) && text->find(':') == std::string::npos;
-    if (name || parse_host_port(*text)) return into = {Kind::name, *text}, true;
+    if (wire::is_host_name(*text) || wire::parse_host_port(*text)) return into = {Kind::name, *text}, true;
     in_.problem(in_.place(id), "upstream_host of ", subject.text(), " is ", quoted(*text),
                 "; write client, upstream or a host name, such as api.example.com");
     return false;
@@ -395,33 +374,7 @@ class Reader {
 
 }  // namespace
 
-std::string UpstreamUrl::text() const {
-  const bool v6 = at.host.find(':') != std::string::npos;
-  return base::join(tls ? "https://" : "http://", v6 ? "[" : "", at.host, v6 ? "]:" : ":",
-                    std::to_string(at.port));
-}
-
-std::string UpstreamUrl::authority() const {
-  const std::string url = text();
-  const std::size_t begin = tls ? 8 : 7;
-  const bool usual = at.port == (tls ? 443 : 80);
-  return url.substr(begin, usual ? url.rfind(':') - begin : std::string::npos);
-}
-
-std::optional<HostPort> parse_host_port(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
-  const auto port = base::parse_digits(text.substr(colon + 1));
-  if (!port || *port > 65535) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
-    if (!net::Address::parse(host, 0)) return std::nullopt;
-  } else if (!is_host_name(host) || host.find(':') != std::string_view::npos) {
-    return std::nullopt;
-  }
-  return HostPort{std::string(host), static_cast<std::uint16_t>(*port)};
-}
+std::string UpstreamUrl::text() const { return base::join(tls ? "https://" : "http://", at.to_string()); }
 
 Result<GatewaySettings> read_gateway_file(std::string_view text, std::string_view file) {
   config::Problems problems{std::string(file)};

@@ -24,14 +24,11 @@
 #include "weir/catalog.h"
 #include "weir/limit.h"
 #include "weir/result.h"
+#include "wire/url.h"
 
 namespace weir::gateway {
 
-struct HostPort {
-  std::string host;  ///< without brackets
-  std::uint16_t port = 0;
-  friend bool operator==(const HostPort&, const HostPort&) = default;
-};
+using wire::HostPort;
 
 /// Who a request is charged to.
 struct LimitBy {
@@ -49,7 +46,7 @@ struct UpstreamUrl {
   /// "http://127.0.0.1:9000": always with the port.
   std::string text() const;
   /// As it stands in Host: "127.0.0.1:9000", or "api.example.com" where the port is the usual one.
-  std::string authority() const;
+  std::string authority() const { return wire::authority_of(at, tls); }
   friend bool operator==(const UpstreamUrl&, const UpstreamUrl&) = default;
 };
 
@@ -99,8 +96,5 @@ struct GatewaySettings {
 /// Reads a gateway's file: YAML, and so JSON. The error has a line for each mistake:
 /// `gateway.yaml:12:7: unknown field "limts" of route "/api"; did you mean "limits"?`.
 Result<GatewaySettings> read_gateway_file(std::string_view text, std::string_view file = "gateway.yaml");
-
-/// "127.0.0.1:8080", "[::1]:8080" or "localhost:8080"; nothing if the text is anything else.
-std::optional<HostPort> parse_host_port(std::string_view text);
 
 }  // namespace weir::gateway

@@ -15,7 +15,7 @@
 #include "gateway/counts.h"
 #include "gateway/routing.h"
 #include "gateway/upstream.h"
-#include "service/thread_home.h"
+#include "server/thread_home.h"
 #include "wire/buffer.h"
 
 namespace weir::gateway {
@@ -48,7 +48,7 @@ struct LocalRouting {
 using LocalRoutingRef = boost::local_shared_ptr<LocalRouting>;
 
 /// All members are for its own thread.
-class Lane final : public service::ThreadHome {
+class Lane final : public server::ThreadHome {
  public:
   Lane(Gateway& gateway, net::Thread& thread, std::size_t number);
   ~Lane() override;

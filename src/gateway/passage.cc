@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "gateway/gateway.h"
 #include "gateway/refusal.h"
-#include "service/observing.h"
-#include "service/rate_limit_fields.h"
+#include "server/observing.h"
+#include "server/rate_limit_fields.h"
 
 namespace weir::gateway {
 namespace {
@@ -91,7 +91,7 @@ void Passage::decided(Result<void> result) {
     return forward();
   }
   const Decision& decision = pending_->decision();
-  service::append_rate_limit_fields(rate_fields_, decision.limits());
+  server::append_rate_limit_fields(rate_fields_, decision.limits());
   if (decision.refused()) return refuse();
   forward();
 }
@@ -107,18 +107,16 @@ bool Passage::observe(const Result<void>& result) {
   Decider* const decider = gateway.decider();
   if (result) {
     decider->outage.succeeded();
-    count(service::outcome_of(pending_->decision()));
+    count(server::outcome_of(pending_->decision()));
     return true;
   }
   const Error& error = result.error();
   // Nobody has set limits for this client on this route: then there are none.
   if (error.code == ErrorCode::no_limits) return true;
-  if (decider != nullptr && service::Outage::is_outage(error)) decider->outage.failed(error);
-  const bool allow = gateway.policy(*routing_->routing, *route_) == OnUnavailable::allow;
-  count(allow                                 ? Outcome::degraded
-        : error.code == ErrorCode::contention ? Outcome::contended
-                                              : Outcome::error);
-  return allow;
+  if (decider != nullptr && server::Outage::is_outage(error)) decider->outage.failed(error);
+  const server::Undecided ends = server::undecided(error, gateway.policy(*routing_->routing, *route_));
+  count(ends.outcome);
+  return ends.admit;
 }
 
 void Passage::refuse() {
@@ -128,9 +126,13 @@ void Passage::refuse() {
 }
 
 void Passage::answer_without_store(const Error& error) {
-  service::Reply reply =
-      own_answer(503, name_of(error.code), "limits cannot be checked now; try again", accept());
-  reply.fields = "Retry-After: 1\r\n";
+  // A client that sends it again after an unknown outcome may be charged twice.
+  const bool again = error.code != ErrorCode::outcome_unknown;
+  server::Reply reply = own_answer(503, name_of(error.code),
+                                   again ? "limits cannot be checked now; try again"
+                                         : "the request was not passed on; it may have been charged",
+                                   accept());
+  if (again) reply.fields = "Retry-After: 1\r\n";
   send(std::move(reply));
 }
 
@@ -138,7 +140,7 @@ void Passage::fail(int status, std::string_view type, std::string_view detail) {
   send(own_answer(status, type, detail, accept()));
 }
 
-void Passage::send(service::Reply reply) {
+void Passage::send(server::Reply reply) {
   reply_ = std::move(reply);
   if (!rate_fields_.empty()) reply_.fields += rate_fields_;
   send_now();
@@ -171,7 +173,7 @@ void Passage::settle_accounts(int status, std::uint64_t bytes) {
   if (log == nullptr) return;
   const std::string remote = exchange_.peer().to_string();
   const std::string client = origin_.trusted ? origin_.client.host() : std::string();
-  const std::string path = service::loggable_path(request().path());
+  const std::string path = server::loggable_path(request().path());
   const std::string upstream = upstream_ != nullptr ? upstream_->pool().server().url().text() : std::string();
   log->add({.at = gateway.options().clock->now(),
             .remote = remote,

@@ -20,7 +20,7 @@
 #include "gateway/upstream.h"
 #include "limiter/pending.h"
 #include "net/handler.h"
-#include "service/problem.h"
+#include "server/problem.h"
 #include "telemetry/metrics.h"
 #include "wire/http_body.h"
 #include "wire/http_response.h"
@@ -61,7 +61,7 @@ class Passage final : private net::ExchangeObserver, private UpstreamUser {
   void refuse();
   void answer_without_store(const Error& error);
   void fail(int status, std::string_view type, std::string_view detail);
-  void send(service::Reply reply);
+  void send(server::Reply reply);
   void send_now();
   void settle_accounts(int status, std::uint64_t bytes);
   void finish();
@@ -116,7 +116,7 @@ class Passage final : private net::ExchangeObserver, private UpstreamUser {
   std::optional<limiter::PendingAcquire> pending_;
   std::optional<Result<void>> elsewhere_;  ///< what was decided on another thread
   std::string rate_fields_;                ///< what the answer says of the limits
-  service::Reply reply_;
+  server::Reply reply_;
   Steady::time_point started_;
   Steady::time_point forwarded_;
 

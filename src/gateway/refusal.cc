@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "api/decision_json.h"
 #include "base/pen.h"
 #include "base/text.h"
-#include "service/rate_limit_fields.h"
+#include "server/rate_limit_fields.h"
 #include "wire/http_chars.h"
 #include "wire/http_text.h"
 
@@ -48,42 +49,45 @@ struct Suitability {
   }
 };
 
-/// The names of the limits that refused, each once.
-void find_exceeded(std::vector<std::string_view>& names, const LimitReport& report) {
-  names.clear();
-  for (const LimitStatus& status : report) {
-    if (status.exceeded && std::find(names.begin(), names.end(), status.name) == names.end())
-      names.push_back(status.name);
-  }
-}
+/// What is told of a decision.
+struct Told {
+  const std::vector<std::string_view>& names;  ///< of the limits that refused
+  std::string_view wait;                       ///< empty: none helps, or none can be promised
+  bool never_fits;
+  bool from_memory;
+};
 
-void write_detail(Pen& pen, const std::vector<std::string_view>& names, std::string_view wait) {
+void write_detail(Pen& pen, const Told& told) {
   pen.put("over the limit");
-  std::string_view separator = names.size() == 1 ? " " : "s ";
-  for (const std::string_view name : names) {
+  std::string_view separator = told.names.size() == 1 ? " " : "s ";
+  for (const std::string_view name : told.names) {
     pen.text(separator);
     pen.text(name);
     separator = ", ";
   }
-  if (wait.empty()) return pen.put("; the request is more than it can ever hold");
+  if (told.never_fits) return pen.put("; the request is more than it can ever hold");
+  if (told.wait.empty()) return pen.put("; no wait can be promised for so much at once, try again later");
   pen.put("; retry in ");
-  pen.text(wait);
+  pen.text(told.wait);
   pen.put(" ms");
 }
 
 /// Names of limits have nothing in them that JSON would escape.
-void write_problem(Pen& pen, const std::vector<std::string_view>& names, std::string_view wait,
-                   bool from_memory) {
+void write_problem(Pen& pen, const Told& told) {
   pen.put(
       R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
       R"("title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"detail":")");
-  write_detail(pen, names, wait);
+  write_detail(pen, told);
   pen.put(R"(","retry_after_ms":)");
-  pen.text(wait.empty() ? "null" : wait);
-  if (from_memory) pen.put(R"(,"from_memory":true)");
+  if (!told.wait.empty()) {
+    pen.text(told.wait);
+  } else {
+    pen.text(told.never_fits ? R"(null,"never_fits":true)" : R"(null,"never_fits":false)");
+  }
+  if (told.from_memory) pen.put(R"(,"from_memory":true)");
   pen.put(R"(,"violated-policies":[)");
   std::string_view separator = "\"";
-  for (const std::string_view name : names) {
+  for (const std::string_view name : told.names) {
     pen.text(separator);
     pen.text(name);
     pen.put("\"");
@@ -112,32 +116,33 @@ bool prefers_text(std::string_view accept) {
   return text.quality > json.quality;
 }
 
-void write_refusal(service::Reply& reply, const Decision& refused, std::string_view accept) {
+void write_refusal(server::Reply& reply, const Decision& refused, std::string_view accept) {
   reply.status = 429;
   reply.body.clear();
-  service::append_retry_after(reply.fields, refused);
+  server::append_retry_after(reply.fields, refused);
   thread_local std::vector<std::string_view> names;
-  find_exceeded(names, refused.limits());
+  api::find_exceeded(names, refused.limits());
   char digits[Pen::number_room];
   Pen wait(digits);
   if (const auto time = refused.retry_after()) wait.number(time->count());
   const std::string_view waits(digits, static_cast<std::size_t>(wait.at() - digits));
-  constexpr std::size_t fixed = 400;
+  const Told told{names, waits, refused.never_fits(), refused.from_memory()};
+  constexpr std::size_t fixed = 512;
   // Each name stands in it twice, with what separates it.
   const std::size_t room = fixed + 2 * (refused.limits().text_size() + 3 * names.size());
   const bool text = prefers_text(accept);
   reply.content_type = text ? "text/plain; charset=utf-8" : "application/problem+json";
   base::append_written(reply.body, room, [&](Pen& pen) {
-    if (!text) return write_problem(pen, names, waits, refused.from_memory());
+    if (!text) return write_problem(pen, told);
     pen.put("Too many requests: ");
-    write_detail(pen, names, waits);
+    write_detail(pen, told);
     pen.put("\n");
   });
 }
 
-service::Reply own_answer(int status, std::string_view type, std::string_view detail,
-                          std::string_view accept) {
-  if (!prefers_text(accept)) return service::problem(status, type, detail);
+server::Reply own_answer(int status, std::string_view type, std::string_view detail,
+                         std::string_view accept) {
+  if (!prefers_text(accept)) return server::problem(status, type, detail);
   return {.status = status, .body = base::join(detail, "\n"), .content_type = "text/plain; charset=utf-8"};
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "service/problem.h"
+#include "server/problem.h"
 #include "weir/decision.h"
 
 namespace weir::gateway {
@@ -14,10 +14,9 @@ bool prefers_text(std::string_view accept);
 
 /// 429 with Retry-After, and a body that says which limits were exceeded and when to try again. Nothing of
 /// who else shares them. RateLimit fields are the caller's.
-void write_refusal(service::Reply& reply, const Decision& refused, std::string_view accept);
+void write_refusal(server::Reply& reply, const Decision& refused, std::string_view accept);
 
 /// Any other answer of the gateway's own: problem+json, or its detail as text.
-service::Reply own_answer(int status, std::string_view type, std::string_view detail,
-                          std::string_view accept);
+server::Reply own_answer(int status, std::string_view type, std::string_view detail, std::string_view accept);
 
 }  // namespace weir::gateway

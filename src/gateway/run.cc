@@ -3,9 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <fstream>
 #include <ostream>
-#include <sstream>
 
 #include "app/open_store.h"
 #include "app/url.h"
@@ -14,8 +12,9 @@
 #include "gateway/gateway.h"
 #include "net/server.h"
 #include "net/tls.h"
-#include "service/notify.h"
-#include "service/signals.h"
+#include "server/notify.h"
+#include "server/signals.h"
+#include "server/start.h"
 
 namespace weir::gateway {
 namespace {
@@ -26,17 +25,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds longest_lookup{2'000};
 constexpr milliseconds lookups_apart{30'000};
 constexpr milliseconds openings_apart{1'000};
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return base::invalid(path, " cannot be read");
-  return std::move(text).str();
-}
-
-/// "redis"; not the rest of the URL, which may hold a password.
-std::string kind_of(const std::string& store) { return store.substr(0, store.find(':')); }
 
 /// Three of four descriptors are for clients: most of those who are connected wait, and need none to an
 /// upstream.
@@ -86,15 +74,10 @@ class Running {
 
   Result<void> start();
   /// Serves until it is told to stop.
-  void serve(const service::Signals& signals, const service::Notifier& manager);
-  void stop(const service::Notifier& manager);
-  std::string url() const {
-    return join(settings_.tls.cert.empty() ? "http://" : "https://",
-                server_->addresses().front().to_string());
-  }
-  std::string admin_url() const {
-    return admin_server_ ? join("http://", admin_server_->addresses().front().to_string()) : "";
-  }
+  void serve(const server::Signals& signals, const server::Notifier& manager);
+  void stop(const server::Notifier& manager);
+  std::string url() const { return server::url_of(*server_, !settings_.tls.cert.empty()); }
+  std::string admin_url() const { return admin_server_ ? server::url_of(*admin_server_, false) : ""; }
   const std::string& store_url() const { return store_url_; }
 
  private:
@@ -103,7 +86,6 @@ class Running {
   void look_up(const Routing& routing);
   void reload();
   void warn_of_restart(const GatewaySettings& now);
-  void add_metrics();
 
   const RunOptions& options_;
   GatewaySettings settings_;
@@ -120,14 +102,12 @@ class Running {
 };
 
 Result<void> Running::start() {
-  if (!settings_.access_log.empty()) {
-    auto opened = telemetry::AccessLog::open(settings_.access_log, {.format = options_.log.format});
-    if (!opened) return opened.error();
-    access_ = *std::move(opened);
-  }
+  auto access = server::open_access_log(settings_.access_log, options_.log.format);
+  if (!access) return access.error();
+  access_ = *std::move(access);
   gateway_ = std::make_unique<Gateway>(
       GatewayOptions{.name_space = options_.name_space.value_or(settings_.name_space.value_or("default")),
-                     .store = kind_of(store_url_),
+                     .store = server::kind_of(store_url_),
                      .bucket_ttl_refill_multiplier = settings_.bucket_ttl_refill_multiplier,
                      .clock = clock_,
                      .entropy = entropy_,
@@ -140,7 +120,7 @@ Result<void> Running::start() {
   if (auto opened = open_store(); !opened) {
     if (opened.error().code != ErrorCode::unavailable || !any_may_pass(settings_)) return opened.error();
     log_.warning("the store is away; what may pass without it does",
-                 {{"store", kind_of(store_url_)}, {"error", opened.error().message}});
+                 {{"store", server::kind_of(store_url_)}, {"error", opened.error().message}});
   }
   return listen();
 }
@@ -167,23 +147,8 @@ Result<void> Running::listen() {
     if (!admin) return admin.error();
     admin_server_ = *std::move(admin);
   }
-  add_metrics();
+  server::add_metrics(gateway_->metrics(), *server_, access_.get());
   return {};
-}
-
-/// Who scrapes is answered while the server is there.
-void Running::add_metrics() {
-  telemetry::Metrics& metrics = gateway_->metrics();
-  metrics.add_gauge("weir_http_connections", "Connections that are open.",
-                    [this] { return static_cast<double>(server_->status().open_connections); });
-  metrics.add_counter("weir_http_connections_accepted_total", "Connections that were accepted.",
-                      [this] { return static_cast<double>(server_->status().accepted); });
-  metrics.add_counter("weir_http_connections_refused_total",
-                      "Connections that were refused because too many were open.",
-                      [this] { return static_cast<double>(server_->status().refused); });
-  if (!access_) return;
-  metrics.add_counter("weir_access_log_lost_total", "Lines of the access log that could not be written.",
-                      [this] { return static_cast<double>(access_->lost()); });
 }
 
 void Running::look_up(const Routing& routing) {
@@ -193,19 +158,14 @@ void Running::look_up(const Routing& routing) {
   looked_up_ = monotonic_now_ms();
 }
 
-void Running::serve(const service::Signals& signals, const service::Notifier& manager) {
+void Running::serve(const server::Signals& signals, const server::Notifier& manager) {
   const std::string status = join("listens on ", url());
   manager.ready(status);
   while (true) {
     const bool waits_for_store = gateway_->decider() == nullptr;
     const int signal = signals.wait_for(waits_for_store ? openings_apart : lookups_apart);
     if (signal == SIGINT || signal == SIGTERM) return;
-    if (signal == SIGHUP) {
-      manager.reloading(std::chrono::duration_cast<std::chrono::microseconds>(
-          std::chrono::steady_clock::now().time_since_epoch()));
-      reload();
-      manager.ready(status);
-    }
+    if (signal == SIGHUP) server::tell_of_reload(manager, status, [this] { reload(); });
     if (waits_for_store && open_store()) log_.warning("the store is back");
     if (monotonic_now_ms() - looked_up_ >= lookups_apart) look_up(*gateway_->routing());
   }
@@ -250,12 +210,9 @@ void Running::warn_of_restart(const GatewaySettings& now) {
   warn(now.access_log != settings_.access_log, "access_log");
 }
 
-void Running::stop(const service::Notifier& manager) {
-  log_.info("finishing what was accepted");
-  manager.stopping("finishing what was accepted");
+void Running::stop(const server::Notifier& manager) {
   if (admin_) admin_->set_ready(false);
-  server_->drain(options_.drain);
-  server_->wait();
+  server::drain(*server_, options_.drain, log_, manager);
   admin_server_.reset();
   log_.info("weir ends");
 }
@@ -263,7 +220,7 @@ void Running::stop(const service::Notifier& manager) {
 }  // namespace
 
 Result<GatewaySettings> check(const std::string& config) {
-  auto text = read_file(config);
+  auto text = server::read_file(config);
   if (!text) return text.error();
   auto settings = read_gateway_file(*text, config);
   if (!settings) return settings.error();
@@ -282,11 +239,11 @@ Result<void> run(const RunOptions& options, std::ostream& out, std::ostream& log
   auto settings = check(options.config);
   if (!settings) return settings.error();
   // Before any thread is made, so that all of them leave the signals to this one.
-  const service::Signals signals;
-  const service::Notifier manager(service::Notifier::take_address());
+  const server::Signals signals;
+  const server::Notifier manager(server::Notifier::take_address());
   Running running(options, *std::move(settings), log);
   if (auto started = running.start(); !started) return started.error();
-  out << "weir gateway listens on " << running.url() << ", store " << kind_of(running.store_url());
+  out << "weir gateway listens on " << running.url() << ", store " << server::kind_of(running.store_url());
   if (!running.admin_url().empty()) out << "; health and metrics on " << running.admin_url();
   out << std::endl;
   running.serve(signals, manager);

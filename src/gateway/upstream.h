@@ -7,10 +7,10 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/lock.h"
 #include "gateway/gateway_file.h"
 #include "net/address.h"
 #include "net/handler.h"
@@ -32,11 +32,11 @@ class Server {
   /// Null without TLS.
   const net::TlsContext& tls() const { return tls_; }
   std::vector<net::Address> addresses() const {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     return addresses_;
   }
   void set_addresses(std::vector<net::Address> addresses) {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     addresses_ = std::move(addresses);
   }
 
@@ -44,8 +44,8 @@ class Server {
   const UpstreamUrl url_;
   const std::string authority_;
   const net::TlsContext tls_;
-  mutable std::mutex mutex_;
-  std::vector<net::Address> addresses_;  ///< the mutex's
+  mutable base::Mutex mutex_;
+  std::vector<net::Address> addresses_ WEIR_GUARDED_BY(mutex_);
 };
 
 /// Why a connection is of no use any more.

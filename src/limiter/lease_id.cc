@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/base64.h"
 #include "limits/names.h"
 #include "weir/detail/copy.h"
 
@@ -120,53 +121,6 @@ class Reader {
   bool failed_ = false;
 };
 
-constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// The two letters of every twelve bits.
-constexpr auto letter_pairs = [] {
-  std::array<std::array<char, 2>, 4096> pairs{};
-  for (std::size_t bits = 0; bits < pairs.size(); ++bits)
-    pairs[bits] = {alphabet[bits / 64], alphabet[bits % 64]};
-  return pairs;
-}();
-
-void append_base64url(std::string& text, std::string_view bytes) {
-  const std::size_t before = text.size();
-  text.resize(before + (bytes.size() + 2) / 3 * 4);
-  char* to = text.data() + before;
-  const auto byte = [&](std::size_t at) { return std::uint32_t{static_cast<unsigned char>(bytes[at])}; };
-  const auto write = [&](std::uint32_t bits) {
-    std::memcpy(to, letter_pairs[bits >> 12U].data(), 2);
-    std::memcpy(to + 2, letter_pairs[bits & 4095U].data(), 2);
-    to += 4;
-  };
-  for (; bytes.size() >= 3; bytes.remove_prefix(3)) write(byte(0) << 16U | byte(1) << 8U | byte(2));
-  if (bytes.empty()) return;
-  write(byte(0) << 16U | (bytes.size() == 2 ? byte(1) << 8U : 0));
-  // What is left of the last four letters says nothing.
-  text.resize(text.size() - (3 - bytes.size()));
-}
-
-/// Nothing if there is a foreign character, or if it is not the one way to write these bytes.
-std::optional<std::string> from_base64url(std::string_view text) {
-  std::string bytes;
-  std::uint32_t bits = 0;
-  unsigned count = 0;
-  for (const char c : text) {
-    const std::size_t value = alphabet.find(c);
-    if (value == std::string_view::npos) return std::nullopt;
-    bits = bits << 6U | static_cast<std::uint32_t>(value);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>(bits >> count & 0xffU);
-  }
-  std::string again;
-  append_base64url(again, bytes);
-  if (again != text) return std::nullopt;
-  return bytes;
-}
-
 /// What was granted, seen as a lease: the texts are the report's.
 class GrantedLease {
  public:
@@ -266,7 +220,7 @@ void encode(std::string& id, const Lease& lease, std::string_view name_space, co
   const Mac mac = mac_of(view.substr(mac_size), key);
   std::copy(mac.begin(), mac.end(), bytes.begin());
   id += prefix;
-  append_base64url(id, view);
+  base::append_base64url(id, view);
 }
 
 }  // namespace
@@ -335,7 +289,7 @@ std::optional<detail::LeaseData> parse_lease_payload(std::string_view payload, s
 std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_view name_space,
                                               const store::LeaseKey& key) {
   if (id.size() > max_lease_id || !id.starts_with(prefix)) return std::nullopt;
-  const auto bytes = from_base64url(id.substr(prefix.size()));
+  const auto bytes = base::from_base64url(id.substr(prefix.size()));
   if (!bytes || bytes->size() < mac_size) return std::nullopt;
   const std::string_view payload = std::string_view(*bytes).substr(mac_size);
   const Mac mac = mac_of(payload, key);
@@ -345,7 +299,7 @@ std::optional<detail::LeaseData> decode_lease(std::string_view id, std::string_v
 
 std::optional<Time> deadline_of(std::string_view id) {
   if (id.size() > max_lease_id || !id.starts_with(prefix)) return std::nullopt;
-  const auto bytes = from_base64url(id.substr(prefix.size()));
+  const auto bytes = base::from_base64url(id.substr(prefix.size()));
   if (!bytes || bytes->size() < mac_size) return std::nullopt;
   Reader reader(std::string_view(*bytes).substr(mac_size));
   reader.number<std::uint64_t>();

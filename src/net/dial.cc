@@ -8,13 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
+#include "base/lock.h"
 #include "base/text.h"
 #include "net/socket_address.h"
 
@@ -51,21 +50,23 @@ bool is_localhost(std::string_view host) { return host == "localhost" || host.en
 
 /// A lookup that can be given up: whoever looks up and whoever waits each hold it.
 struct Lookup {
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::optional<LookedUp> found;  // of the mutex
+  base::Mutex mutex;
+  base::Condition wake;
+  std::optional<LookedUp> found WEIR_GUARDED_BY(mutex);
 };
 
 /// Gives up at the deadline: the system's lookup cannot be ended.
 LookedUp look_up(const std::string& host, std::uint16_t port, const Deadline& deadline) {
   const auto lookup = std::make_shared<Lookup>();
   net::look_up(host, port, [lookup](LookedUp found) {
-    const std::scoped_lock lock(lookup->mutex);
+    const base::Guard guard(lookup->mutex);
     lookup->found = std::move(found);
     lookup->wake.notify_one();
   });
-  std::unique_lock lock(lookup->mutex);
-  lookup->wake.wait_for(lock, milliseconds(deadline.left()), [&] { return lookup->found.has_value(); });
+  const auto end = std::chrono::steady_clock::now() + milliseconds(deadline.left());
+  const base::Guard guard(lookup->mutex);
+  while (!lookup->found && lookup->wake.wait_until(lookup->mutex, end)) {
+  }
   if (!lookup->found) return HttpFailure{Kind::slow, "the name could not be looked up in time"};
   return *std::move(lookup->found);
 }

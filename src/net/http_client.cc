@@ -16,6 +16,7 @@
 #include "wire/http_body.h"
 #include "wire/http_response.h"
 #include "wire/http_write.h"
+#include "wire/url.h"
 
 namespace weir::net {
 namespace {
@@ -65,7 +66,7 @@ class HttpClient::Connection {
   Failed send(const HttpRequest& request) {
     wire::Buffer head;
     wire::http::write_request_line(head, name_of(request.method), request.target);
-    wire::http::write_field(head, "Host", authority_of(options_.host, options_.port, options_.tls));
+    wire::http::write_field(head, "Host", wire::authority_of({options_.host, options_.port}, options_.tls));
     head.append(request.fields);
     if (!request.body.empty() || request.method == Method::post || request.method == Method::put)
       wire::http::write_field(head, "Content-Length", std::uint64_t{request.body.size()});

@@ -9,10 +9,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/lock.h"
 #include "base/text.h"
 #include "net/dial.h"
 #include "net/pooled_connection.h"
@@ -32,13 +32,6 @@ constexpr std::chrono::milliseconds seldom_length{250};
 constexpr std::chrono::seconds addresses_are_good_for{10};
 
 }  // namespace
-
-std::string authority_of(const std::string& host, std::uint16_t port, bool tls) {
-  const bool v6 = host.find(':') != std::string::npos;
-  std::string text = v6 ? base::join("[", host, "]") : host;
-  if (port != (tls ? 443 : 80)) text += base::join(":", std::to_string(port));
-  return text;
-}
 
 /// The thread, and everything that only it touches. Shared with lookups, which may come back late.
 class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_shared_from_this<Loop> {
@@ -61,7 +54,7 @@ class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_
   void send(HttpCall& call) {
     HttpPool::expiry_of(call) = Clock::now() + call.within;
     {
-      const std::scoped_lock lock(mutex_);
+      const base::Guard guard(mutex_);
       if (!ending_ && outstanding_ < options_.most_calls) {
         ++outstanding_;
         handed_over_.push_back(&call);
@@ -73,7 +66,7 @@ class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_
   }
   void after(std::chrono::milliseconds pause, std::function<void()> work) {
     {
-      const std::scoped_lock lock(mutex_);
+      const base::Guard guard(mutex_);
       if (!ending_) {
         const Clock::time_point at = Clock::now() + pause;
         asio::post(context_,
@@ -92,7 +85,7 @@ class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_
   void take() {
     std::vector<HttpCall*> calls;
     {
-      const std::scoped_lock lock(mutex_);
+      const base::Guard guard(mutex_);
       calls.swap(handed_over_);
     }
     for (HttpCall* const call : calls) waiting_.push_back(call);
@@ -222,7 +215,7 @@ class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_
   }
 
   void released(std::size_t calls) {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     outstanding_ -= calls;
   }
 
@@ -268,7 +261,7 @@ class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_
   void end() {
     ended_ = true;
     {
-      const std::scoped_lock lock(mutex_);
+      const base::Guard guard(mutex_);
       ending_ = true;
       for (HttpCall* const call : handed_over_) waiting_.push_back(call);
       handed_over_.clear();
@@ -288,11 +281,10 @@ class HttpPool::Loop final : public PooledConnection::Owner, public std::enable_
   asio::steady_timer timer_;
   std::vector<std::shared_ptr<asio::steady_timer>> timers_;
 
-  std::mutex mutex_;
-  // Guarded by the mutex.
-  std::vector<HttpCall*> handed_over_;
-  std::size_t outstanding_ = 0;
-  bool ending_ = false;
+  base::Mutex mutex_;
+  std::vector<HttpCall*> handed_over_ WEIR_GUARDED_BY(mutex_);
+  std::size_t outstanding_ WEIR_GUARDED_BY(mutex_) = 0;
+  bool ending_ WEIR_GUARDED_BY(mutex_) = false;
 
   std::vector<std::unique_ptr<PooledConnection>> connections_;
   std::vector<std::unique_ptr<PooledConnection>> gone_;

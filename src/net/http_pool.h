@@ -73,9 +73,6 @@ class HttpCall {
 /// "GET".
 std::string_view name_of(wire::http::Method method);
 
-/// "example.org:8080", "[::1]:8080"; the port is left out where it is the scheme's. What Host says.
-std::string authority_of(const std::string& host, std::uint16_t port, bool tls);
-
 /// Safe to use from any thread.
 class HttpPool {
  public:

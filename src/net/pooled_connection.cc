@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "net/dial.h"
 #include "wire/http_write.h"
+#include "wire/url.h"
 
 namespace weir::net {
 namespace {
@@ -99,7 +100,7 @@ void PooledConnection::carry(HttpCall& call) {
   sent_ = 0;
   output_.clear();
   wire::http::write_request_line(output_, name_of(call.method), call.target);
-  wire::http::write_field(output_, "Host", authority_of(options_.host, options_.port, options_.tls));
+  wire::http::write_field(output_, "Host", wire::authority_of({options_.host, options_.port}, options_.tls));
   output_.append(call.fields);
   if (!call.body.empty() || call.method == Method::post || call.method == Method::put)
     wire::http::write_field(output_, "Content-Length", std::uint64_t{call.body.size()});

@@ -15,24 +15,30 @@ RedisClient::~RedisClient() = default;
 void RedisClient::start() { router_->start(); }
 
 Result<void> RedisClient::wait_until_ready() {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, options_.connect_within, [this] { return ever_ready_ || !trouble_.empty(); });
-  if (ever_ready_) return {};
-  const auto says = [&](std::string_view what) { return trouble_.find(what) != std::string::npos; };
+  const auto end = std::chrono::steady_clock::now() + options_.connect_within;
+  std::string trouble;
+  {
+    const base::Guard guard(mutex_);
+    while (!ever_ready_ && trouble_.empty() && changed_.wait_until(mutex_, end)) {
+    }
+    if (ever_ready_) return {};
+    trouble = trouble_;
+  }
+  const auto says = [&](std::string_view what) { return trouble.find(what) != std::string::npos; };
   return base::error(ErrorCode::unavailable, "Redis at ",
-                     trouble_.empty() ? options_.address.to_string() + " does not answer" : trouble_,
+                     trouble.empty() ? options_.address.to_string() + " does not answer" : trouble,
                      says("does not accept us")      ? "; check the user and the password in the URL"
                      : says("does not agree on TLS") ? "; check its certificate, and cacert=FILE in the URL"
                                                      : "; check the address, and that the server runs");
 }
 
 std::string RedisClient::trouble() const {
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   return trouble_;
 }
 
 bool RedisClient::set_up(bool up, const std::string& trouble) {
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   const bool was_up = up_.exchange(up, std::memory_order_relaxed);
   if (was_up && !up) outages_.fetch_add(1, std::memory_order_relaxed);
   ever_ready_ = ever_ready_ || up;

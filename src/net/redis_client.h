@@ -10,15 +10,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "base/entropy.h"
+#include "base/lock.h"
 #include "net/redis_call.h"
 #include "net/redis_options.h"
 #include "weir/result.h"
@@ -90,10 +89,10 @@ class RedisClient {
   /// Calls that the thread has not taken yet, last first.
   std::atomic<RedisCall*> handed_over_{nullptr};
   std::atomic<int> rounds_{0};  ///< that are under way; for a moment less than none
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string trouble_;
-  bool ever_ready_ = false;
+  mutable base::Mutex mutex_;
+  base::Condition changed_;
+  std::string trouble_ WEIR_GUARDED_BY(mutex_);
+  bool ever_ready_ WEIR_GUARDED_BY(mutex_) = false;
   std::unique_ptr<class RedisRouter> router_;
 };
 

@@ -24,12 +24,14 @@ RedisLink::RedisLink(asio::io_context& context, const RedisOptions& options, Red
       owner_(owner),
       entropy_(entropy),
       first_words_(std::move(first_words)),
-      resolver_(context) {}
+      resolver_(context),
+      // Half of the deadline: a busy machine may have taken a while to send the call.
+      breaker_({.failures = 1, .silence = options.deadline / 2}, "not connected yet") {}
 
 RedisLink::~RedisLink() = default;
 
 void RedisLink::append(RedisCall& call) {
-  if (sent_calls_.empty()) silent_since_ = Clock::now();
+  if (sent_calls_.empty()) breaker_.break_silence(Clock::now());
   sent_calls_.push_back({&call, queued_bytes_});
   const std::size_t before = output_.size();
   if (call.asking_) {
@@ -87,7 +89,7 @@ bool RedisLink::read() {
         break;
     }
     input_.commit(outcome.bytes);
-    silent_since_ = Clock::now();
+    breaker_.break_silence(Clock::now());
     reading_ = true;
     while (!input_.empty()) {
       const auto status = reader_.read(input_.view());
@@ -131,12 +133,8 @@ bool RedisLink::write() {
 void RedisLink::receive(const resp::Reply& reply) {
   if (reply.type() == resp::Type::push) return owner_.on_push(*this, reply);
   if (stage_ == Stage::greeting) return greeted(reply);
-  if (!hopeful_) {
-    // It was only slow.
-    hopeful_ = true;
-    trouble_.clear();
-    owner_.on_ready(*this);
-  }
+  // It was only slow.
+  if (breaker_.open() && breaker_.answered()) owner_.on_ready(*this);
   if (!first_words_.empty()) return owner_.on_push(*this, reply);
   answer(reply);
 }
@@ -158,17 +156,18 @@ void RedisLink::drop_socket() {
 
 void RedisLink::fail(const std::string& why) {
   const bool was_ready = stage_ == Stage::ready;
-  trouble_ = base::join(address_.to_string(), " ", why);
+  breaker_.blame(base::join(address_.to_string(), " ", why));
   drop_socket();
   resolver_.cancel();
   stage_ = Stage::idle;
   schedule_attempt(Clock::now());
   // A connection that breaks is mostly back at once, and who has not sent anything yet can wait for it.
-  if (!was_ready) hopeful_ = false;
+  if (!was_ready) breaker_.trip();
   // Before anybody is told: who then asks how the server is must not hear that all is well.
   owner_.on_lost(*this);
-  release_sent(trouble_);
-  if (!hopeful_) release_waiting(trouble_);
+  const std::string trouble = breaker_.trouble();
+  release_sent(trouble);
+  if (breaker_.open()) release_waiting(trouble);
 }
 
 /// Calls of a lost connection: what was not sent, or can be sent again, waits for the next one.
@@ -179,7 +178,7 @@ void RedisLink::release_sent(const std::string& why) {
   for (const Sent& sent : calls) {
     if (sent.call == nullptr) continue;
     sent.call->maybe_done_ = sent.call->maybe_done_ || written_bytes_ > sent.begins;
-    if (hopeful_ && (!sent.call->maybe_done_ || sent.call->repeatable)) {
+    if (hopeful() && (!sent.call->maybe_done_ || sent.call->repeatable)) {
       again.push_back(sent.call);
     } else {
       fail_call(*sent.call, why);
@@ -203,8 +202,8 @@ void RedisLink::close(const std::string& why) {
   drop_socket();
   resolver_.cancel();
   stage_ = Stage::closed;
-  trouble_ = why;
-  hopeful_ = false;
+  breaker_.blame(why);
+  breaker_.trip();
   release_sent(why);
   release_waiting(why);
 }
@@ -220,7 +219,7 @@ void RedisLink::tick(Clock::time_point now) {
     if (now >= attempt_ends_) fail("does not answer");
     return;
   }
-  if (sent_calls_.empty() || now - silent_since_ < options_.give_up_after) return;
+  if (sent_calls_.empty() || breaker_.silent_for(now) < options_.give_up_after) return;
   // Who still waits has said how long it may take.
   const bool awaited = std::any_of(sent_calls_.begin(), sent_calls_.end(),
                                    [](const Sent& sent) { return sent.call != nullptr; });
@@ -243,16 +242,12 @@ void RedisLink::expire(Clock::time_point now) {
     return true;
   });
   if (late.empty()) return;
-  // A caller has waited in vain, and nothing has come back for most of that time (not for all of it: a busy
-  // machine may have taken a while to send the call): the next ones need not try. As in fail(), this is known
-  // before anybody is told.
-  const bool gives_up = hopeful_ && now - silent_since_ >= options_.deadline / 2;
-  if (gives_up) {
-    if (trouble_.empty()) trouble_ = address_.to_string() + " does not answer";
-    hopeful_ = false;
-    owner_.on_lost(*this);
-  }
-  const std::string unsent = trouble_.empty() ? address_.to_string() + " is not connected" : trouble_;
+  // As in fail(), that the server is away is known before anybody is told.
+  const std::string& known = breaker_.trouble();
+  const bool gives_up =
+      breaker_.unanswered(now, known.empty() ? address_.to_string() + " does not answer" : known);
+  if (gives_up) owner_.on_lost(*this);
+  const std::string unsent = known.empty() ? address_.to_string() + " is not connected" : known;
   for (std::size_t i = 0; i < late.size(); ++i)
     fail_call(*late[i], i < late_sent ? address_.to_string() + " does not answer in time" : unsent);
   if (gives_up) release_waiting(unsent);

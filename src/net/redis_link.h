@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/entropy.h"
+#include "net/breaker.h"
 #include "net/redis_call.h"
 #include "net/redis_options.h"
 #include "net/transport.h"
@@ -64,9 +65,9 @@ class RedisLink {
 
   bool ready() const { return stage_ == Stage::ready; }
   /// Whether calls can expect an answer: connected and answering, or only just lost.
-  bool hopeful() const { return hopeful_; }
+  bool hopeful() const { return !breaker_.open(); }
   /// Why it is not ready, or was not last time.
-  const std::string& trouble() const { return trouble_; }
+  const std::string& trouble() const { return breaker_.trouble(); }
   bool idle() const { return sent_calls_.empty() && waiting_.empty(); }
 
  private:
@@ -120,12 +121,10 @@ class RedisLink {
   Stage stage_ = Stage::idle;
   bool plain_greeting_ = false;  ///< the server does not know HELLO
   unsigned greetings_left_ = 0;
-  bool hopeful_ = true;
-  std::string trouble_ = "not connected yet";
+  Breaker breaker_;  ///< its silence counts while calls wait for an answer
   unsigned attempts_ = 0;
   Clock::time_point attempt_at_;
   Clock::time_point attempt_ends_;
-  Clock::time_point silent_since_;  ///< while calls wait for an answer
 
   wire::Buffer input_;
   wire::resp::ReplyReader reader_;

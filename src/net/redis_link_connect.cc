@@ -139,7 +139,7 @@ void RedisLink::greet() {
   }
   if (options_.database != 0) say({"SELECT", std::to_string(options_.database)});
   say({"PING"});
-  silent_since_ = Clock::now();
+  breaker_.break_silence(Clock::now());
   drive();
 }
 
@@ -159,11 +159,10 @@ void RedisLink::greeted(const resp::Reply& reply) {
 void RedisLink::become_ready() {
   stage_ = Stage::ready;
   attempts_ = 0;
-  trouble_.clear();
+  breaker_.answered();
   if (!first_words_.empty()) output_.append(first_words_);
   queued_bytes_ = output_.size();
   written_bytes_ = 0;
-  hopeful_ = true;
   std::deque<RedisCall*> waiting;
   waiting.swap(waiting_);
   for (RedisCall* call : waiting) append(*call);

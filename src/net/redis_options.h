@@ -7,28 +7,22 @@
 #include <string>
 
 #include "net/tls.h"
+#include "wire/url.h"
 
 namespace weir::net {
 
 /// How often deadlines are looked at.
 inline constexpr std::chrono::milliseconds redis_tick{10};
 
-struct RedisAddress {
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 6379;
-  std::string to_string() const {
-    return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
-  }
-  friend auto operator<=>(const RedisAddress&, const RedisAddress&) = default;
-};
+using RedisAddress = wire::HostPort;
 
 struct RedisOptions {
-  RedisAddress address;       ///< of the server, or of any node of the cluster
-  bool cluster = false;       ///< keys are spread over nodes
-  std::string user = {};      ///< empty: the default user
-  std::string password = {};  ///< empty: none
-  int database = 0;           ///< 0 in a cluster
-  TlsContext tls = {};        ///< null: without TLS
+  RedisAddress address{"127.0.0.1", 6379};  ///< of the server, or of any node of the cluster
+  bool cluster = false;                     ///< keys are spread over nodes
+  std::string user = {};                    ///< empty: the default user
+  std::string password = {};                ///< empty: none
+  int database = 0;                         ///< 0 in a cluster
+  TlsContext tls = {};                      ///< null: without TLS
   /// How long a caller waits for an answer at the most, whatever happens. Not for changes of the catalog,
   /// which say how long.
   std::chrono::milliseconds deadline{250};

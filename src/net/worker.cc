@@ -188,7 +188,7 @@ void Worker::post(Task task) {
   const Visit visit(visitors_);
   set_busy(true);
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     posted_.push_back(task);
   }
   bell_.ring();
@@ -200,7 +200,7 @@ void Worker::answer_bell() {
   take_handed_over();
   std::vector<Task> posted;
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     posted.swap(posted_);
   }
   for (const Task& task : posted) task();

@@ -7,9 +7,9 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/lock.h"
 #include "net/bell.h"
 #include "net/exchange_state.h"
 #include "net/listener.h"
@@ -104,8 +104,8 @@ class Worker final : public Host, public Thread, private Timer {
   std::vector<wire::Buffer> spare_buffers_;
   /// The exchanges that other threads have finished, last first.
   std::atomic<ExchangeState*> handed_over_{nullptr};
-  std::mutex mutex_;
-  std::vector<Task> posted_;  ///< the mutex's
+  base::Mutex mutex_;
+  std::vector<Task> posted_ WEIR_GUARDED_BY(mutex_);
   std::atomic<bool> busy_{false};
   /// Other threads inside post() and hand_over(). What they brought may be all that the worker waits for, and
   /// be done before they are out again.

@@ -10,16 +10,15 @@
 namespace weir::service {
 namespace {
 
-namespace ondemand = simdjson::ondemand;
 using base::join;
 using base::quoted;
 using json::Document;
 using json::most_members;
 
-void read_amounts(Document& document, ondemand::value& value, std::string_view of, Amounts& amounts) {
+void read_amounts(Document& document, json::Value& value, std::string_view of, Amounts& amounts) {
   constexpr std::size_t usual = 4;
   amounts.by_limit.reserve(usual);
-  document.members(value, of, [&](std::string_view limit, ondemand::value& amount) {
+  document.members(value, of, [&](std::string_view limit, json::Value& amount) {
     amounts.by_limit.emplace_back(limit, document.amount(amount, limit));
   });
 }
@@ -27,7 +26,7 @@ void read_amounts(Document& document, ondemand::value& value, std::string_view o
 Parsed<Amounts> parse_amounts(std::string_view json, std::string_view field) {
   Document document(json);
   Amounts amounts;
-  document.members([&](std::string_view key, ondemand::value& value) {
+  document.members([&](std::string_view key, json::Value& value) {
     if (key != field) return document.unknown(key, std::span(&field, 1));
     read_amounts(document, value, field, amounts);
   });
@@ -45,7 +44,7 @@ Parsed<AcquireBody> parse_acquire(std::string_view json) {
 Parsed<AcquireBody> parse_any_acquire(std::string_view json) {
   Document document(json);
   AcquireBody body;
-  document.members([&](std::string_view key, ondemand::value& value) {
+  document.members([&](std::string_view key, json::Value& value) {
     static constexpr std::string_view known[] = {"entity", "resource", "consume", "limits"};
     if (key == "entity") {
       body.entity = document.text(value, key);
@@ -72,7 +71,7 @@ Parsed<Amounts> parse_settle(std::string_view json) {
 Parsed<LimitsBody> parse_limits_body(std::string_view json) {
   Document document(json);
   LimitsBody body;
-  document.members([&](std::string_view key, ondemand::value& value) {
+  document.members([&](std::string_view key, json::Value& value) {
     static constexpr std::string_view known[] = {"limits", "on_unavailable", "bucket_ttl_refill_multiplier",
                                                  "owner", "ttl_ms"};
     SetLimitsOptions& options = body.options;
@@ -106,7 +105,7 @@ Parsed<Entity> parse_entity(std::string_view json, std::string_view id) {
   Entity entity{.id = std::string(id)};
   if (json.find_first_not_of(" \t\r\n") == std::string_view::npos) return {std::move(entity)};
   Document document(json);
-  document.members([&](std::string_view key, ondemand::value& value) {
+  document.members([&](std::string_view key, json::Value& value) {
     static constexpr std::string_view known[] = {"parent", "cascade", "name", "metadata"};
     if (key == "parent") {
       // What a get answers can be put again.
@@ -116,7 +115,7 @@ Parsed<Entity> parse_entity(std::string_view json, std::string_view id) {
     } else if (key == "name") {
       entity.name = document.text(value, key);
     } else if (key == "metadata") {
-      document.members(value, key, [&](std::string_view name, ondemand::value& text) {
+      document.members(value, key, [&](std::string_view name, json::Value& text) {
         entity.metadata.emplace(name, document.text(text, name));
       });
     } else if (key == "entity") {

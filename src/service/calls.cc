@@ -4,8 +4,8 @@
 
 #include "api/decision_json.h"
 #include "base/text.h"
-#include "service/observing.h"
-#include "service/rate_limit_fields.h"
+#include "server/observing.h"
+#include "server/rate_limit_fields.h"
 #include "telemetry/trace.h"
 
 namespace weir::service {
@@ -20,10 +20,7 @@ bool usable_id(std::string_view id) {
   });
 }
 
-Reply degraded() {
-  return {.body = R"({"allowed":true,"degraded":true,"lease":null,"limits":[]})",
-          .fields = "Weir-Degraded: true\r\n"};
-}
+Reply degraded() { return {.body = api::degraded_json(), .fields = "Weir-Degraded: true\r\n"}; }
 
 /// Ends a call and leaves what it answers by.
 template <class Call>
@@ -71,7 +68,7 @@ void Answering::observe(const Reply& reply) {
   telemetry::AccessLog* const log = service_->options_.access_log;
   if (log == nullptr) return;
   const std::string remote = exchange_.peer().to_string();
-  const std::string path = loggable_path(request().path());
+  const std::string path = server::loggable_path(request().path());
   const bool bodiless = request().method() == wire::http::Method::head || reply.status == 204;
   log->add({.at = service_->foundation_.clock->now(),
             .remote = remote,
@@ -124,7 +121,7 @@ bool AcquireCall::observe(const Result<void>& result) {
   };
   if (result) {
     service.outage_.succeeded();
-    count(outcome_of(pending.decision()));
+    count(server::outcome_of(pending.decision()));
     return false;
   }
   const Error& error = result.error();
@@ -132,25 +129,19 @@ bool AcquireCall::observe(const Result<void>& result) {
   if (error.code == ErrorCode::invalid_argument) return false;
   const bool away = Outage::is_outage(error);
   if (away) service.outage_.failed(error);
-  const bool allow = away && service.outage_.policy(core->name_space()) == OnUnavailable::allow;
-  if (allow) {
-    count(Outcome::degraded);
-  } else if (error.code == ErrorCode::contention) {
-    count(Outcome::contended);
-  } else {
-    count(Outcome::error, !away);
-  }
-  return allow;
+  const server::Undecided ends = server::undecided(error, service.outage_.policy(core->name_space()));
+  count(ends.outcome, ends.outcome == Outcome::error && !away);
+  return ends.admit;
 }
 
 void AcquireCall::reply_with(Reply& reply) {
   Decision& decision = pending.decision();
   reply.fields.clear();
   reply.body.clear();
-  append_rate_limit_fields(reply.fields, decision.limits());
+  server::append_rate_limit_fields(reply.fields, decision.limits());
   if (authorizes) {
     reply.status = decision.admitted() ? 200 : *authorizes;
-    if (decision.refused()) append_retry_after(reply.fields, decision);
+    if (decision.refused()) server::append_retry_after(reply.fields, decision);
   } else if (decision.admitted()) {
     reply.status = 200;
     reply.content_type = Reply().content_type;
@@ -161,7 +152,7 @@ void AcquireCall::reply_with(Reply& reply) {
   } else {
     reply.status = 429;
     reply.content_type = "application/problem+json";
-    append_retry_after(reply.fields, decision);
+    server::append_retry_after(reply.fields, decision);
     reply.body = api::refused_json(decision);
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/recycled.h"
 #include "limiter/pending.h"
 #include "net/handler.h"
 #include "service/bodies.h"
@@ -55,50 +56,8 @@ class Answering {
 // once the last answer is given the service may go, and what a call still held of the store would be the last
 // of it.
 
-/// Memory for objects of one kind that come and go on the same thread, mostly, and many at a time.
-template <class T>
-class Recycled {
- public:
-  static void* operator new(std::size_t size) {
-    Blocks& spare = spare_blocks();
-    if (spare.empty()) return ::operator new(size);
-    return spare.take();
-  }
-  static void operator delete(void* block) {
-    if (!spare_blocks().keep(block)) ::operator delete(block);
-  }
-
- private:
-  class Blocks {
-   public:
-    Blocks() { blocks_.reserve(most); }
-    ~Blocks() {
-      for (void* block : blocks_) ::operator delete(block);
-    }
-    bool empty() const { return blocks_.empty(); }
-    void* take() {
-      void* const block = blocks_.back();
-      blocks_.pop_back();
-      return block;
-    }
-    bool keep(void* block) {
-      if (blocks_.size() == most) return false;
-      blocks_.push_back(block);
-      return true;
-    }
-
-   private:
-    static constexpr std::size_t most = 256;
-    std::vector<void*> blocks_;
-  };
-  static Blocks& spare_blocks() {
-    thread_local Blocks blocks;
-    return blocks;
-  }
-};
-
 /// An acquire.
-struct AcquireCall : Recycled<AcquireCall> {
+struct AcquireCall final : base::Recycled<AcquireCall, 256> {
   AcquireCall(Service& service_in, Answering answering_in, std::shared_ptr<limiter::Core> core_in)
       : service(service_in), answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}
 

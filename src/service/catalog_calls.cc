@@ -4,9 +4,9 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "server/rate_limit_fields.h"
 #include "service/calls.h"
 #include "service/query.h"
-#include "service/rate_limit_fields.h"
 
 namespace weir::service {
 namespace {
@@ -60,7 +60,7 @@ Reply available(limiter::Core& core, std::string_view query_text) {
   const auto decision = core.available(entity, resource, consume.value.charges(), options);
   if (!decision) return problem(decision.error());
   Reply reply{.body = api::available_json(*decision)};
-  append_rate_limit_fields(reply.fields, decision->limits());
+  server::append_rate_limit_fields(reply.fields, decision->limits());
   return reply;
 }
 

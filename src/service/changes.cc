@@ -8,7 +8,6 @@
 namespace weir::service {
 namespace {
 
-namespace ondemand = json::ondemand;
 using base::join;
 
 using json::Document;
@@ -25,8 +24,7 @@ struct Members {
   bool about_entity = false;  ///< says something that only entity.put can
 };
 
-void read_option(Document& document, std::string_view key, ondemand::value& value,
-                 SetLimitsOptions& options) {
+void read_option(Document& document, std::string_view key, json::Value& value, SetLimitsOptions& options) {
   if (key == "owner") {
     const std::string owner = document.text(value, key);
     if (owner != "operator" && owner != "sync") document.invalidate("owner must be operator or sync");
@@ -45,7 +43,7 @@ void read_option(Document& document, std::string_view key, ondemand::value& valu
   }
 }
 
-void read_fact(Document& document, std::string_view key, ondemand::value& value, Entity& entity) {
+void read_fact(Document& document, std::string_view key, json::Value& value, Entity& entity) {
   if (key == "parent") {
     entity.parent = document.text(value, key);
   } else if (key == "cascade") {
@@ -53,13 +51,13 @@ void read_fact(Document& document, std::string_view key, ondemand::value& value,
   } else if (key == "name") {
     entity.name = document.text(value, key);
   } else {
-    document.members(value, key, [&](std::string_view name, ondemand::value& text) {
+    document.members(value, key, [&](std::string_view name, json::Value& text) {
       entity.metadata.emplace(name, document.text(text, name));
     });
   }
 }
 
-void read_member(Document& document, std::string_view key, ondemand::value& value, Members& members) {
+void read_member(Document& document, std::string_view key, json::Value& value, Members& members) {
   static constexpr std::string_view known[] = {"change",    "level",
                                                "entity",    "resource",
                                                "limits",    "owner",
@@ -136,16 +134,15 @@ json::Parsed<std::vector<CatalogChange>> parse_changes(std::string_view json) {
   Document document(json);
   std::vector<CatalogChange> changes;
   std::size_t at = 0;
-  document.members([&](std::string_view key, ondemand::value& value) {
+  document.members([&](std::string_view key, json::Value& value) {
     static constexpr std::string_view known[] = {"changes"};
     if (key != "changes") return document.unknown(key, known);
-    document.elements(value, key, most_changes, [&](ondemand::value& element) {
+    document.elements(value, key, most_changes, [&](json::Value& element) {
       ++at;
       Members members;
-      document.members(element, join("change ", std::to_string(at)),
-                       [&](std::string_view name, ondemand::value& member) {
-                         read_member(document, name, member, members);
-                       });
+      document.members(
+          element, join("change ", std::to_string(at)),
+          [&](std::string_view name, json::Value& member) { read_member(document, name, member, members); });
       if (!document.failed()) changes.push_back(change_of(document, members));
     });
   });

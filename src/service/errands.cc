@@ -5,7 +5,7 @@ namespace weir::service {
 Errands::~Errands() {
   std::vector<std::thread> threads;
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     stopping_ = true;
     threads.swap(threads_);
     wake_.notify_all();
@@ -14,7 +14,7 @@ Errands::~Errands() {
 }
 
 bool Errands::take(std::unique_ptr<Errand>& errand) {
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   if (waiting_.size() == most_waiting_) return false;
   waiting_.push_back(std::move(errand));
   if (idle_ < waiting_.size() && threads_.size() < most_threads_) threads_.emplace_back([this] { work(); });
@@ -23,17 +23,16 @@ bool Errands::take(std::unique_ptr<Errand>& errand) {
 }
 
 void Errands::work() {
-  std::unique_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   for (;;) {
     ++idle_;
-    wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    while (!stopping_ && waiting_.empty()) wake_.wait(mutex_);
     --idle_;
     if (waiting_.empty()) return;
     const std::unique_ptr<Errand> errand = std::move(waiting_.front());
     waiting_.pop_front();
-    lock.unlock();
+    const base::Release release(mutex_);
     errand->run();
-    lock.lock();
   }
 }
 

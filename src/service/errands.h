@@ -2,12 +2,12 @@
 // network, a scrape of the metrics.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/lock.h"
 
 namespace weir::service {
 
@@ -37,12 +37,12 @@ class Errands {
 
   const std::size_t most_threads_;
   const std::size_t most_waiting_;
-  std::mutex mutex_;  // of all that follows
-  std::condition_variable wake_;
-  std::deque<std::unique_ptr<Errand>> waiting_;
-  bool stopping_ = false;
-  std::vector<std::thread> threads_;
-  std::size_t idle_ = 0;
+  base::Mutex mutex_;
+  base::Condition wake_;
+  std::deque<std::unique_ptr<Errand>> waiting_ WEIR_GUARDED_BY(mutex_);
+  bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_ WEIR_GUARDED_BY(mutex_);
+  std::size_t idle_ WEIR_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace weir::service

@@ -1,8 +1,6 @@
 #include "service/serve.h"
 
-#include <fstream>
 #include <ostream>
-#include <sstream>
 
 #include "app/check_store.h"
 #include "app/open_store.h"
@@ -10,10 +8,12 @@
 #include "base/text.h"
 #include "limiter/lease_id.h"
 #include "net/server.h"
-#include "service/notify.h"
+#include "server/notify.h"
+#include "server/signals.h"
+#include "server/start.h"
 #include "service/service.h"
-#include "service/signals.h"
 #include "store/sqlite/sqlite_store.h"
+#include "wire/url.h"
 
 namespace weir::service {
 namespace {
@@ -21,28 +21,14 @@ namespace {
 using base::invalid;
 using base::join;
 
-struct HostPort {
-  std::string host;
-  std::uint16_t port = 0;
-};
-
-Result<HostPort> parse_listen(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  const auto wrong = [&] {
+Result<wire::HostPort> parse_listen(const std::string& text) {
+  auto at = wire::parse_host_port(text);
+  if (!at) {
     return invalid("--listen ", base::quoted(text),
                    ": write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080");
-  };
-  if (colon == std::string::npos) return wrong();
-  std::string host = text.substr(0, colon);
-  const auto port = base::parse_digits(text.substr(colon + 1));
-  if (!port || *port > 65535) return wrong();
-  if (host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string::npos) {
-    return wrong();
   }
-  if (host == "localhost") host = "127.0.0.1";
-  return HostPort{host, static_cast<std::uint16_t>(*port)};
+  if (at->host == "localhost") at->host = "127.0.0.1";
+  return at;
 }
 
 bool is_loopback(const net::Address& address) {
@@ -55,11 +41,9 @@ bool is_loopback(const net::Address& address) {
 
 Result<std::shared_ptr<const Tokens>> read_tokens(const std::string& path) {
   if (path.empty()) return std::shared_ptr<const Tokens>();
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return invalid("--tokens: ", path, " cannot be read");
-  auto tokens = Tokens::parse(text.str(), path);
+  const auto text = server::read_file(path);
+  if (!text) return invalid("--tokens: ", text.error().message);
+  auto tokens = Tokens::parse(*text, path);
   if (!tokens) return tokens.error();
   return std::shared_ptr<const Tokens>(std::make_shared<Tokens>(*std::move(tokens)));
 }
@@ -112,23 +96,6 @@ void reload(const ServeOptions& options, Service& service, net::Server& server, 
     tell(log, access->reopen(), "opened the access log again", "the old access log stays");
 }
 
-/// "sqlite"; not the rest of the URL, which may hold a password.
-std::string kind_of(const std::string& store) { return store.substr(0, store.find(':')); }
-
-/// What only the server and the access log know. Those who scrape are answered by the server, so it is there.
-void add_metrics(telemetry::Metrics& metrics, net::Server& server, telemetry::AccessLog* access) {
-  metrics.add_gauge("weir_http_connections", "Connections that are open.",
-                    [&server] { return static_cast<double>(server.status().open_connections); });
-  metrics.add_counter("weir_http_connections_accepted_total", "Connections that were accepted.",
-                      [&server] { return static_cast<double>(server.status().accepted); });
-  metrics.add_counter("weir_http_connections_refused_total",
-                      "Connections that were refused because too many were open.",
-                      [&server] { return static_cast<double>(server.status().refused); });
-  if (access == nullptr) return;
-  metrics.add_counter("weir_access_log_lost_total", "Lines of the access log that could not be written.",
-                      [access] { return static_cast<double>(access->lost()); });
-}
-
 void greet(const ServeOptions& options, const std::string& url, std::ostream& out) {
   const std::string authorization = options.tokens.empty() ? "" : " -H 'Authorization: Bearer TOKEN'";
   out << "weir listens on " << url << ", store " << app::without_password(options.store) << "\n\n"
@@ -147,12 +114,6 @@ Error with_hint(Error error) {
   return error;
 }
 
-/// What CLOCK_MONOTONIC says, by which a service manager tells an old reload from a new one.
-std::chrono::microseconds monotonic_now() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-      std::chrono::steady_clock::now().time_since_epoch());
-}
-
 }  // namespace
 
 Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream& log_out) {
@@ -161,25 +122,22 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   auto tokens = read_tokens(options.tokens);
   if (!tokens) return tokens.error();
   // Before any thread is made, so that all of them leave the signals to this one.
-  const Signals signals;
-  const Notifier manager(Notifier::take_address());
+  const server::Signals signals;
+  const server::Notifier manager(server::Notifier::take_address());
   limiter::Foundation foundation;
   foundation.clock = std::make_shared<SystemClock>();
   foundation.entropy = std::make_shared<base::SystemEntropy>();
   telemetry::Log log(log_out, *foundation.clock, options.log);
-  std::unique_ptr<telemetry::AccessLog> access;
-  if (!options.access_log.empty()) {
-    auto opened = telemetry::AccessLog::open(options.access_log, {.format = options.log.format});
-    if (!opened) return opened.error();
-    access = *std::move(opened);
-  }
+  auto opened = server::open_access_log(options.access_log, options.log.format);
+  if (!opened) return opened.error();
+  const std::unique_ptr<telemetry::AccessLog> access = *std::move(opened);
   // While it is away, what was said about that holds.
   auto store =
       app::open_store(options.store, {.must_be_reachable = false}, foundation.clock, *foundation.entropy);
   if (!store) return store.error();
   foundation.store = *store;
   Service service(foundation, {.on_unavailable = options.on_unavailable,
-                               .store = kind_of(options.store),
+                               .store = server::kind_of(options.store),
                                .log = &log,
                                .access_log = access.get(),
                                .check_store = [&options] { return app::check_store(options.store, {}); }});
@@ -187,9 +145,8 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   const unsigned threads = listen->threads;
   auto server = net::Server::start(*std::move(listen), service);
   if (!server) return with_hint(server.error());
-  const std::string url =
-      join(options.tls_cert.empty() ? "http://" : "https://", (*server)->addresses().front().to_string());
-  add_metrics(*service.metrics(), **server, access.get());
+  const std::string url = server::url_of(**server, !options.tls_cert.empty());
+  server::add_metrics(*service.metrics(), **server, access.get());
   if (auto* const file = dynamic_cast<sqlite::SqliteStore*>(store->get())) {
     file->announce(join("which serves it at ", url, " (weir --server ", url, " reaches it)"));
     file->observe_commits([metrics = service.metrics()](std::chrono::nanoseconds took) {
@@ -197,20 +154,16 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
     });
   }
   greet(options, url, out);
-  log.info("weir listens",
-           {{"url", url}, {"store", kind_of(options.store)}, {"threads", std::to_string(threads), true}});
+  log.info(
+      "weir listens",
+      {{"url", url}, {"store", server::kind_of(options.store)}, {"threads", std::to_string(threads), true}});
   const std::string status = join("listens on ", url);
   manager.ready(status);
   while (signals.wait() == SIGHUP) {
-    manager.reloading(monotonic_now());
-    reload(options, service, **server, access.get(), log);
-    manager.ready(status);
+    server::tell_of_reload(manager, status, [&] { reload(options, service, **server, access.get(), log); });
   }
-  log.info("finishing what was accepted");
-  manager.stopping("finishing what was accepted");
   service.set_ready(false);
-  (*server)->drain(options.drain);
-  (*server)->wait();
+  server::drain(**server, options.drain, log, manager);
   log.info("weir ends");
   return {};
 }

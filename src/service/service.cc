@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "limits/names.h"
 #include "service/calls.h"
-#include "service/observing.h"
 #include "service/openapi.h"
 #include "service/worker_home.h"
 #include "wire/http_write.h"
@@ -29,6 +28,23 @@ Reply unauthorized(std::string_view detail) {
   Reply reply = problem(401, "unauthorized", detail);
   reply.fields = "WWW-Authenticate: Bearer\r\n";
   return reply;
+}
+
+telemetry::StoreOp store_op_of(Call call, wire::http::Method method) {
+  using telemetry::StoreOp;
+  using wire::http::Method;
+  switch (call) {
+    case Call::adjust:
+      return StoreOp::adjust;
+    case Call::settle:
+      return StoreOp::settle;
+    case Call::rollback:
+      return StoreOp::rollback;
+    case Call::available:
+      return StoreOp::available;
+    default:
+      return method == Method::put || method == Method::delete_ ? StoreOp::write : StoreOp::read;
+  }
 }
 
 /// Fields that say who calls or what a call means: sent twice, nobody can know which one counts.

@@ -8,20 +8,24 @@
 #include <string>
 #include <vector>
 
+#include "base/lock.h"
 #include "limiter/core.h"
 #include "net/handler.h"
+#include "server/outage.h"
+#include "server/problem.h"
 #include "service/errands.h"
-#include "service/outage.h"
-#include "service/problem.h"
 #include "service/routes.h"
 #include "service/tokens.h"
 #include "store/finding.h"
-#include "base/lock.h"
 #include "telemetry/access_log.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
 namespace weir::service {
+
+using server::Outage;
+using server::problem;
+using server::Reply;
 
 struct ServiceOptions {
   std::optional<OnUnavailable> on_unavailable = {};  ///< of a flag; nothing: what the system's limits say

@@ -4,14 +4,14 @@
 
 #include <memory>
 
+#include "server/thread_home.h"
 #include "service/service.h"
-#include "service/thread_home.h"
 
 namespace weir::service {
 
-class WorkerHome final : public ThreadHome {
+class WorkerHome final : public server::ThreadHome {
  public:
-  WorkerHome(const Service& service, net::Thread& thread) : ThreadHome(thread), service_(service) {}
+  WorkerHome(const Service& service, net::Thread& thread) : server::ThreadHome(thread), service_(service) {}
 
   /// This thread's, if it is one of the service's.
   static WorkerHome* of(const Service& service) {

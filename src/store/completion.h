@@ -2,11 +2,10 @@
 // not: each takes a completion and calls it exactly once, inline or later on a thread of the store.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "base/lock.h"
 #include "weir/result.h"
 
 namespace weir::store {
@@ -37,22 +36,22 @@ class Blocking {
         this};
   }
   Result<T> wait() {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return result_.has_value(); });
+    const base::Guard guard(mutex_);
+    while (!result_) done_.wait(mutex_);
     return *std::move(result_);
   }
 
  private:
   void set(Result<T>&& result) {
     // Told with the lock held: once it is released, the waiter may be gone.
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     result_.emplace(std::move(result));
     done_.notify_one();
   }
 
-  std::mutex mutex_;
-  std::condition_variable done_;
-  std::optional<Result<T>> result_;
+  base::Mutex mutex_;
+  base::Condition done_;
+  std::optional<Result<T>> result_ WEIR_GUARDED_BY(mutex_);
 };
 
 /// Runs an operation and waits for its result.

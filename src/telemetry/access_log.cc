@@ -68,11 +68,12 @@ AccessLog::AccessLog(std::string path, int file, const AccessLogOptions& options
 
 AccessLog::~AccessLog() {
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     stopping_ = true;
     wake_.notify_one();
   }
   thread_.join();
+  const base::Guard guard(file_mutex_);
   if (file_ != STDOUT_FILENO) ::close(file_);
 }
 
@@ -81,7 +82,7 @@ void AccessLog::add(const Access& access) {
   thread_local std::string line;
   line.clear();
   append_access(line, options_.format, access);
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   if (waiting_.size() + line.size() > options_.most) {
     lost_.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -99,21 +100,23 @@ void AccessLog::run() {
   sigaddset(&pipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
   std::string lines;
-  std::unique_lock lock(mutex_);
   for (bool more = true; more;) {
-    wake_.wait_for(lock, options_.flush_every, [this] { return stopping_ || waked_; });
-    more = !stopping_;
-    waked_ = false;
+    const auto end = std::chrono::steady_clock::now() + options_.flush_every;
     lines.clear();
-    lines.swap(waiting_);
-    lock.unlock();
+    {
+      const base::Guard guard(mutex_);
+      while (!stopping_ && !waked_ && wake_.wait_until(mutex_, end)) {
+      }
+      more = !stopping_;
+      waked_ = false;
+      lines.swap(waiting_);
+    }
     write(lines);
-    lock.lock();
   }
 }
 
 void AccessLog::write(const std::string& lines) {
-  const std::scoped_lock lock(file_mutex_);
+  const base::Guard guard(file_mutex_);
   for (std::size_t done = 0; done < lines.size();) {
     const ssize_t written = ::write(file_, lines.data() + done, lines.size() - done);
     if (written < 0 && errno == EINTR) continue;
@@ -131,7 +134,7 @@ Result<void> AccessLog::reopen() {
   if (path_ == "-") return {};
   auto file = open_file(path_);
   if (!file) return file.error();
-  const std::scoped_lock lock(file_mutex_);
+  const base::Guard guard(file_mutex_);
   ::close(file_);
   file_ = *file;
   return {};

@@ -4,14 +4,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "base/lock.h"
 #include "telemetry/log.h"
 #include "weir/clock.h"
 #include "weir/result.h"
@@ -69,13 +68,13 @@ class AccessLog {
   const std::string path_;
   const AccessLogOptions options_;
   std::atomic<std::uint64_t> lost_{0};
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  bool waked_ = false;
-  std::string waiting_;
-  std::mutex file_mutex_;  ///< held while writing; never with the other
-  int file_;
+  base::Mutex mutex_;
+  base::Condition wake_;
+  bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
+  bool waked_ WEIR_GUARDED_BY(mutex_) = false;
+  std::string waiting_ WEIR_GUARDED_BY(mutex_);
+  base::Mutex file_mutex_;  ///< held while writing; never with the other
+  int file_ WEIR_GUARDED_BY(file_mutex_);
   std::thread thread_;
 };
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "wire/base64.h"
 
 namespace weir::wire::aws {
 namespace {
@@ -45,7 +45,7 @@ Type element_of(Type set) {
 }
 
 void append_text(std::string& out, const Value& value) {
-  base::append_json_string(out, value.is(Type::binary) ? base64_encode(value.text) : value.text);
+  base::append_json_string(out, value.is(Type::binary) ? base::to_base64(value.text) : value.text);
 }
 
 /// "123", "-1.50", "1E+3": what DynamoDB takes for a number.
@@ -60,7 +60,7 @@ bool read_text(json::Reader& reader, Value& value) {
   if (!reader.string(value.text)) return false;
   if (value.is(Type::number)) return is_number(value.text);
   if (!value.is(Type::binary)) return true;
-  auto bytes = base64_decode(value.text);
+  auto bytes = base::from_base64(value.text);
   if (!bytes) return false;
   value.text = *std::move(bytes);
   return true;

@@ -36,6 +36,26 @@ std::size_t element_end(std::string_view text) {
 
 bool percent_decode(std::string_view text, std::string& out) { return decode(text, false, out); }
 
+std::string percent_encode(std::string_view text, std::string_view also) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  constexpr std::string_view marks = "-._~";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                       marks.find(c) != std::string_view::npos || also.find(c) != std::string_view::npos;
+    if (plain) {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += digits[byte >> 4U];
+    out += digits[byte & 15U];
+  }
+  return out;
+}
+
 bool PathSegments::next(std::string_view& segment) {
   if (!rest_.starts_with('/')) return false;
   rest_.remove_prefix(1);

@@ -11,6 +11,9 @@ namespace weir::wire::http {
 /// Decodes %XX into `out`, which keeps its capacity. False if an escape is broken; "+" stays "+".
 bool percent_decode(std::string_view text, std::string& out);
 
+/// Writes everything but letters, digits, `-._~` and the characters in `also` as %XX.
+std::string percent_encode(std::string_view text, std::string_view also = {});
+
 /// Walks the segments of a path: "/a/b%2Fc" gives "a" and "b/c"; "/a/" gives "a" and "".
 class PathSegments {
  public:

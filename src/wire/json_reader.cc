@@ -208,6 +208,14 @@ bool Reader::skip() {
   }
 }
 
+bool Reader::raw(std::string_view& out) {
+  space();
+  const std::size_t begin = at_;
+  const bool good = skip();
+  out = text_.substr(begin, at_ - begin);
+  return good;
+}
+
 bool Reader::end() {
   space();
   if (at_ != text_.size() || depth_ != 0) failed_ = true;

@@ -41,6 +41,10 @@ class Reader {
   bool null();
   /// Passes over a whole value, which must be well-formed.
   bool skip();
+  /// The same, and `out` is the value as it is written.
+  bool raw(std::string_view& out);
+  /// How much of the text was read.
+  std::size_t at() const { return at_; }
 
   /// Whether the document was read well and nothing follows it.
   bool end();

@@ -9,6 +9,7 @@
 
 #include "base/hex.h"
 #include "base/text.h"
+#include "wire/http_text.h"
 
 namespace weir::wire::aws {
 namespace {
@@ -31,26 +32,9 @@ Digest hmac(std::span<const unsigned char> key, std::string_view text) {
   return digest;
 }
 
-bool is_unreserved(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-         c == '_' || c == '~';
-}
-
 /// A path that is escaped already is escaped once more, "/" excepted; services other than S3 expect that.
 std::string canonical_path(std::string_view path) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string text;
-  for (const char c : path) {
-    if (c == '/' || is_unreserved(c)) {
-      text += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    text += '%';
-    text += digits[byte >> 4U];
-    text += digits[byte & 15U];
-  }
-  return text.empty() ? "/" : text;
+  return path.empty() ? "/" : http::percent_encode(path, "/");
 }
 
 /// Parameters in order, each with its "=".

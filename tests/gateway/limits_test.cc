@@ -20,11 +20,12 @@ class Limits : public testing::Test {
   Upstream upstream{answer_all};
 };
 
-/// A store that works while `up` says so.
+/// A store that works while `up` says so, and whose acquires end as `fails_with` says.
 class Fickle final : public store::Store, private store::Buckets {
  public:
   explicit Fickle(std::shared_ptr<store::Store> inner) : inner_(std::move(inner)) {}
   std::atomic<bool> up{true};
+  std::atomic<std::optional<ErrorCode>> fails_with{};
 
   store::Buckets& buckets() override { return *this; }
   store::Catalog& catalog() override { return inner_->catalog(); }
@@ -40,6 +41,7 @@ class Fickle final : public store::Store, private store::Buckets {
   void acquire(const store::Plan& plan, Decision& decision,
                store::Completion<store::Progress> done) override {
     if (!up) return done(Error{ErrorCode::unavailable, "away"});
+    if (const auto code = fails_with.load()) return done(Error{*code, "secret"});
     // From another thread, as stores do that ask others.
     std::thread([this, &plan, &decision, done] { inner_->buckets().acquire(plan, decision, done); }).detach();
   }
@@ -297,6 +299,56 @@ TEST_F(Outages, ARouteMayDeny) {
   EXPECT_TRUE(denied.has("Retry-After: 1\r\n"));
   EXPECT_TRUE(has(denied.body, R"("type":"store-unavailable")")) << denied.body;
   EXPECT_FALSE(has(denied.body, "away")) << "what is wrong inside is not told outside";
+}
+
+TEST(Refusal, SaysWhetherAnyWaitHelps) {
+  const auto told = [](bool never_fits, std::string_view accept) {
+    Decision decision;
+    decision.set_refused(std::nullopt, never_fits);
+    server::Reply reply;
+    write_refusal(reply, decision, accept);
+    EXPECT_EQ(reply.status, 429);
+    EXPECT_EQ(reply.fields, "");
+    return reply.body;
+  };
+  EXPECT_TRUE(has(told(true, ""), R"("retry_after_ms":null,"never_fits":true,)"));
+  EXPECT_TRUE(has(told(true, "text/plain"), "more than it can ever hold"));
+  EXPECT_TRUE(has(told(false, ""), R"("retry_after_ms":null,"never_fits":false,)"));
+  EXPECT_TRUE(has(told(false, "text/plain"), "no wait can be promised"));
+}
+
+/// Some error other than an outage, under every way to say that an outage is no reason to refuse.
+class AllowedOutages : public Outages {
+ public:
+  void expect_503(ErrorCode code, const std::string& type, const std::string& outcome) {
+    const auto store = fickle();
+    store->fails_with = code;
+    for (const std::string& said : {std::string(), std::string(", on_unavailable: allow")}) {
+      const Rig rig(route("limits: {rpm: 1}" + said), store);
+      const auto answer = rig.get("/");
+      EXPECT_EQ(answer.status, 503);
+      EXPECT_TRUE(has(answer.body, "\"type\":\"" + type + "\"")) << answer.body;
+      EXPECT_FALSE(has(answer.body, "secret")) << "what is wrong inside is not told outside";
+      EXPECT_FALSE(answer.has("Weir-Degraded")) << answer.head;
+      EXPECT_EQ(answer.has("Retry-After: 1\r\n"), code != ErrorCode::outcome_unknown) << answer.head;
+      const std::string metrics = rig.gateway->metrics().text();
+      EXPECT_TRUE(has(metrics, "outcome=\"" + outcome + "\"} 1")) << metrics;
+      EXPECT_TRUE(has(metrics, "weir_store_up 1"));
+      EXPECT_FALSE(has(metrics, "outcome=\"degraded\"} 1")) << metrics;
+    }
+  }
+};
+
+TEST_F(AllowedOutages, ContentionIsNoneAndDoesNotPassUncharged) {
+  expect_503(ErrorCode::contention, "contention", "contended");
+}
+
+TEST_F(AllowedOutages, AChargeThatMayHaveHappenedDoesNotPassUncharged) {
+  expect_503(ErrorCode::outcome_unknown, "outcome-unknown", "error");
+}
+
+TEST_F(AllowedOutages, WhatTheStoreCannotDoDoesNotPassUncharged) {
+  expect_503(ErrorCode::conflict, "conflict", "error");
 }
 
 TEST_F(Outages, TheRouteCountsMoreThanTheFile) {

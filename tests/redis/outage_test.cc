@@ -93,7 +93,7 @@ TEST_F(RedisOutage, APausedServerLeavesTheFirstInDoubtAndTheNextUnsent) {
 TEST_F(RedisOutage, WhoIsToldThatItIsAwayFindsItAway) {
   RedisServer server;
   base::SystemEntropy entropy;
-  net::RedisClient client({.address = {.port = server.port()}, .deadline = 2s}, entropy, {}, nullptr);
+  net::RedisClient client({.address = {"127.0.0.1", server.port()}, .deadline = 2s}, entropy, {}, nullptr);
   client.start();
   ASSERT_TRUE(client.wait_until_ready());
   server.pause();

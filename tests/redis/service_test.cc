@@ -177,11 +177,13 @@ TEST_P(OnRedis, APausedOrSlowServerIsAwayUntilItAnswersAgain) {
   ASSERT_TRUE(set_limits());
   EXPECT_TRUE(recovers());
   server.pause();
+  EXPECT_EQ(outcome(), "503 outcome-unknown") << "it was sent, and may be charged when Redis goes on";
   EXPECT_EQ(outcome(), "200 degraded");
   EXPECT_EQ(up(), "0");
   server.resume();
   EXPECT_TRUE(recovers());
   proxy.set_delay(5000ms);
+  EXPECT_EQ(outcome(), "503 outcome-unknown");
   EXPECT_EQ(outcome(), "200 degraded");
   proxy.set_delay(0ms);
   EXPECT_TRUE(recovers());

@@ -184,10 +184,12 @@ TEST_P(StoreAway, TellsContentionAndUnknownOutcomesApart) {
 }
 
 TEST_P(StoreAway, NeverInvitesToRepeatWhatMayHaveHappened) {
-  go(ErrorCode::outcome_unknown);
-  const Seen unknown = acquire("e", R"("rpm":1)");
-  EXPECT_EQ(problem_of(unknown), "503 outcome-unknown");
-  EXPECT_EQ(unknown.field("Retry-After"), "none");
+  for (const auto policy : {OnUnavailable::deny, OnUnavailable::allow}) {
+    go(ErrorCode::outcome_unknown, {.on_unavailable = policy});
+    const Seen unknown = acquire("e", R"("rpm":1)");
+    EXPECT_EQ(problem_of(unknown), "503 outcome-unknown");
+    EXPECT_EQ(unknown.field("Retry-After"), "none");
+  }
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <sstream>
 #include <thread>
 
+#include "server/observing.h"
 #include "service/api.h"
-#include "service/observing.h"
 
 namespace weir::service {
 namespace {
@@ -236,16 +236,16 @@ TEST_P(Telemetry, HasALineForEachRequestIfAskedTo) {
 
 TEST(LoggablePath, ShowsOnlyTheBeginningOfALease) {
   const std::string lease = "w1" + std::string(160, 'x');
-  EXPECT_EQ(loggable_path("/v1/leases/" + lease + "/settle"), "/v1/leases/w1xxxxxx.../settle");
-  EXPECT_EQ(loggable_path("/v1/leases/" + lease), "/v1/leases/w1xxxxxx...");
-  EXPECT_EQ(loggable_path("/v1/Leases/" + lease + "/x"), "/v1/Leases/w1xxxxxx.../x");
-  EXPECT_EQ(loggable_path("/" + lease), "/w1xxxxxx...");
-  EXPECT_EQ(loggable_path("/v1/leases/short/settle"), "/v1/leases/short/settle");
-  EXPECT_EQ(loggable_path("/v1/entities/w1"), "/v1/entities/w1");
-  EXPECT_EQ(loggable_path("/"), "/");
-  EXPECT_EQ(loggable_path("*"), "*");
-  EXPECT_EQ(loggable_path("/a//"), "/a//");
-  EXPECT_EQ(loggable_path("/" + std::string(600, 'a')), "/" + std::string(511, 'a') + "...");
+  EXPECT_EQ(server::loggable_path("/v1/leases/" + lease + "/settle"), "/v1/leases/w1xxxxxx.../settle");
+  EXPECT_EQ(server::loggable_path("/v1/leases/" + lease), "/v1/leases/w1xxxxxx...");
+  EXPECT_EQ(server::loggable_path("/v1/Leases/" + lease + "/x"), "/v1/Leases/w1xxxxxx.../x");
+  EXPECT_EQ(server::loggable_path("/" + lease), "/w1xxxxxx...");
+  EXPECT_EQ(server::loggable_path("/v1/leases/short/settle"), "/v1/leases/short/settle");
+  EXPECT_EQ(server::loggable_path("/v1/entities/w1"), "/v1/entities/w1");
+  EXPECT_EQ(server::loggable_path("/"), "/");
+  EXPECT_EQ(server::loggable_path("*"), "*");
+  EXPECT_EQ(server::loggable_path("/a//"), "/a//");
+  EXPECT_EQ(server::loggable_path("/" + std::string(600, 'a')), "/" + std::string(511, 'a') + "...");
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 // RateLimit, RateLimit-Policy and Retry-After of a decision.
-#include "service/rate_limit_fields.h"
+#include "server/rate_limit_fields.h"
 
 #include <gtest/gtest.h>
 
-namespace weir::service {
+#include "api/decision_json.h"
+#include "server/observing.h"
+
+namespace weir::server {
 namespace {
 
 struct One {
@@ -82,5 +85,22 @@ TEST(RetryAfter, IsWholeSecondsRoundedUpAndExactMilliseconds) {
   EXPECT_EQ(fields(std::nullopt), "");
 }
 
+TEST(RetryAfter, IsNotThereWhereNoWaitIsPromised) {
+  for (const bool never_fits : {true, false}) {
+    Decision decision;
+    add(decision.report(), "e", {{"rpm", 100'000, 0, 60'000}});
+    decision.set_refused(std::nullopt, never_fits);
+    std::string fields;
+    append_retry_after(fields, decision);
+    EXPECT_EQ(fields, "");
+    const std::string json = api::refused_json(decision);
+    const std::string says = never_fits ? "true" : "false";
+    EXPECT_NE(json.find("\"retry_after_ms\":null,\"never_fits\":" + says), std::string::npos) << json;
+    EXPECT_EQ(json.find("retry in"), std::string::npos) << json;
+    EXPECT_EQ(outcome_of(decision),
+              never_fits ? telemetry::Outcome::never_fits : telemetry::Outcome::refused);
+  }
+}
+
 }  // namespace
-}  // namespace weir::service
+}  // namespace weir::server

@@ -2,7 +2,6 @@
 #include <rapidcheck/gtest.h>
 
 #include "wire/attribute_value.h"
-#include "wire/base64.h"
 
 namespace weir::wire::aws {
 namespace {
@@ -112,20 +111,6 @@ TEST(AttributeValue, IsCountedAsDynamoDBCounts) {
   EXPECT_EQ(size_of({{"n", Value::of(std::int64_t{100000})}}), 1U + 2U);
   EXPECT_EQ(size_of({{"f", Value::of_flag(false)}}), 2U);
   EXPECT_EQ(size_of({{"l", Value::of_list({Value::of("ab")})}}), 1U + 3U + 1U + 2U);
-}
-
-TEST(Base64, IsTheOneOfTheStandard) {
-  for (const auto& [bytes, text] : std::vector<std::pair<std::string, std::string>>{{"", ""},
-                                                                                    {"f", "Zg=="},
-                                                                                    {"fo", "Zm8="},
-                                                                                    {"foo", "Zm9v"},
-                                                                                    {"foob", "Zm9vYg=="},
-                                                                                    {"foobar", "Zm9vYmFy"}}) {
-    EXPECT_EQ(base64_encode(bytes), text);
-    EXPECT_EQ(base64_decode(text), bytes);
-  }
-  for (const char* bad : {"Zg", "Zg=", "Z===", "====", "Zh==", "Zm9=", "Zg==Zg==", "Zm9v\n", "Zm9-"})
-    EXPECT_EQ(base64_decode(bad), std::nullopt) << bad;
 }
 
 }  // namespace

@@ -105,6 +105,20 @@ TEST(JsonReader, RefusesWhatIsNotJson) {
     EXPECT_EQ(retold(bad), "wrong") << bad;
 }
 
+TEST(JsonReader, GivesAValueAsItIsWritten) {
+  Reader reader(R"({"a": {"b" : [1,2] } , "c":"d"})");
+  std::string name;
+  std::string_view raw;
+  reader.object();
+  ASSERT_TRUE(reader.member(name) && reader.raw(raw));
+  EXPECT_EQ(raw, R"({"b" : [1,2] })");
+  ASSERT_TRUE(reader.member(name) && reader.raw(raw));
+  EXPECT_EQ(raw, "\"d\"");
+  EXPECT_FALSE(reader.member(name));
+  EXPECT_TRUE(reader.end());
+  EXPECT_FALSE(Reader("[1").raw(raw));
+}
+
 TEST(JsonReader, GoesOnlySoDeep) {
   const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_NE(retold(nested(Reader::deepest)), "wrong");

@@ -21,7 +21,7 @@ Checkpointer::Checkpointer(std::unique_ptr<Database> database, bool enabled)
 
 Checkpointer::~Checkpointer() {
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     stopping_ = true;
     wake_.notify_one();
   }
@@ -35,20 +35,19 @@ void Checkpointer::log_has(int pages) {
   if (pages < pages_between) next_at_.store(pages_between, std::memory_order_relaxed);
   if (pages < next_at_.load(std::memory_order_relaxed)) return;
   next_at_.store(pages + pages_between, std::memory_order_relaxed);
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   wanted_ = true;
   wake_.notify_one();
 }
 
 void Checkpointer::run() {
-  std::unique_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stopping_ || wanted_; });
+    while (!stopping_ && !wanted_) wake_.wait(mutex_);
     if (stopping_) return;
     wanted_ = false;
-    lock.unlock();
+    const base::Release release(mutex_);
     copy();
-    lock.lock();
   }
 }
 

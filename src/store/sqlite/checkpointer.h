@@ -5,11 +5,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "base/lock.h"
 #include "store/sqlite/database.h"
 
 namespace weir::sqlite {
@@ -34,10 +33,10 @@ class Checkpointer {
 
   const std::unique_ptr<Database> database_;
   const bool enabled_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  bool wanted_ = false;
+  base::Mutex mutex_;
+  base::Condition wake_;
+  bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
+  bool wanted_ WEIR_GUARDED_BY(mutex_) = false;
   std::atomic<int> next_at_;
   std::atomic<int> pages_{0};
   std::atomic<bool> last_step_{false};

@@ -28,7 +28,7 @@ Writer::Writer(Journal& journal, table::Table& table, Checkpointer& checkpointer
 
 Writer::~Writer() {
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     stopping_ = true;
     wake_.notify_one();
   }
@@ -42,7 +42,7 @@ void Writer::commit(Done done) {
 /// Whether the writer has to be told.
 bool Writer::wait_for_commit(Done done) {
   store::Home* const home = store::Home::here();
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   auto group = std::find_if(waiting_.begin(), waiting_.end(),
                             [&](const Waiting& waiting) { return waiting.home == home; });
   if (group == waiting_.end()) group = waiting_.insert(group, {home, {}});
@@ -59,7 +59,7 @@ void Writer::end_round() {
   if (!awaited_.load()) return;
   // Not to be missed by a writer that has looked and does not wait yet.
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
   }
   // Told without the lock, which the writer wants first of all.
   wake_.notify_one();
@@ -67,28 +67,35 @@ void Writer::end_round() {
 
 /// Whoever was answered by the last commit is about to ask for the next one. Together they make one, where
 /// otherwise each half would wait for the commit of the other.
-void Writer::gather(std::unique_lock<std::mutex>& lock) {
-  wake_.wait_for(lock, moment_to_gather, [this] { return stopping_ || rounds_.load() <= 0; });
+void Writer::gather() {
+  const auto end = std::chrono::steady_clock::now() + moment_to_gather;
+  while (!stopping_ && rounds_.load() > 0 && wake_.wait_until(mutex_, end)) {
+  }
   awaited_.store(false);
 }
 
 void Writer::run() {
-  bool more = true;
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    wake_.wait_for(lock, more ? std::chrono::milliseconds(soon) : later,
-                   [this] { return stopping_ || !waiting_.empty(); });
-    if (!waiting_.empty()) gather(lock);
-    const bool idle = waiting_.empty();
-    if (idle && stopping_) break;
-    served_.swap(waiting_);
-    lock.unlock();
-    flush();
-    more = work(idle);
-    lock.lock();
+  for (bool more = true; serve(more);) {
   }
-  lock.unlock();
   flush();
+}
+
+/// One commit, or a wait in vain. False: it ends.
+bool Writer::serve(bool& more) {
+  bool idle = false;
+  {
+    const base::Guard guard(mutex_);
+    const auto end = std::chrono::steady_clock::now() + (more ? std::chrono::milliseconds(soon) : later);
+    while (!stopping_ && waiting_.empty() && wake_.wait_until(mutex_, end)) {
+    }
+    if (!waiting_.empty()) gather();
+    idle = waiting_.empty();
+    if (idle && stopping_) return false;
+    served_.swap(waiting_);
+  }
+  flush();
+  more = work(idle);
+  return true;
 }
 
 void Writer::flush() {

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/lock.h"
 #include "store/home.h"
 #include "store/sqlite/checkpointer.h"
 #include "store/sqlite/journal.h"
@@ -41,7 +40,8 @@ class Writer {
  private:
   bool wait_for_commit(Done done);
   void run();
-  void gather(std::unique_lock<std::mutex>& lock);
+  bool serve(bool& more);
+  void gather() WEIR_REQUIRES(mutex_);
   /// True: there is more to do soon.
   bool work(bool idle);
   void flush();
@@ -51,9 +51,9 @@ class Writer {
   table::Table& table_;
   Checkpointer& checkpointer_;
   const std::function<Cleaner::Moment()> moment_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
+  base::Mutex mutex_;
+  base::Condition wake_;
+  bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
   std::atomic<int> rounds_{0};        // that are under way; for a moment less than none
   std::atomic<bool> awaited_{false};  // somebody waits for the next commit
   /// Those who wait for a commit, by where they are told.
@@ -61,7 +61,7 @@ class Writer {
     store::Home* home;
     std::vector<Done> done;
   };
-  std::vector<Waiting> waiting_;
+  std::vector<Waiting> waiting_ WEIR_GUARDED_BY(mutex_);
   std::vector<Waiting> served_;                   // the writer's own
   std::vector<std::unique_ptr<Error>> failures_;  // readers may still look at an old one
   std::atomic<const Error*> failing_{nullptr};

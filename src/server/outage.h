@@ -16,7 +16,18 @@
 #include "weir/catalog.h"
 #include "weir/clock.h"
 
-namespace weir::service {
+namespace weir::server {
+
+/// What becomes of an acquire that ended in an error.
+struct Undecided {
+  bool admit = false;  ///< it may pass, uncharged and marked as degraded
+  telemetry::Outcome outcome = telemetry::Outcome::error;
+};
+
+/// `policy` counts only where the store is unavailable, so that nothing can have been charged. Contention is
+/// no outage: the store decides, and trying again helps. After an unknown outcome the charge may have been
+/// made.
+Undecided undecided(const Error& error, OnUnavailable policy);
 
 /// What the system limits of each namespace said about outages when they were last read. Safe to use from any
 /// thread.
@@ -81,4 +92,4 @@ class Outage {
   std::optional<Time> last_hiccup_ WEIR_GUARDED_BY(mutex_);
 };
 
-}  // namespace weir::service
+}  // namespace weir::server

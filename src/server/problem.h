@@ -6,7 +6,7 @@
 
 #include "weir/result.h"
 
-namespace weir::service {
+namespace weir::server {
 
 /// A whole answer of the API, before it is written.
 struct Reply {
@@ -22,4 +22,4 @@ int status_of(ErrorCode code);
 Reply problem(int status, std::string_view type, std::string_view detail);
 Reply problem(const Error& error);
 
-}  // namespace weir::service
+}  // namespace weir::server

@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/lock.h"
 #include "net/handler.h"
 #include "store/home.h"
-#include "base/lock.h"
 
-namespace weir::service {
+namespace weir::server {
 
 class ThreadHome : public store::Home {
  public:
@@ -40,4 +40,4 @@ class ThreadHome : public store::Home {
   std::vector<store::Returned> returned_ WEIR_GUARDED_BY(mutex_);
 };
 
-}  // namespace weir::service
+}  // namespace weir::server

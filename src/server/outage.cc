@@ -1,6 +1,6 @@
-#include "service/outage.h"
+#include "server/outage.h"
 
-namespace weir::service {
+namespace weir::server {
 namespace {
 
 // Strangers may name any namespace while the store is away.
@@ -27,6 +27,13 @@ struct Learning {
 };
 
 }  // namespace
+
+Undecided undecided(const Error& error, OnUnavailable policy) {
+  using telemetry::Outcome;
+  if (error.code == ErrorCode::unavailable && policy == OnUnavailable::allow)
+    return {true, Outcome::degraded};
+  return {false, error.code == ErrorCode::contention ? Outcome::contended : Outcome::error};
+}
 
 void LastKnown::set(const std::string& name_space, std::optional<OnUnavailable> policy) {
   const base::Guard guard(mutex_);
@@ -109,4 +116,4 @@ void Outage::learn_changed(const std::string& name_space) {
   parts_.store.catalog().limits(name, Level::system(), {&Learning::done, learning.release()});
 }
 
-}  // namespace weir::service
+}  // namespace weir::server

@@ -1,9 +1,9 @@
-#include "service/problem.h"
+#include "server/problem.h"
 
 #include "base/json.h"
 #include "wire/http_message.h"
 
-namespace weir::service {
+namespace weir::server {
 namespace {
 
 std::string_view title_of(int status) {
@@ -71,4 +71,4 @@ Reply problem(const Error& error) {
   return reply;
 }
 
-}  // namespace weir::service
+}  // namespace weir::server

@@ -1,4 +1,4 @@
-#include "service/notify.h"
+#include "server/notify.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-namespace weir::service {
+namespace weir::server {
 
 std::string Notifier::take_address() {
   const char* const given = std::getenv("NOTIFY_SOCKET");
@@ -54,4 +54,4 @@ void Notifier::send(const std::string& lines) const {
   static_cast<void>(::send(socket_, lines.data(), lines.size(), MSG_NOSIGNAL));
 }
 
-}  // namespace weir::service
+}  // namespace weir::server

@@ -1,11 +1,11 @@
-#include "service/rate_limit_fields.h"
+#include "server/rate_limit_fields.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "base/pen.h"
 
-namespace weir::service {
+namespace weir::server {
 namespace {
 
 using base::Pen;
@@ -121,4 +121,4 @@ void append_retry_after(std::string& fields, const Decision& refused) {
   fields.append(room, pen.at());
 }
 
-}  // namespace weir::service
+}  // namespace weir::server

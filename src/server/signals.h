@@ -6,7 +6,7 @@
 #include <chrono>
 #include <csignal>
 
-namespace weir::service {
+namespace weir::server {
 
 /// SIGINT, SIGTERM and SIGHUP are taken one by one by whoever waits for them, not by a handler. To be made
 /// before any thread.
@@ -37,4 +37,4 @@ class Signals {
   sigset_t before_{};
 };
 
-}  // namespace weir::service
+}  // namespace weir::server

@@ -5,7 +5,7 @@
 
 #include "weir/decision.h"
 
-namespace weir::service {
+namespace weir::server {
 
 /// Appends both fields as whole lines: one item per name of a limit, the tightest in the chain.
 ///
@@ -13,7 +13,8 @@ namespace weir::service {
 ///     RateLimit: "rpm";r=12;t=31, "tpm";r=48000;t=0
 void append_rate_limit_fields(std::string& fields, const LimitReport& report);
 
-/// Appends Retry-After (whole seconds, rounded up) and retry-after-ms, unless it never fits.
+/// Appends Retry-After (whole seconds, rounded up) and retry-after-ms, unless it never fits or no wait can be
+/// promised.
 void append_retry_after(std::string& fields, const Decision& refused);
 
-}  // namespace weir::service
+}  // namespace weir::server

@@ -1,11 +1,10 @@
-#include "service/observing.h"
+#include "server/observing.h"
 
 #include <algorithm>
 
-namespace weir::service {
+namespace weir::server {
 
 using telemetry::Outcome;
-using telemetry::StoreOp;
 
 std::string loggable_path(std::string_view path) {
   constexpr std::size_t longest = 512;
@@ -33,20 +32,4 @@ Outcome outcome_of(const Decision& decision) {
   return decision.never_fits() ? Outcome::never_fits : Outcome::refused;
 }
 
-StoreOp store_op_of(Call call, wire::http::Method method) {
-  using wire::http::Method;
-  switch (call) {
-    case Call::adjust:
-      return StoreOp::adjust;
-    case Call::settle:
-      return StoreOp::settle;
-    case Call::rollback:
-      return StoreOp::rollback;
-    case Call::available:
-      return StoreOp::available;
-    default:
-      return method == Method::put || method == Method::delete_ ? StoreOp::write : StoreOp::read;
-  }
-}
-
-}  // namespace weir::service
+}  // namespace weir::server

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::service {
+namespace weir::server {
 
 /// Sends lines to the socket that NOTIFY_SOCKET names; does nothing where there is none. What cannot be sent
 /// is lost without a word: nobody but the manager would read it, and it notices by itself. Not movable.
@@ -32,4 +32,4 @@ class Notifier {
   int socket_ = -1;
 };
 
-}  // namespace weir::service
+}  // namespace weir::server

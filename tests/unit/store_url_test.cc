@@ -1,0 +1,54 @@
+#include <gtest/gtest.h>
+
+#include "app/url.h"
+
+namespace weir::app {
+namespace {
+
+std::string wrong(std::string_view text) {
+  const auto url = parse_store_url(text);
+  return url ? "fine" : url.error().message;
+}
+
+TEST(StoreUrl, OfRedisHasEverythingThatAServerNeeds) {
+  const auto url = parse_store_url(
+      "rediss://me:p%40ss@[::1]:7000/3?prefix=a:b&deadline_ms=9&cache_ms=8&refuse_ms=0&cacert=/a%20b+c");
+  ASSERT_TRUE(url) << url.error().message;
+  const RedisUrl& redis = url->redis;
+  EXPECT_TRUE(redis.tls);
+  EXPECT_EQ(redis.user + " " + redis.password + " " + redis.host, "me p@ss ::1");
+  EXPECT_EQ(redis.port, 7000);
+  EXPECT_EQ(redis.database, 3);
+  EXPECT_EQ(redis.prefix, "a:b");
+  EXPECT_EQ(redis.deadline, std::chrono::milliseconds(9));
+  EXPECT_EQ(redis.refuse, std::chrono::milliseconds(0));
+  EXPECT_EQ(redis.authorities, "/a b+c");
+  const auto plain = parse_store_url("redis://h/");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->redis.port, 6379);
+  EXPECT_EQ(plain->redis.database, 0);
+}
+
+TEST(StoreUrl, SaysWhatIsWrongWithoutThePassword) {
+  EXPECT_EQ(wrong("redis://"), "the URL of the store: it names no host; write redis://HOST:PORT");
+  EXPECT_EQ(wrong("rediss://a:x"), "the URL of the store: a port is 1 to 65535");
+  EXPECT_EQ(wrong("redis://:secret@a:0"), "the URL of the store: a port is 1 to 65535");
+  EXPECT_NE(wrong("redis://me@a").find("has a user but no password"), std::string::npos);
+  EXPECT_NE(wrong("redis://a/x").find("database \"x\""), std::string::npos);
+  EXPECT_NE(wrong("redis://a?prefx=1").find("did you mean"), std::string::npos);
+  EXPECT_NE(wrong("redis://a?prefix=%4").find("prefix in the URL of the store has a broken % escape"),
+            std::string::npos);
+  EXPECT_NE(wrong("redis://a/1?cluster=true").find("only database 0"), std::string::npos);
+  EXPECT_NE(wrong("dynamodb://t").find("3 to 255"), std::string::npos);
+  EXPECT_NE(wrong("dynamodb://table?endpoint=http://a:0").find("a port is 1 to 65535"), std::string::npos);
+  EXPECT_EQ(wrong("dynamodb://table?region=eu-central-1&&endpoint=http://127.0.0.1:8000"), "fine");
+}
+
+TEST(StoreUrl, IsShownWithoutItsPassword) {
+  EXPECT_EQ(without_password("redis://me:a@b@h:1/2"), "redis://me:***@h:1/2");
+  EXPECT_EQ(without_password("redis://h:1/2?x=a@b"), "redis://h:1/2?x=a@b");
+  EXPECT_EQ(without_password("sqlite:weir.db"), "sqlite:weir.db");
+}
+
+}  // namespace
+}  // namespace weir::app
