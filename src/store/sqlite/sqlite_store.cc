@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "decision/repair.h"
 #include "store/audit.h"
 #include "store/sqlite/schema.h"
 
@@ -22,6 +23,12 @@ Result<Progress> result_of(Start&& start) {
       },
       &result));
   return *std::move(result);
+}
+
+/// How far a stored time is ahead of the clock; 0 where that is within bounds.
+Time ahead_of(const Clock& clock, Time stored) {
+  const Time now = clock.now();
+  return decision::is_ahead(stored, now) ? stored - now : 0;
 }
 
 }  // namespace
@@ -72,6 +79,7 @@ Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, bas
     const std::string_view name = rows.text(0);
     if (name == "keep_audit_for_ms") settings.keep_audit_for = rows.integer(1);
     if (name == "leases_forgotten_to_ms") settings.leases_forgotten_to = rows.integer(1);
+    if (name == "written_at_ms") settings.written_at = rows.integer(1);
     if (name != "lease_key" || rows.text(1).size() != settings.lease_key.size()) continue;
     std::memcpy(settings.lease_key.data(), rows.text(1).data(), settings.lease_key.size());
     has_key = true;
@@ -128,9 +136,12 @@ SqliteStore::SqliteStore(Parts parts, const OpenOptions& options, base::Entropy&
     : lock_(std::move(parts.lock)),
       clock_(options.clock),
       lease_key_(parts.settings.lease_key),
+      found_ahead_(ahead_of(*clock_, parts.settings.written_at)),
       keep_audit_for_(parts.settings.keep_audit_for),
       checkpointer_(std::move(parts.copy), options.checkpoints),
-      journal_(std::move(parts.write), checkpointer_),
+      // Found now, it is not to be found once more by the next commit.
+      journal_(std::move(parts.write), checkpointer_, *clock_,
+               found_ahead_ != 0 ? 0 : parts.settings.written_at),
       shelf_(std::move(parts.read)),
       // Odd seeds keep every bit in the products of the hash.
       table_(*clock_, {entropy.next() | 1U, entropy.next() | 1U}, entropy.next(), catalog_generation_, this),
@@ -142,6 +153,18 @@ SqliteStore::SqliteStore(Parts parts, const OpenOptions& options, base::Entropy&
 }
 
 SqliteStore::~SqliteStore() = default;
+
+std::vector<std::string> SqliteStore::warnings() const {
+  std::vector<std::string> warnings;
+  if (found_ahead_ != 0) {
+    warnings.push_back(base::join(
+        "the file was last written ", table::rough_duration(found_ahead_),
+        " ahead of this machine's clock. Buckets that were charged then refill again from their next refusal "
+        "on; check that the clock is right, and see weir store check"));
+  }
+  for (std::string& warning : table_.clock_watch().warnings()) warnings.push_back(std::move(warning));
+  return warnings;
+}
 
 Result<void> SqliteStore::keep_audit_for(Time duration) {
   if (auto kept = journal_.set_setting("keep_audit_for_ms", duration); !kept) return kept;
