@@ -165,6 +165,10 @@ class WEIR_API Limiter {
   /// Who changed what, newest first. `subject`: an entity, "$RESOURCE:{resource}" or "$SYSTEM"; empty: all.
   Result<Page<AuditEvent>> audit(std::string_view subject = {}, const Paging& paging = {});
 
+  /// What whoever runs the program should know of the store, such as a file that was written while the clock
+  /// was ahead: found when it was opened, or since. Sentences, to be logged; new ones come at the end.
+  std::vector<std::string> warnings() const;
+
  private:
   explicit Limiter(std::unique_ptr<limiter::Core> core);
   std::unique_ptr<limiter::Core> core_;

@@ -28,7 +28,11 @@ struct LimitStatus {
   /// that it made.
   Amount requested;
   Amount remaining;  ///< after the decision; negative in debt
-  bool exceeded;     ///< whether this limit refused
+  /// `remaining` leaves out what others have charged since the bucket was last seen, so there may be less.
+  /// Only on stores that do not show what a charge leaves behind (DynamoDB, where several items are written
+  /// at once).
+  bool remaining_at_most;
+  bool exceeded;  ///< whether this limit refused
   /// How long until this limit alone would admit what was requested: 0 unless exceeded; nothing if it
   /// can never fit.
   std::optional<std::chrono::milliseconds> retry_after;
@@ -108,6 +112,7 @@ class WEIR_API LimitReport {
     Owner owner;
     std::uint16_t text_at;  ///< set by add_bucket, as what follows
     std::uint8_t first_line;
+    bool remaining_is_upper_bound;
   };
   void clear() {
     line_count_ = 0;
@@ -137,6 +142,8 @@ class WEIR_API LimitReport {
     detail::copy_short(text + key.size(), names.data(), names.size());
     return lines;
   }
+  /// Of the bucket that was added last.
+  void mark_remaining_at_most();
   std::size_t bucket_count() const { return bucket_count_; }
   /// Of all names in it together.
   std::size_t text_size() const { return text_size_; }

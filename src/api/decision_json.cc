@@ -21,7 +21,7 @@ std::string wait_json(const std::optional<std::chrono::milliseconds>& wait) {
 
 /// The most that write_status() takes.
 std::size_t room_for(const LimitStatus& status) {
-  constexpr std::size_t fixed = 160;
+  constexpr std::size_t fixed = 190;
   return fixed + 5 * Pen::number_room + Pen::size_of_json(status.entity) +
          Pen::size_of_json(status.resource) + Pen::size_of_json(status.name);
 }
@@ -47,6 +47,7 @@ void write_status(Pen& pen, const LimitStatus& status) {
   pen.amount(status.requested);
   pen.put(R"(,"remaining":)");
   pen.amount(status.remaining);
+  if (status.remaining_at_most) pen.put(R"(,"remaining_at_most":true)");
   if (status.exceeded) {
     pen.put(R"(,"exceeded":true,"retry_after_ms":)");
   } else {

@@ -79,6 +79,7 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
   const bool newer = resolution.stamp > state->version;
   claims.version = newer ? resolution.stamp : state->version + (claims.changed ? 1 : 0);
   const Resolution::Missed missed = missed_by(*state, resolution, claims);
+  claims.changed_at = missed.moment;
 
   for (std::size_t i = 0; i < state->limits.size(); ++i) {
     const LimitState& limit = state->limits[i];
@@ -89,9 +90,13 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
     Parameters next = in_force ? set[static_cast<std::size_t>(index)] : limit.parameters;
     if (!in_force && missed.several) next = strictest(next, limit.name, missed);
     Claim claim = claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at);
-    // A dormant limit is forgotten once it holds its capacity, and would then come back with just that.
+    // A dormant limit is forgotten once it holds its capacity, and would then come back with just that. Among
+    // several missed changes it may have come back and left again.
     const bool returns = in_force && limit.dormant;
-    if (returns) claim = claim.then(0, next.capacity);
+    if (returns || (limit.dormant && missed.several)) {
+      const Parameters low = missed.several ? strictest(next, limit.name, missed) : next;
+      claim = claim.then(0, low.capacity);
+    }
     claims.changed = claims.changed || returns;
     claims.limits.push_back(
         {limit.name, static_cast<int>(i), in_force, next != limit.parameters, returns, next, claim});

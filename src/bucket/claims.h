@@ -32,6 +32,7 @@ struct Claims {
   Time at = 0;               ///< what refilled_at becomes: never earlier than it was
   std::int64_t version = 0;  ///< what the version becomes
   bool changed = false;      ///< limits are added or their parameters differ
+  Time changed_at = 0;       ///< the moment of the newest change that the bucket follows
   std::vector<LimitClaim> limits;
 };
 

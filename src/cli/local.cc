@@ -1,6 +1,9 @@
 #include "cli/local.h"
 
 #include <optional>
+#include <ostream>
+
+#include "cli/words.h"
 
 namespace weir::cli {
 namespace {
@@ -26,7 +29,15 @@ auto Local::with(Verb verb) -> decltype(verb(std::declval<Limiter&>())) {
     if (!opened) return opened.error();
     limiter_ = *std::move(opened);
   }
-  return verb(*limiter_);
+  auto result = verb(*limiter_);
+  tell_warnings();
+  return result;
+}
+
+void Local::tell_warnings() {
+  const auto warnings = limiter_->warnings();
+  for (; warnings_told_ < warnings.size(); ++warnings_told_)
+    world_.err << "weir: warning: " << printable(warnings[warnings_told_]) << '\n';
 }
 
 Result<Acquired> Local::acquire(const Request& request, bool with_lease) {

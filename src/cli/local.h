@@ -46,10 +46,14 @@ class Local final : public client::Target {
   template <class Verb>
   auto with(Verb verb) -> decltype(verb(std::declval<Limiter&>()));
 
+  /// Prints what the store has found since the last time.
+  void tell_warnings();
+
   const World& world_;
   std::string url_;
   Options options_;
   std::shared_ptr<Limiter> limiter_;
+  std::size_t warnings_told_ = 0;
 };
 
 }  // namespace weir::cli

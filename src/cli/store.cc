@@ -88,6 +88,7 @@ Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
   if (auto made = session.world().make(session.store(), say); !made) return made.error();
   const auto opened = session.world().open(session.store(), session.options());
   if (!opened) return opened.error();
+  for (const std::string& warning : (*opened)->warnings()) session.warn(warning);
   if (session.json()) {
     session.print_json(
         base::JsonWriter::object().text("store", app::without_password(session.store())).str());

@@ -18,6 +18,7 @@ struct ReadLine {
   LimitReport::Line line{};
   Source source = Source::system;
   Owner owner = Owner::operator_;
+  bool remaining_at_most = false;
 
   bool of_same_bucket(const ReadLine& other) const { return entity == other.entity; }
 };
@@ -40,6 +41,7 @@ ReadLine read_line(Answer& answer, json::Value& element) {
     if (key == "burst") read.line.burst = answer.amount(value, key).millitokens();
     if (key == "requested") read.line.requested = answer.amount(value, key).millitokens();
     if (key == "remaining") read.line.remaining = answer.amount(value, key).millitokens();
+    if (key == "remaining_at_most") read.remaining_at_most = answer.flag(value, key);
     if (key == "exceeded") exceeded = answer.flag(value, key);
     if (key == "retry_after_ms") wait = read_wait(answer, value, key);
     if (key == "source") read.source = answer.source(value, key);
@@ -65,6 +67,7 @@ void add_bucket(LimitReport& report, std::span<ReadLine> lines) {
   bucket.entity_size = static_cast<std::uint16_t>(first.entity.size());
   bucket.source = first.source;
   bucket.owner = first.owner;
+  bucket.remaining_is_upper_bound = first.remaining_at_most;
   LimitReport::Line* to = report.add_bucket(join(first.entity, first.resource), bucket, names, lines.size());
   for (const ReadLine& read : lines) *to++ = read.line;
 }

@@ -2,6 +2,7 @@
 
 #include "base/wide.h"
 #include "decision/expiry.h"
+#include "decision/repair.h"
 
 namespace weir::decision {
 namespace {
@@ -54,7 +55,10 @@ bool must_exist(const Link& link) {
   if (link.fits || link.claimed == nullptr) return false;
   const Claimed& claimed = *link.claimed;
   if (!claimed.state || claimed.repaired) return true;
-  if (link.resolution->source == Source::request && claimed.claims.changed) return true;
+  const bool of_request = link.resolution->source == Source::request;
+  // Limits that were changed under stamps from a clock that was ahead are in force once they are written.
+  const bool undated = is_ahead(claimed.claims.changed_at, claimed.claims.at);
+  if (claimed.claims.changed && (of_request || undated)) return true;
   const limits::LimitSet& set = *link.resolution->limits;
   const auto refused = [&](const bucket::LimitClaim& limit) {
     if (!limit.joins) return false;

@@ -21,8 +21,9 @@ bucket::State charged_state(const Link& link, std::uint64_t new_generation);
 void set_expiry(bucket::State& state, const limits::Resolution& resolution);
 
 /// Whether a refused link must be written, uncharged, so that it can grow until the wait is over: its bucket
-/// or a limit that refused does not exist yet, limits sent with the request hold only from now on, or a
-/// refill time was repaired. Everything else that a refusal computes is computed alike the next time.
+/// or a limit that refused does not exist yet, limits hold only from now on (they were sent with the request,
+/// or their stamp lies too far ahead of the clock), or a refill time was repaired. Everything else that a
+/// refusal computes is computed alike the next time.
 bool must_exist(const Link& link);
 
 }  // namespace weir::decision

@@ -94,6 +94,8 @@ class Running {
   telemetry::Log log_;
   const std::string store_url_;
   std::unique_ptr<telemetry::AccessLog> access_;
+  std::shared_ptr<store::Store> store_;
+  std::size_t warnings_told_ = 0;
   std::unique_ptr<Gateway> gateway_;
   std::unique_ptr<Admin> admin_;
   std::unique_ptr<net::Server> server_;
@@ -130,7 +132,9 @@ Result<void> Running::open_store() {
   const app::StoreDefaults defaults{.refuse_for = milliseconds(100)};
   auto store = app::open_store(store_url_, {}, clock_, *entropy_, defaults);
   if (!store) return store.error();
-  gateway_->set_store(*std::move(store));
+  store_ = *std::move(store);
+  gateway_->set_store(store_);
+  telemetry::warn_of_new(log_, store_->warnings(), warnings_told_);
   return {};
 }
 
@@ -166,6 +170,7 @@ void Running::serve(const server::Signals& signals, const server::Notifier& mana
     const int signal = signals.wait_for(waits_for_store ? openings_apart : lookups_apart);
     if (signal == SIGINT || signal == SIGTERM) return;
     if (signal == SIGHUP) server::tell_of_reload(manager, status, [this] { reload(); });
+    if (store_) telemetry::warn_of_new(log_, store_->warnings(), warnings_told_);
     if (waits_for_store && open_store()) log_.warning("the store is back");
     if (monotonic_now_ms() - looked_up_ >= lookups_apart) look_up(*gateway_->routing());
   }

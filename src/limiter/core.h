@@ -62,6 +62,7 @@ class Core final : public detail::LeaseKeeper {
   Result<std::size_t> change_counted(std::span<const CatalogChange> changes,
                                      const ChangeOptions& options = {});
   Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging);
+  std::vector<std::string> warnings() const { return store_.warnings(); }
 
  private:
   friend class PendingAcquire;

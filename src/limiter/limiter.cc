@@ -88,5 +88,6 @@ Result<Page<Bucket>> Limiter::buckets(std::string_view entity, const Paging& pag
 Result<Page<AuditEvent>> Limiter::audit(std::string_view subject, const Paging& paging) {
   return core_->audit(subject, paging);
 }
+std::vector<std::string> Limiter::warnings() const { return core_->warnings(); }
 
 }  // namespace weir

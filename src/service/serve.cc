@@ -21,6 +21,8 @@ namespace {
 using base::invalid;
 using base::join;
 
+constexpr std::chrono::seconds looks_at_warnings_apart{2};
+
 Result<wire::HostPort> parse_listen(const std::string& text) {
   auto at = wire::parse_host_port(text);
   if (!at) {
@@ -136,6 +138,8 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
       app::open_store(options.store, {.must_be_reachable = false}, foundation.clock, *foundation.entropy);
   if (!store) return store.error();
   foundation.store = *store;
+  std::size_t told = 0;
+  telemetry::warn_of_new(log, foundation.store->warnings(), told);
   Service service(foundation, {.on_unavailable = options.on_unavailable,
                                .store = server::kind_of(options.store),
                                .log = &log,
@@ -159,7 +163,10 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
       {{"url", url}, {"store", server::kind_of(options.store)}, {"threads", std::to_string(threads), true}});
   const std::string status = join("listens on ", url);
   manager.ready(status);
-  while (signals.wait() == SIGHUP) {
+  for (int signal = 0; signal == 0 || signal == SIGHUP;) {
+    signal = signals.wait_for(looks_at_warnings_apart);
+    telemetry::warn_of_new(log, foundation.store->warnings(), told);
+    if (signal != SIGHUP) continue;
     server::tell_of_reload(manager, status, [&] { reload(options, service, **server, access.get(), log); });
   }
   service.set_ready(false);

@@ -17,6 +17,7 @@ LimitStatus LimitReport::operator[](std::size_t index) const {
           .burst = Amount::milli(line.burst),
           .requested = Amount::milli(line.requested),
           .remaining = Amount::milli(line.remaining),
+          .remaining_at_most = bucket.remaining_is_upper_bound,
           .exceeded = line.wait != 0,
           .retry_after = line.wait == never_fits ? std::optional<std::chrono::milliseconds>()
                                                  : std::chrono::milliseconds(line.wait),
@@ -30,6 +31,11 @@ std::optional<LimitStatus> LimitReport::find(std::string_view name) const {
     if (status.name == name) return status;
   }
   return std::nullopt;
+}
+
+void LimitReport::mark_remaining_at_most() {
+  Bucket* const buckets = overflow_ == nullptr ? buckets_ : overflow_->buckets.data();
+  buckets[bucket_count_ - 1].remaining_is_upper_bound = true;
 }
 
 std::size_t LimitReport::bucket_of(std::size_t line) const {

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "store/buckets.h"
 #include "store/catalog.h"
@@ -36,6 +38,9 @@ class Store {
   virtual bool every_change_is_marked() const { return false; }
   /// What it counts beyond what its callers can see, those of one name in a row. From any thread.
   virtual std::vector<Reading> readings() const { return {}; }
+  /// What whoever runs the program should know and do nothing about in a hurry, such as a clock that was
+  /// wrong: found when the store was opened, or since. Grows, in the same order. From any thread.
+  virtual std::vector<std::string> warnings() const { return {}; }
   /// How long events of the audit are kept, for every namespace; remembered by the store.
   virtual Result<void> keep_audit_for(Time duration) = 0;
 };

@@ -64,4 +64,7 @@ class Log {
   std::ostream& out_ WEIR_GUARDED_BY(mutex_);
 };
 
+/// Logs those of a store's warnings (store::Store::warnings) that are new. `told`: how many are not.
+void warn_of_new(Log& log, std::span<const std::string> warnings, std::size_t& told);
+
 }  // namespace weir::telemetry

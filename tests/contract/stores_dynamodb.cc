@@ -1,6 +1,7 @@
 // DynamoDB, by the real DynamoDB Local, which takes a while to start: one for all tests of this program.
 #include "contract/contract.h"
 #include "store/dynamodb/dynamodb_store.h"
+#include "store/dynamodb/request.h"
 #include "support/dynamodb_local.h"
 
 namespace weir::contract {
@@ -34,6 +35,17 @@ class InTable final : public StoreUnderTest {
   // In the future, so that DynamoDB itself, which has another clock, deletes nothing.
   FakeClock clock_{2'000'000'000'000};
 };
+
+}  // namespace
+
+namespace {
+
+/// Whatever the behaviours did: no write to a bucket was made by anything but the machines.
+class OnlyMachinesWrite final : public testing::Environment {
+  void TearDown() override { EXPECT_EQ(dynamodb::foreign_bucket_writes(), 0U); }
+};
+const testing::Environment* const only_machines_write =
+    testing::AddGlobalTestEnvironment(new OnlyMachinesWrite);
 
 }  // namespace
 

@@ -44,6 +44,7 @@ class Aftermath {
   void conclude(Ledger& ledger) const {
     for (const std::string& key : keys()) ledger.conclude(key, file_.consumed(key));
     for (std::size_t i = 0; i < catalog_size; ++i) ledger.conclude_catalog(i, limits_[i], entities_[i]);
+    ledger.conclude_catalog(shared_place, shared_limits_, {});
   }
 
  private:
@@ -67,7 +68,10 @@ class Aftermath {
   void check_catalog();
   void check_repeats();
   void check_acknowledged_repeats();
-  void repeat(const Pending& change);
+  void check_shared_limits();
+  Result<Decision> repeat_acquire(const std::string& entity, const Sums& asked, const std::string& key);
+  /// False: it was an acquire, and it is refused.
+  bool repeat(const Pending& step);
   void check_what_is_left();
 
   const Ledger& ledger_;
@@ -77,6 +81,7 @@ class Aftermath {
   Limiter& limiter() { return *opened_; }
   std::array<std::optional<std::uint64_t>, catalog_size> limits_{};
   std::array<std::optional<std::uint64_t>, catalog_size> entities_{};
+  std::optional<std::uint64_t> shared_limits_;
 };
 
 Sums Aftermath::consumed_now(const std::string& entity) {
@@ -143,6 +148,7 @@ void Aftermath::check_catalog() {
     }
   }
   if (!ledger_.prepared()) return;
+  check_shared_limits();
   for (const std::string& key : own_keys()) {
     const auto entity = limiter().entity(key);
     ASSERT_TRUE(entity) << entity.error().message;
@@ -151,23 +157,53 @@ void Aftermath::check_catalog() {
   }
 }
 
-void Aftermath::repeat(const Pending& change) {
-  const std::string& id = ledger_.leases().at(change.lease).id;
-  const Charge actual[] = {{"tpm", change.amounts[1]}, {"credits", change.amounts[2]}};
-  const Charge more[] = {{"credits", change.amounts[2]}};
-  const auto done = change.verb == "settle"     ? limiter().settle(id, actual)
-                    : change.verb == "rollback" ? limiter().rollback(id)
-                                                : limiter().adjust(id, more, change.key);
-  EXPECT_TRUE(done) << change.verb << ": " << done.error().message;
+void Aftermath::check_shared_limits() {
+  const auto stored = limiter().limits(Level::entity_default(names_.shared_key()));
+  ASSERT_TRUE(stored) << stored.error().message;
+  const Limit& rpm = std::find_if(stored->limits.begin(), stored->limits.end(), [](const NamedLimit& limit) {
+                       return limit.name == "rpm";
+                     })->limit;
+  const auto step =
+      static_cast<std::uint64_t>((rpm.burst().millitokens() - rpm.capacity().millitokens()) / 1000);
+  if (step != 0) shared_limits_ = step;
+  EXPECT_TRUE(ledger_.shared_limits_may_be(shared_limits_)) << "the shared key's limits are of step " << step;
+  for (const NamedLimit& limit : shared_limits(step))
+    EXPECT_NE(std::find(stored->limits.begin(), stored->limits.end(), limit), stored->limits.end());
+}
+
+Result<Decision> Aftermath::repeat_acquire(const std::string& entity, const Sums& asked,
+                                           const std::string& key) {
+  AcquireOptions options;
+  options.idempotency_key = key;
+  return limiter().acquire(entity, resource, {{"rpm", asked[0]}, {"tpm", asked[1]}, {"credits", asked[2]}},
+                           options);
+}
+
+bool Aftermath::repeat(const Pending& step) {
+  if (step.kind == 'A') {
+    const auto decision = repeat_acquire(step.entity, step.change, step.key);
+    EXPECT_TRUE(decision) << decision.error().message;
+    return decision && decision->admitted();
+  }
+  const std::string& id = ledger_.leases().at(step.lease).id;
+  const Charge actual[] = {{"tpm", step.amounts[1]}, {"credits", step.amounts[2]}};
+  const Charge more[] = {{"credits", step.amounts[2]}};
+  const auto done = step.verb == "settle"     ? limiter().settle(id, actual)
+                    : step.verb == "rollback" ? limiter().rollback(id)
+                                              : limiter().adjust(id, more, step.key);
+  EXPECT_TRUE(done) << step.verb << ": " << done.error().message;
+  return true;
 }
 
 /// What was not acknowledged is sent again, and counts once; what was acknowledged counts no second time.
 void Aftermath::check_repeats() {
   Ledger after = ledger_;
-  const auto changes = after.take_unknown_changes();
-  for (const Pending& change : changes) after.acknowledge(change);
+  // Acquires, if there is no room for them, are refused as often as they are sent.
+  std::vector<Pending> steps = after.take_repeatable();
+  std::erase_if(steps, [&](const Pending& step) { return !repeat(step); });
+  for (const Pending& step : steps) after.acknowledge(step);
   for (int time = 0; time < 2; ++time) {
-    for (const Pending& change : changes) repeat(change);
+    for (const Pending& step : steps) EXPECT_TRUE(repeat(step));
     for (const std::string& key : keys())
       EXPECT_TRUE(after.explains(key, consumed_now(key))) << key << ": " << to_string(consumed_now(key));
   }
@@ -183,6 +219,14 @@ void Aftermath::check_acknowledged_repeats() {
     const LeaseEntry& lease = at->second;
     if (lease.id == "-" || ledger_.is_unknown(at->first)) continue;
     ++repeats;
+    if (lease.key != "-") {
+      auto again = repeat_acquire(lease.entity, lease.asked, lease.key);
+      ASSERT_TRUE(again) << again.error().message;
+      ASSERT_TRUE(again->admitted());
+      if (lease.adjusts.empty() && lease.ended.empty()) {
+        EXPECT_EQ(*again->lease().id(), lease.id);
+      }
+    }
     if (lease.ended.empty()) {
       for (const auto& [key, credits] : lease.adjusts)
         EXPECT_TRUE(limiter().adjust(lease.id, {{"credits", credits}}, key));

@@ -41,7 +41,11 @@ void Ledger::read(const std::string& line) {
   if (pending == pending_.end()) return;
   if (kind == 'a') {
     const Pending& acquire = pending->second;
-    leases_[step] = {.entity = acquire.entity, .id = rest, .net = acquire.change};
+    leases_[step] = {.entity = acquire.entity,
+                     .id = rest,
+                     .key = acquire.key,
+                     .asked = acquire.change,
+                     .net = acquire.change};
     sums_[acquire.entity] = sum_of(sums_, acquire.entity) + acquire.change;
     charged_[acquire.entity] = sum_of(charged_, acquire.entity) + acquire.change;
   }
@@ -56,7 +60,7 @@ void Ledger::begin(char kind, std::uint64_t step, std::string_view rest) {
   std::istringstream words{std::string(rest)};
   if (kind == 'A') {
     pending.change[0] = 1;
-    words >> pending.entity >> pending.change[1] >> pending.change[2];
+    words >> pending.entity >> pending.change[1] >> pending.change[2] >> pending.key;
   } else {
     words >> pending.index;
   }
@@ -79,6 +83,7 @@ void Ledger::begin_change(Pending& pending, std::string_view rest) {
 void Ledger::done(std::uint64_t step, const Pending& pending, bool gone) {
   switch (pending.kind) {
     case 'L':
+    case 'M':
       limits_[pending.index].written = step;
       return;
     case 'K':
@@ -96,10 +101,11 @@ void Ledger::done(std::uint64_t step, const Pending& pending, bool gone) {
 }
 
 void Ledger::acknowledge(const Pending& change) {
-  LeaseEntry& lease = leases_[change.lease];
-  lease.net = lease.net + change.change;
   sums_[change.entity] = sum_of(sums_, change.entity) + change.change;
   charged_[change.entity] = sum_of(charged_, change.entity) + change.change;
+  if (change.kind == 'A') return;
+  LeaseEntry& lease = leases_[change.lease];
+  lease.net = lease.net + change.change;
   if (change.verb == "adjust") {
     lease.adjusts.emplace_back(change.key, change.amounts[2]);
   } else {
@@ -136,10 +142,11 @@ void Ledger::conclude(const std::string& entity, const Sums& consumed) {
   });
 }
 
-std::vector<Pending> Ledger::take_unknown_changes() {
+std::vector<Pending> Ledger::take_repeatable() {
   std::vector<Pending> changes;
   std::erase_if(unknown_, [&](const auto& item) {
-    const bool taken = item.second.kind == 'C';
+    const Pending& step = item.second;
+    const bool taken = step.kind == 'C' || (step.kind == 'A' && step.key != "-");
     if (taken) changes.push_back(item.second);
     return taken;
   });
@@ -167,6 +174,7 @@ void Ledger::start_over() {
   sums_.clear();
   charged_.clear();
   unknown_.clear();
+  limits_[shared_place] = {};
   was_prepared_ = false;
 }
 

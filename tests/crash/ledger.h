@@ -22,7 +22,9 @@ std::string to_string(const Sums& sums);
 /// A charge that was acknowledged.
 struct LeaseEntry {
   std::string entity;
-  std::string id;  ///< "-": changed by its object only
+  std::string id;   ///< "-": changed by its object only
+  std::string key;  ///< of the acquire; "-": none
+  Sums asked{};
   Sums net{};
   std::string ended;                                          ///< "settle" or "rollback", acknowledged
   Sums settled{};                                             ///< as it was settled
@@ -59,9 +61,11 @@ class Ledger {
   bool explains(const std::string& entity, const Sums& consumed) const;
   /// Takes over what the file says; nothing about the entity is unknown any more.
   void conclude(const std::string& entity, const Sums& consumed);
-  /// Changes by id of unknown outcome, which are not unknown any more: the caller repeats them.
-  std::vector<Pending> take_unknown_changes();
-  void acknowledge(const Pending& change);
+  /// Acquires with a key and changes by id of unknown outcome, which are not unknown any more: the caller
+  /// repeats them.
+  std::vector<Pending> take_repeatable();
+  /// An acquire with a key is acknowledged by its charge alone.
+  void acknowledge(const Pending& step);
 
   std::size_t unknown_count() const { return unknown_.size(); }
   /// Whether the lease has a change of unknown outcome.
@@ -78,6 +82,10 @@ class Ledger {
   /// Whether the place can hold what step `written` wrote, or nothing.
   bool limits_may_be(std::uint64_t index, std::optional<std::uint64_t> written) const {
     return may_be(limits_[index], 'L', 'K', index, written);
+  }
+  /// The same of the shared key's limits.
+  bool shared_limits_may_be(std::optional<std::uint64_t> written) const {
+    return may_be(limits_[shared_place], 'M', '\0', shared_place, written);
   }
   bool entity_may_be(std::uint64_t index, std::optional<std::uint64_t> written) const {
     return may_be(entities_[index], 'E', 'X', index, written);
@@ -107,8 +115,8 @@ class Ledger {
   std::map<std::uint64_t, LeaseEntry> leases_;
   std::map<std::string, Sums> sums_;     // acknowledged, and decided since
   std::map<std::string, Sums> charged_;  // acknowledged only
-  std::array<Place, catalog_size> limits_{};
-  std::array<Place, catalog_size> entities_{};
+  std::array<Place, catalog_size + 1> limits_{};
+  std::array<Place, catalog_size + 1> entities_{};
   int prepared_ = 0;
   bool was_prepared_ = false;
   std::uint64_t last_step_ = 0;

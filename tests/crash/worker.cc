@@ -19,6 +19,21 @@ Entity catalog_content(std::uint64_t index, std::uint64_t step) {
   return {.id = catalog_entity(index), .name = "name " + text, .metadata = {{"step", text}}};
 }
 
+std::vector<NamedLimit> shared_limits(std::uint64_t step) {
+  const auto limit = [&](std::int64_t capacity, std::uint64_t more) {
+    return *Limit::make({.capacity = capacity,
+                         .burst = capacity + static_cast<std::int64_t>(more),
+                         .refill_amount = capacity,
+                         .refill_period = std::chrono::hours(step % 2 == 0 ? 24 : 1)});
+  };
+  std::vector<NamedLimit> limits{{limit_names[0], limit(of_the_rest.rpm, step)},
+                                 {limit_names[1], limit(of_the_rest.tpm, step % 7)},
+                                 {limit_names[2], limit(of_the_rest.credits, step % 5)}};
+  // Comes and goes.
+  if (step % 3 == 0) limits.push_back({"more", limit(10, 0)});
+  return limits;
+}
+
 namespace {
 
 class Worker {
@@ -57,6 +72,12 @@ class Worker {
     return result.ok();
   }
   void set_up(const std::string& entity, const std::string& parent, const Capacity& capacity);
+  /// With the limits that change; those of an earlier worker stay.
+  void set_up_shared();
+  Result<Decision> acquire(const std::string& entity, std::int64_t tpm, std::int64_t credits,
+                           const std::string& key);
+  /// An acquire that was admitted, sent again.
+  void repeat(std::uint64_t step, const std::string& id, Result<Decision> again);
   void finish(std::uint64_t acquired, Lease& lease, const std::string& id, std::int64_t tpm,
               std::mt19937_64& random);
 
@@ -78,13 +99,23 @@ void Worker::set_up(const std::string& entity, const std::string& parent, const 
        "s");
 }
 
+void Worker::set_up_shared() {
+  const std::string key = names_.shared_key();
+  const Level level = Level::entity_default(key);
+  told(0, limiter_.put_entity({.id = key, .parent = names_.large_team(), .cascade = true}), "s");
+  limiter_.limits(level) ? say("s", 0) : void(told(0, limiter_.set_limits(level, shared_limits(0)), "s"));
+}
+
 void Worker::set_up() {
   set_up(names_.organisation(), "", of_the_rest);
   set_up(names_.small_team(), names_.organisation(), of_small_team);
   set_up(names_.large_team(), names_.organisation(), of_the_rest);
-  set_up(names_.shared_key(), names_.large_team(), of_the_rest);
+  set_up_shared();
   for (int i = 0; i < callers; ++i) set_up(names_.own_key(i), names_.small_team(), of_own_key);
-  told(0, limiter_.set_limits(Level::system(), {{"rpm", "1000/day"}}), "s");
+  // Not less than what the shared key has: a bucket that missed more changes than are remembered is held to
+  // the lower levels, too.
+  const std::string rpm = std::to_string(of_the_rest.rpm) + "/day";
+  told(0, limiter_.set_limits(Level::system(), {{"rpm", rpm}}), "s");
 }
 
 void Worker::call(int caller, std::uint64_t seed) {
@@ -94,8 +125,9 @@ void Worker::call(int caller, std::uint64_t seed) {
     const auto tpm = static_cast<std::int64_t>(random() % 500 + 1);
     const auto credits = static_cast<std::int64_t>(random() % 5 + 1);
     const std::uint64_t step = next_step_++;
-    say("A", step, entity, tpm, credits);
-    auto decision = limiter_.acquire(entity, resource, {{"rpm", 1}, {"tpm", tpm}, {"credits", credits}});
+    const std::string key = random() % 2 == 0 ? "once-" + std::to_string(step) : "-";
+    say("A", step, entity, tpm, credits, key);
+    auto decision = acquire(entity, tpm, credits, key);
     if (!decision) {
       told(step, decision);
       continue;
@@ -105,10 +137,24 @@ void Worker::call(int caller, std::uint64_t seed) {
       continue;
     }
     std::string id;
-    if (random() % 3 != 0) id = *decision->lease().id();
+    if (key != "-" || random() % 3 != 0) id = *decision->lease().id();
     say("a", step, id.empty() ? "-" : id);
+    if (key != "-" && random() % 2 == 0) repeat(step, id, acquire(entity, tpm, credits, key));
     finish(step, decision->lease(), id, tpm, random);
   }
+}
+
+Result<Decision> Worker::acquire(const std::string& entity, std::int64_t tpm, std::int64_t credits,
+                                 const std::string& key) {
+  AcquireOptions options;
+  if (key != "-") options.idempotency_key = key;
+  return limiter_.acquire(entity, resource, {{"rpm", 1}, {"tpm", tpm}, {"credits", credits}}, options);
+}
+
+void Worker::repeat(std::uint64_t step, const std::string& id, Result<Decision> again) {
+  if (!again) return say("!", step, again.error().message);
+  if (!again->admitted()) return say("!", step, "sent again it is refused");
+  if (*again->lease().id() != id) say("!", step, "sent again it has another lease");
 }
 
 /// A few changes of one lease, by its id if it has one.
@@ -147,7 +193,12 @@ void Worker::operate(std::uint64_t seed) {
     const std::uint64_t step = next_step_++;
     const std::string entity = catalog_entity(index);
     const Level level = Level::resource(catalog_resource(index));
-    switch (random() % 6) {
+    switch (random() % 8) {
+      case 6:
+      case 7:
+        say("M", step, shared_place);
+        told(step, limiter_.set_limits(Level::entity_default(names_.shared_key()), shared_limits(step)));
+        break;
       case 0:
         say("K", step, index);
         // It may not be there; that is an answer too.

@@ -1,12 +1,15 @@
 // The process that is killed: it uses a file from several threads and says what it is about to do, and what
 // it was told, on a pipe that outlives it.
 //
-//     A 17 own-3-0 500 2       thread asks for 1 rpm, 500 tpm and 2 credits; 17 is the number of the step
+//     A 17 own-3-0 500 2 -     thread asks for 1 rpm, 500 tpm and 2 credits, with a key at the end or none;
+//     17 is
+//                              the number of the step
 //     a 17 LEASE-ID            admitted ("-": no id was asked for)
 //     n 17                     refused
 //     C 18 17 settle 300 4 -   is about to change lease 17 by its id (D: by the object), here to 300 tpm and
 //                              4 credits; an adjust adds that many credits, under the key at the end
 //     L 19 2 / K 19 2          sets, deletes the limits of resource "catalog-2"; what is set follows from 19
+//     M 22 5                   sets the limits of the shared key, whose bucket is charged meanwhile
 //     E 20 3 / X 20 3          puts, deletes entity "person-3"
 //     d 18                     done
 //     g 20                     done, and there was such an entity: it is gone with its buckets
@@ -69,6 +72,11 @@ std::string catalog_entity(std::uint64_t index);
 /// What step `step` writes.
 std::string catalog_limit(std::uint64_t step);
 Entity catalog_content(std::uint64_t index, std::uint64_t step);
+/// The limits of the shared key: every version has the same capacities, and bursts of at least that. So a
+/// change of them changes no balance while time stands still. The burst of rpm says which step wrote them.
+std::vector<NamedLimit> shared_limits(std::uint64_t step);
+/// Where the ledger keeps them, behind the catalog's.
+constexpr std::uint64_t shared_place = catalog_size;
 
 /// Runs until the process is killed.
 int work(const Task& task);

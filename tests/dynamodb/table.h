@@ -39,9 +39,9 @@ class TestTable {
     EXPECT_TRUE(opened) << opened.error().message;
     return *std::move(opened);
   }
-  std::shared_ptr<DynamoStore> store(StoreOptions options = {}) {
+  std::shared_ptr<DynamoStore> store(StoreOptions options = {}, const std::string& through = {}) {
     options.table = table;
-    options.endpoint = endpoint;
+    options.endpoint = through.empty() ? endpoint : through;
     options.deadline = 60s;
     if (!options.clock) options.clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &clock);
     auto opened = DynamoStore::open(options);
@@ -63,7 +63,11 @@ class TestTable {
     return found.value_or(-1);
   }
   void put(const Item& one) const {
-    const auto asked = client->ask("PutItem", single_write(table, dynamodb::put(one)).json, true);
+    // Past the code that counts writes to buckets: this is somebody else's.
+    std::string json;
+    wire::aws::append_json(json, one);
+    const auto asked =
+        client->ask("PutItem", "{\"TableName\":\"" + table + "\",\"Item\":" + json + "}", true);
     EXPECT_TRUE(asked.ok()) << asked.failure->message;
   }
 

@@ -196,6 +196,56 @@ TEST_F(SqliteFile, OfANewerVersionIsLeftAlone) {
   EXPECT_EQ(bytes(), before);
 }
 
+TEST_F(SqliteFile, OfTheNextVersionIsLeftAlone) {
+  ASSERT_EQ(error_of_opening(), "no error");
+  ASSERT_EQ(number("PRAGMA user_version"), 2);
+  run("PRAGMA user_version = 3");
+  const std::string before = bytes();
+  const std::string message = error_of_opening();
+  EXPECT_NE(message.find("newer weir (file version 3, this one knows 2)"), std::string::npos) << message;
+  EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(SqliteFile, WithAFeatureThatOnlyANewerWeirUnderstandsIsLeftAlone) {
+  ASSERT_EQ(error_of_opening(), "no error");
+  ASSERT_EQ(number("SELECT value FROM settings WHERE name = 'least_client'"), 2);
+  run("UPDATE settings SET value = 3 WHERE name = 'least_client'");
+  const std::string before = bytes();
+  const std::string message = error_of_opening();
+  EXPECT_NE(message.find("only a newer weir understands (it asks for 3, this one knows 2)"),
+            std::string::npos)
+      << message;
+  EXPECT_EQ(bytes(), before);
+  const auto findings = app::check_store(url, {});
+  ASSERT_TRUE(findings);
+  EXPECT_EQ(findings->back().severity, app::Severity::failure);
+  EXPECT_EQ(findings->back().what, "schema");
+}
+
+TEST_F(SqliteFile, KeepsFieldsOfLaterVersionsAsTheyAre) {
+  const auto write = [this] {
+    auto limiter = open();
+    ASSERT_TRUE(limiter->set_limits(Level::system(), {{"rpm", "10/min"}}));
+    ASSERT_TRUE(limiter->put_entity({.id = "key", .name = std::to_string(clock.now())}));
+    ASSERT_TRUE(limiter->acquire("key", "r", {{"rpm", 1}}, {.idempotency_key = "once"})->admitted());
+    ASSERT_TRUE(limiter->acquire("key", "r", {{"rpm", 1}})->admitted());
+  };
+  write();
+  for (const char* const table : {"limits", "entities", "buckets", "leases"})
+    run(("UPDATE " + std::string(table) + " SET later = '{\"new\":1}'").c_str());
+  const auto kept = [this](const std::string& table) {
+    return number(("SELECT count(*) FROM " + table + " WHERE later = '{\"new\":1}'").c_str());
+  };
+  clock.advance(1s);
+  write();
+  for (const char* const table : {"limits", "entities", "buckets", "leases"})
+    EXPECT_EQ(kept(table), 1) << table;
+  clock.advance(8min);
+  write();
+  EXPECT_EQ(kept("buckets"), 0) << "it has expired and is another one";
+  EXPECT_EQ(kept("limits"), 1);
+}
+
 TEST_F(SqliteFile, ThatIsNoDatabaseIsLeftAlone) {
   write_bytes(std::string(5000, 'x'));
   const std::string message = error_of_opening();

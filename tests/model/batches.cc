@@ -29,17 +29,16 @@ Operations operator+(Operations a, const Operations& b) {
   return a;
 }
 
-const Operations acquires = {acquire(1),         acquire(2),          cached(acquire(1)),
-                             cached(acquire(2)), retried(acquire(1)), retried(acquire(2))};
-const Operations few_acquires = {acquire(1), cached(acquire(2)), retried(acquire(1))};
+const Operations acquires = {acquire(1), acquire(2), cached(acquire(1)), cached(acquire(2))};
+const Operations few_acquires = {acquire(1), cached(acquire(2)), cached(acquire(1))};
 const Operations changes = {adjust(1), adjust(3), adjust(-1)};
 const Operations few_changes = {adjust(1), adjust(-1)};
 const Operations two_limit_acquires = {acquire(1), acquire(unnamed, 1), cached(acquire(1, 1)),
-                                       retried(acquire(1)), retried(acquire(1, 1))};
+                                       cached(acquire(1))};
 const Operations two_limit_changes = {adjust(1, 1), adjust(-1, -1), adjust(1, -1)};
 
 void one_limit(std::vector<Batch>& batches) {
-  const Operations zero = {acquire(0), retried(acquire(0))};
+  const Operations zero = {acquire(0), cached(acquire(0))};
   batches.push_back({"A1", "one limit, 1/1", plain(), pairs(acquires + changes + zero), 2, 1});
   Scenario slow = with(plain(), {3, 3, 1, 2});
   slow.settings.recent = 2;
@@ -52,6 +51,12 @@ void one_limit(std::vector<Batch>& batches) {
   batches.push_back({"A5", "three clients create", missing, singles(acquires + changes + zero), 3, 2});
   Scenario saves = with(plain(), {1, 3, 1, 1});
   batches.push_back({"A6", "burst above capacity", saves, pairs(few_acquires + changes), 2, 3});
+  Scenario low = with(plain(), {4, 4, 1, 1});
+  low.tokens = {2, unnamed};
+  low.ticks = 4;
+  batches.push_back({"A8", "far from the brim, blind charges", low,
+                     pairs({cached(acquire(1)), cached(acquire(2)), acquire(3), adjust(2), adjust(-2)}), 2,
+                     1});
   Scenario altered = plain();
   altered.sets = {{Tiny{2, 2, 1, 1}}, {Tiny{1, 1, 1, 1}}, {Tiny{3, 3, 3, 1}}};
   batches.push_back({"A7", "limits altered at once", altered,
@@ -72,7 +77,7 @@ void two_limits(std::vector<Batch>& batches) {
       {Tiny{2, 2, 1, 1}, Tiny{2, 2, 1, 2}}, {Tiny{2, 2, 1, 1}, {}}, {Tiny{1, 1, 2, 1}, Tiny{3, 3, 1, 3}}};
   const Operations alters = {alter(0), alter(1), alter(2)};
   batches.push_back({"B3", "limits added, removed and altered at once", altered,
-                     pairs(Operations{acquire(1, 1), retried(acquire(unnamed, 1)), cached(acquire(1)),
+                     pairs(Operations{acquire(1, 1), cached(acquire(unnamed, 1)), cached(acquire(1)),
                                       adjust(-1, -1), adjust(1, 1)} +
                            alters),
                      2, 4});
@@ -95,7 +100,7 @@ void expiry(std::vector<Batch>& batches) {
   Scenario both = with(expires, {2, 2, 1, 1}, {2, 2, 1, 2});
   batches.push_back(
       {"C4", "expiry, two rates", both,
-       pairs({acquire(1), cached(acquire(1, 1)), retried(acquire(unnamed, 1)), adjust(1, 1), adjust(1, -1)}),
+       pairs({acquire(1), cached(acquire(1, 1)), cached(acquire(unnamed, 1)), adjust(1, 1), adjust(1, -1)}),
        2, 4});
   Scenario altered = both;
   altered.sets = {
@@ -113,7 +118,7 @@ void timeouts(std::vector<Batch>& batches) {
   Scenario loses = plain();
   loses.timeouts = 1;
   loses.ticks = 1;
-  const Operations marked = {once(acquire(1)), once(cached(acquire(2))), once(retried(acquire(1)))};
+  const Operations marked = {once(acquire(1)), once(cached(acquire(2))), once(cached(acquire(1)))};
   std::vector<Sequence> settled = pairs(marked + few_changes);
   batches.push_back({"D1", "timeouts, with markers", loses, settled, 2, 3});
   Scenario missing = loses;
@@ -139,9 +144,98 @@ void timeouts(std::vector<Batch>& batches) {
   late.keep_for = 1;
   late.settings.margin = 1;
   batches.push_back({"D5", "writes late by one tick, expiry", late,
-                     singles(Operations{once(acquire(1)), once(retried(acquire(1))), cached(acquire(2)),
+                     singles(Operations{once(acquire(1)), once(cached(acquire(1))), cached(acquire(2)),
                                         adjust(1), adjust(-1)}),
                      2, 3});
+}
+
+/// The same lease changed by several, who know it only as acquire made it.
+void markers(std::vector<Batch>& batches) {
+  Scenario changed = plain();
+  changed.ticks = 1;
+  changed.timeouts = 1;
+  std::vector<Sequence> sequences;
+  const Operations first = {shared(adjust(2)), shared(adjust(-1)), shared(adjust(-3)),
+                            settle(Operation::shared, 1), rollback(Operation::shared)};
+  for (const Operation& one : first) {
+    sequences.push_back({one});
+    for (const Operation& two : first) sequences.push_back({one, two});
+  }
+  batches.push_back({"D6", "changes that begin without the marker", changed, sequences, 2, 2});
+  // One acquire with its key, sent by two, while the bucket expires and is made anew.
+  Scenario expires = plain();
+  expires.keep_for = 1;
+  expires.ticks = 4;
+  const Operation key = shared(once(acquire(1)));
+  const std::vector<Sequence> repeats = {
+      {key},        {key, rollback(0)}, {key, settle(0, 0)},      {key, settle(0, 2)},      {key, acquire(1)},
+      {acquire(1)}, {acquire(1), key},  {acquire(1), acquire(1)}, {acquire(1), rollback(0)}};
+  batches.push_back({"T1", "repeat, expiry, a new bucket, rollback", expires, repeats, 2, 3});
+  expires.timeouts = 1;
+  expires.ticks = 2;
+  batches.push_back({"T2", "the same with timeouts", expires, repeats, 2, 4});
+  expires.timeouts = 0;
+  batches.push_back({"T3", "the same, three clients", expires, repeats, 3, 1});
+}
+
+/// Waits: a bucket that is asked for more than its capacity must last until it holds that.
+void waits(std::vector<Batch>& batches) {
+  Scenario saves = with(plain(), {1, 3, 1, 1});
+  saves.keep_for = 1;
+  saves.tokens = {0, unnamed};
+  saves.ticks = 7;
+  const Operations operations = {acquire(0), cached(acquire(0)), acquire(3), cached(acquire(2)),
+                                 adjust(-1), adjust(-2),         adjust(1)};
+  batches.push_back({"P1", "waits, credits and charges of nothing", saves, pairs(operations), 2, 1});
+  saves.missing = true;
+  batches.push_back({"P2", "the same, and the bucket is not there yet", saves, pairs(operations), 2, 2});
+  saves.sets = {{Tiny{1, 3, 1, 1}, Tiny{0, 2, 1, 2}}};
+  batches.push_back({"P3", "the same, two limits", saves,
+                     pairs({acquire(0, 1), cached(acquire(2, 0)), acquire(unnamed, 2), adjust(-1, 1)}), 2,
+                     3});
+  saves.sets = {{Tiny{1, 3, 1, 1}}};
+  saves.items = 2;
+  saves.ticks = 5;
+  batches.push_back(
+      {"P4", "the same over a chain", saves, pairs({acquire(0), acquire(3), adjust(-1)}), 2, 4});
+}
+
+/// A parent that comes and goes, against clients that remember it.
+void moves(std::vector<Batch>& batches) {
+  Scenario moved = plain();
+  moved.items = 2;
+  moved.moves = true;
+  moved.missing = true;
+  moved.keep_for = 1;
+  moved.ticks = 3;
+  const Operations operations = {acquire(1), cached(acquire(1)), move(1), move(0), abandon_move(1)};
+  batches.push_back({"M1", "an entity moves, its bucket is made and expires", moved,
+                     pairs(operations + Operations{adjust(1)}), 2, 3});
+  Scenario under = moved;
+  under.under_parent = true;
+  under.missing = false;
+  batches.push_back({"M2", "the same, with a bucket under the parent", under, pairs(operations), 2, 4});
+  Scenario unknown = moved;
+  unknown.missing = false;
+  unknown.parent_unknown = true;
+  batches.push_back({"M3", "the same, and the bucket does not say under whom it was made", unknown,
+                     pairs(operations), 2, 1});
+  moved.ticks = 1;
+  batches.push_back({"M4", "three clients", moved, singles(operations), 3, 2});
+  moved.timeouts = 1;
+  batches.push_back(
+      {"M5", "timeouts", moved, pairs({once(acquire(1)), acquire(1), move(1), abandon_move(1)}), 2, 3});
+}
+
+/// A wrong clock has written the buckets.
+void repairs(std::vector<Batch>& batches) {
+  Scenario ahead = with(plain(), {3, 3, 1, 1});
+  ahead.ahead = 40;
+  ahead.tokens = {1, unnamed};
+  ahead.settings.most_ahead = 10;
+  batches.push_back(
+      {"R1", "a refill time far ahead", ahead, pairs(few_acquires + Operations{acquire(3)}), 2, 1});
+  batches.push_back({"R2", "the same, three clients", ahead, singles(few_acquires), 3, 2});
 }
 
 void clocks(std::vector<Batch>& batches) {
@@ -163,11 +257,11 @@ void clocks(std::vector<Batch>& batches) {
   batches.push_back(
       {"E4", "both, and expiry, three clients", both, singles(few_acquires + few_changes), 3, 3});
   batches.push_back({"E6", "both, and expiry, three clients in a hurry", both,
-                     singles({cached(acquire(2)), retried(acquire(2))}), 3, 1});
+                     singles({cached(acquire(2)), cached(acquire(2))}), 3, 1});
   both.missing = true;
   both.ticks = 6;
   batches.push_back({"E5", "both, expiry and create", with(both, {1, 2, 1, 1}),
-                     pairs(Operations{acquire(1), retried(acquire(1)), adjust(2)}), 2, 4});
+                     pairs(Operations{acquire(1), cached(acquire(1)), adjust(2)}), 2, 4});
 }
 
 void cascades(std::vector<Batch>& batches) {
@@ -187,7 +281,7 @@ void cascades(std::vector<Batch>& batches) {
   loses.ticks = 1;
   batches.push_back(
       {"F4", "cascade, timeouts", loses,
-       pairs(Operations{once(acquire(1)), acquire(1), once(retried(acquire(1))), adjust(1), adjust(-1)}), 2,
+       pairs(Operations{once(acquire(1)), acquire(1), once(cached(acquire(1))), adjust(1), adjust(-1)}), 2,
        4});
 }
 
@@ -211,9 +305,19 @@ void stale(std::vector<Batch>& batches) {
       {Tiny{2, 2, 1, 1}, Tiny{2, 2, 1, 2}}, {Tiny{2, 2, 1, 1}, {}}, {Tiny{1, 2, 2, 1}, Tiny{3, 3, 1, 3}}};
   limits.tokens = {1, 0};
   batches.push_back({"H2", "the same with limits added and removed", limits,
-                     pairs(Operations{acquire(1, 1), cached(acquire(1)), retried(acquire(unnamed, 1)),
+                     pairs(Operations{acquire(1, 1), cached(acquire(1)), cached(acquire(unnamed, 1)),
                                       adjust(-1, -1), store_limits(0), store_limits(1), store_limits(2)}),
                      2, 3});
+  Scenario asleep = plain();
+  asleep.sets = {
+      {Tiny{1, 1, 1, 1}, Tiny{4, 4, 1, 1}}, {Tiny{1, 1, 1, 1}, Tiny{1, 2, 1, 1}}, {Tiny{1, 1, 1, 1}, {}}};
+  asleep.stale_limits = true;
+  asleep.ticks = 4;
+  asleep.tokens = {1, 1};
+  batches.push_back({"H3", "limits lowered and removed while a bucket sleeps", asleep,
+                     pairs(Operations{acquire(1), cached(acquire(unnamed, 1)), store_limits(0),
+                                      store_limits(1), store_limits(2)}),
+                     2, 4});
 }
 
 void requests(std::vector<Batch>& batches) {
@@ -221,7 +325,7 @@ void requests(std::vector<Batch>& batches) {
   sent.request_limits = true;
   sent.sets = {{Tiny{2, 2, 1, 1}, Tiny{2, 2, 1, 2}}, {Tiny{1, 1, 2, 1}}};
   sent.tokens = {1, 0};
-  const Operations operations = {acquire(1, 1), cached(acquire(1)), retried(acquire(1)), adjust(-1),
+  const Operations operations = {acquire(1, 1), cached(acquire(1)), cached(acquire(1)), adjust(-1),
                                  adjust(1)};
   batches.push_back({"K1", "limits that come with requests and differ", sent, pairs(operations), 2, 1});
   sent.keep_for = 1;
@@ -265,6 +369,10 @@ std::vector<Batch> all_batches() {
   cascades(batches);
   stale(batches);
   requests(batches);
+  markers(batches);
+  waits(batches);
+  moves(batches);
+  repairs(batches);
   return batches;
 }
 

@@ -6,13 +6,16 @@ namespace weir::model {
 namespace {
 
 using conditional::Acquire;
-using conditional::AcquireOutcome;
 using conditional::Action;
-using conditional::Alter;
-using conditional::AlterOutcome;
 using conditional::Change;
-using conditional::ChangeOutcome;
 using conditional::Event;
+
+/// The version that a machine's limits are older than.
+std::int64_t stale_version(const Machine& machine) {
+  if (const auto* acquire = std::get_if<Acquire>(&machine)) return acquire->outcome().version;
+  if (const auto* change = std::get_if<Change>(&machine)) return change->outcome().version;
+  return 0;
+}
 
 std::string client_name(std::size_t client) { return std::string(1, static_cast<char>('A' + client)); }
 
@@ -80,6 +83,8 @@ bool Checker::lease_is_held(const State& state, std::size_t client) const {
 void Checker::begin(const State& state, std::size_t client) {
   const Operation& operation = current(state, client);
   if (operation.kind == Operation::Kind::alter) return begin_alter(state, client);
+  if (operation.kind == Operation::Kind::move || operation.kind == Operation::Kind::abandon_move)
+    return move(state, client);
   if (operation.kind == Operation::Kind::store_limits || operation.kind == Operation::Kind::forget ||
       !lease_is_held(state, client)) {
     return begin_simple(state, client);
@@ -93,7 +98,49 @@ void Checker::begin(const State& state, std::size_t client) {
     if (scenario_.stale_reads && state.before != state.items) {
       begin_with(state, client, history, state.before, "begins with a STALE read");
     }
+    if (state.clients[client].under_parent == state.under_parent) continue;
+    State resolved = state;
+    resolved.clients[client].under_parent = state.under_parent;
+    begin_with(resolved, client, history, state.items, "looks up the parent and begins");
   }
+}
+
+/// A change of the first entity's parent: keeps buckets from being made, looks for one, and only then writes.
+void Checker::move(const State& state, std::size_t client) {
+  const Operation& operation = current(state, client);
+  State next = state;
+  ClientState& self = next.clients[client];
+  const bool blind = scenario_.mutation != nullptr && scenario_.mutation->moves_blindly;
+  const auto me = static_cast<std::uint8_t>(client + 1);
+  const char* what = "";
+  switch (self.phase) {
+    case 0:
+      what = "announces its move";
+      self.phase = 1;
+      if (!blind) next.mover = me;
+      if (operation.kind == Operation::Kind::abandon_move) finish(next, client, Verdict::skipped, 0);
+      break;
+    case 1:
+      what = "looks for buckets";
+      self.phase = judge_.ideal().alive(state.items[0], state.now) ? 3 : 2;
+      break;
+    case 2:
+      // Somebody else may have taken the announcement for one of a process that died.
+      what = state.mover == me || blind ? "moves the entity" : "has to announce its move again";
+      if (state.mover != me && !blind) {
+        self.phase = 0;
+        break;
+      }
+      next.mover = 0;
+      next.under_parent = static_cast<std::uint8_t>(operation.set);
+      finish(next, client, Verdict::done, 0);
+      break;
+    default:
+      what = "cannot move, there is a bucket";
+      if (state.mover == me) next.mover = 0;
+      finish(next, client, Verdict::skipped, 0);
+  }
+  add(state, next, [&] { return client_name(client) + " " + what; });
 }
 
 /// Starts a machine; if it wants to read first, that happens at once.
@@ -125,8 +172,7 @@ void Checker::begin_alter(const State& state, std::size_t client) {
   ClientState& self = next.clients[client];
   const HistoryId history = world_.changed(state.history, operation.set, state.now);
   const std::uint16_t task = task_of(state, client, self.operation);
-  NodeId node = world_.start(task, history, {not_shown, not_shown}, state.now);
-  node = world_.resume(node, Event::Kind::seen, state.items, 0, state.now);
+  const NodeId node = world_.start(task, history, state.items, state.now);
   self.sampled = state.now;
   if (world_.node(node).action.kind == Action::Kind::done) {
     next.history = history;
@@ -142,10 +188,12 @@ void Checker::begin_simple(const State& state, std::size_t client) {
   Verdict verdict = Verdict::done;
   if (operation.kind == Operation::Kind::store_limits) {
     if (world_.history(state.history).resolution->stamp >= state.now) return;
-    next.history = world_.changed(state.history, operation.set, state.now);
+    const Time late = scenario_.mutation == nullptr ? 0 : scenario_.mutation->stamp_late;
+    next.history = world_.changed(state.history, operation.set, state.now - late);
     judge_.ideal().limits_changed(next);
   } else if (operation.kind == Operation::Kind::forget) {
     next.items = {};
+    next.promised = {};
   } else {
     verdict = Verdict::skipped;
   }
@@ -187,17 +235,25 @@ void Checker::write(const State& state, std::size_t client) {
   }
   Applied result;
   const bool applied = apply(state, next, client, self.operation, sent, result);
+  if (alters && !applied) {
+    self.node = 0;
+    self.sampled = 0;
+    return add(state, next, [&] { return client_name(client) + "'s " + text(sent) + " fails, starts over"; });
+  }
   ItemIds shown = none;
   std::uint16_t marker = not_shown;
   if (applied) {
-    if (scenario_.items == 1 && !world_.node(sent).action.transaction.marker) shown[0] = next.items[0];
+    const conditional::Transaction& transaction = world_.node(sent).action.transaction;
+    const bool alone = transaction.writes.size() == 1 && !transaction.marker && transaction.links.empty();
+    if (alone) shown[transaction.writes[0].bucket] = next.items[transaction.writes[0].bucket];
   } else {
     for (std::size_t i = 0; i < max_items; ++i)
       shown[i] = (result.failed >> i & 1) != 0 ? state.items[i] : not_shown;
     if ((result.failed & 0x80) != 0) marker = state.leases[judge_.lease_of(client, self.operation)].marker;
   }
   const auto kind = applied ? Event::Kind::applied : Event::Kind::failed;
-  const NodeId node = world_.resume(sent, kind, shown, marker, clock(state, client));
+  const bool link_failed = !applied && (result.failed & 0x40) != 0;
+  const NodeId node = world_.resume(sent, kind, shown, marker, clock(state, client), link_failed);
   advance(next, client, node);
   add(state, next, [&] {
     return client_name(client) + "'s " + text(sent) + (applied ? " is applied" : " fails -> " + text(node));
@@ -245,17 +301,26 @@ void Checker::deliver_late(const State& state, std::size_t client) {
 void Checker::resolve(const State& state, std::size_t client) {
   State next = state;
   ClientState& self = next.clients[client];
+  const Node& node = world_.node(self.node);
   self.history = scenario_.request_limits ? world_.request_history(client) : state.history;
-  self.sampled = state.now;
-  const NodeId node = world_.restart(self.node, self.history, clock(state, client));
-  advance(next, client, node);
-  add(state, next, [&] { return client_name(client) + " resolves its limits again -> " + text(node); });
+  self.resolved_after = small(static_cast<int>(stale_version(node.machine)));
+  self.under_parent = state.under_parent;
+  self.cache = node.images;
+  self.node = 0;
+  self.sampled = 0;
+  add(state, next, [&] { return client_name(client) + " resolves limits and parent again"; });
+  if (state.mover == 0) return;
+  // Whoever announced a move a long while ago is taken for dead.
+  next.mover = 0;
+  add(state, next,
+      [&] { return client_name(client) + " resolves again and ends a move that takes too long"; });
 }
 
 bool Checker::apply(const State& before, State& state, std::size_t client, std::size_t number, NodeId node,
                     Applied& result) {
   const std::size_t lease = judge_.lease_of(client, number);
-  result = world_.apply(node, before.items, before.leases[lease].marker);
+  const conditional::Link link{before.under_parent != 0 ? "p" : "", before.mover != 0};
+  result = world_.apply(node, before.items, before.leases[lease].marker, link);
   if (!result.applied) return false;
   if (scenario_.clients[client][number].kind == Operation::Kind::alter) {
     state.history = world_.node(node).history;
@@ -263,9 +328,6 @@ bool Checker::apply(const State& before, State& state, std::size_t client, std::
   }
   state.items = result.items;
   state.leases[lease].marker = result.marker;
-  // A fence charges nothing; the operation it stands for is over.
-  const conditional::Transaction& transaction = world_.node(node).action.transaction;
-  if (transaction.marker && transaction.marker->next.fence) return true;
   judge_.applied(before, state, client, number, world_.node(node));
   return true;
 }
@@ -274,16 +336,21 @@ std::uint16_t Checker::task_of(const State& state, std::size_t client, std::size
   Task task;
   task.operation = scenario_.clients[client][number];
   task.new_generation = 2 + slot(client, number);
+  task.buckets = scenario_.moves ? 1 + state.clients[client].under_parent : scenario_.items;
+  task.under_parent = state.clients[client].under_parent != 0;
+  task.resolved_after = state.clients[client].resolved_after;
   if (task.operation.kind != Operation::Kind::acquire && task.operation.kind != Operation::Kind::alter) {
     const LeaseState& lease = state.leases[judge_.lease_of(client, number)];
     const int of = task.operation.lease;
     for (std::size_t i = 0; i < max_limits; ++i) {
       const bool charged = (lease.limits >> i & 1) != 0;
-      const int first = of < 0 ? scenario_.given_charge
-                               : scenario_.clients[client][static_cast<std::size_t>(of)].amounts[i];
+      const bool given = of < 0 && lease.charged == 0;
+      const Operation& charging = scenario_.clients[client][of < 0 ? 0 : static_cast<std::size_t>(of)];
+      const int first = given ? scenario_.given_charge : charging.amounts[i];
       task.lease.charged[i] = charged ? first : unnamed;
     }
     task.lease.generations = lease.generations;
+    if (scenario_.moves) task.buckets = lease.generations[1] != 0 ? 2 : 1;
   }
   return world_.task_id(task);
 }
@@ -304,6 +371,8 @@ void Checker::finish(State& state, std::size_t client, Verdict verdict, NodeId i
   if (id != 0) judge_.ended(state, client, operation, world_.node(id));
   self.node = 0;
   self.sampled = 0;
+  self.resolved_after = 0;
+  self.phase = 0;
   ++self.operation;
   const bool more = self.operation < scenario_.clients[client].size();
   const bool wants_images = more && current(state, client).cached;

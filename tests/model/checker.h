@@ -33,6 +33,7 @@ class Checker {
   void begin_with(const State& state, std::size_t client, HistoryId history, const ItemIds& visible,
                   const char* how);
   void begin_alter(const State& state, std::size_t client);
+  void move(const State& state, std::size_t client);
   void begin_simple(const State& state, std::size_t client);
   void read(const State& state, std::size_t client, const ItemIds& visible, const char* how);
   void write(const State& state, std::size_t client);

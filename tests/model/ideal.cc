@@ -49,6 +49,12 @@ int IdealBuckets::cap(const Tiny& tiny) const {
   return tiny.burst + (scenario_.allowance * tiny.amount + tiny.period - 1) / tiny.period;
 }
 
+int IdealBuckets::counts(const State& state, std::size_t item, int limit, int version, int balance) const {
+  if (!scenario_.exact() || scenario_.request_limits || state.items[item] == 0) return balance;
+  const Tiny* const own = named_by(world_.ancestor(state.history, version), limit);
+  return own == nullptr ? balance : std::min(balance, cap_of_next(state.items[item], limit, *own));
+}
+
 int IdealBuckets::seen_by(ItemId item, HistoryId history) const {
   int at = scenario_.exact() ? world_.history(history).depth : 0;
   while (at > 0 && world_.history(world_.ancestor(history, at)).resolution->stamp > world_.info(item).version)
@@ -65,8 +71,10 @@ State IdealBuckets::first_state() {
   State state{};
   state.history = 1;
   state.now = small(start_time);
-  bucket::State item;
-  item.refilled_at = start_time;
+  conditional::Record item;
+  item.refilled_at = start_time + scenario_.ahead;
+  item.parent = scenario_.under_parent ? "p" : "";
+  if (scenario_.parent_unknown) item.parent.reset();
   item.version = world_.history(1).resolution->stamp;
   item.generation = 1;
   decision::Expiry expiry(start_time, *world_.history(1).resolution);
@@ -75,7 +83,7 @@ State IdealBuckets::first_state() {
     if (parameters == nullptr) continue;
     const int given = scenario_.tokens[static_cast<std::size_t>(limit)];
     const std::int64_t tokens = given == unnamed ? parameters->burst : given;
-    item.limits.push_back({World::limit_name(limit), *parameters, tokens, 0});
+    item.limits.push_back({World::limit_name(limit), *parameters, tokens, 0, false});
     expiry.hold(*parameters, tokens);
     const Tiny& own = *named_by(1, limit);
     const int start = scenario_.missing ? own.capacity : static_cast<int>(tokens);
@@ -84,7 +92,12 @@ State IdealBuckets::first_state() {
     }
   }
   if (scenario_.keep_for != limits::never) item.expires_at = expiry.expires_at() + scenario_.settings.margin;
-  for (std::size_t i = 0; i < items() && !scenario_.missing; ++i) state.items[i] = world_.item_id(item);
+  for (std::size_t i = 0; i < items() && !scenario_.missing; ++i) {
+    if (i == 1 && item.parent) item.parent = "";
+    // A parent that nobody is under has no bucket yet.
+    if (i == 1 && scenario_.moves && !scenario_.under_parent) break;
+    state.items[i] = world_.item_id(item);
+  }
   state.before = state.items;
   return state;
 }
@@ -92,6 +105,10 @@ State IdealBuckets::first_state() {
 void IdealBuckets::ticked(State& state) {
   for (std::size_t i = 0; i < items(); ++i) {
     const bool was_alive = alive(state.items[i], state.now - 1);
+    if (was_alive && !alive(state.items[i], state.now) && state.promised[i] >= state.now)
+      alarm_.raise("a bucket expires before the end of a wait that counted on it");
+    // Ahead of the clock, it is granted nothing until somebody sets it right.
+    if (was_alive && world_.info(state.items[i]).refilled_at > state.now) continue;
     const int seen = was_alive ? seen_by(state.items[i], state.history) : 0;
     for (int limit = 0; limit < max_limits; ++limit) {
       Ideal& ideal = ideal_of(state, i, limit);
@@ -113,13 +130,15 @@ void IdealBuckets::ticked(State& state) {
 }
 
 void IdealBuckets::limits_changed(State& state) {
+  state.promised = {};
   for (std::size_t i = 0; i < items(); ++i) {
     for (int limit = 0; limit < max_limits; ++limit) {
       Ideal& ideal = ideal_of(state, i, limit);
       const Tiny* const next = named_by(state.history, limit);
       int balance = balance_of(std::as_const(ideal), newest(state) - 1);
       const bool there = alive(state.items[i], state.now) && has(state.items[i], limit);
-      if (next != nullptr) balance = there ? std::min(balance, next->burst) : next->capacity;
+      if (next != nullptr)
+        balance = there ? std::min(balance, cap_of_next(state.items[i], limit, *next)) : next->capacity;
       balance_of(ideal, newest(state)) = small(balance);
     }
   }
@@ -133,7 +152,8 @@ void IdealBuckets::adopt_request(const State& before, State& state, std::size_t 
   Ideal& ideal = ideal_of(state, item, limit);
   const bool had = alive(before.items[item], before.now) && has(before.items[item], limit);
   ideal.set = small(world_.history(charge.history).set);
-  ideal.balance[0] = small(had ? std::min(wide(ideal.balance[0]), next->burst) : next->capacity);
+  const int most = cap_of_next(before.items[item], limit, *next);
+  ideal.balance[0] = small(had ? std::min(wide(ideal.balance[0]), most) : next->capacity);
 }
 
 void IdealBuckets::charged(const State& before, State& state, std::size_t item, int limit,
@@ -149,7 +169,8 @@ void IdealBuckets::charged(const State& before, State& state, std::size_t item, 
   const bool has_it = has(state.items[item], limit);
   if (rate == nullptr || (scenario_.request_limits && !had && !has_it)) return;
 
-  const int held = balance_of(std::as_const(ideal), acting);
+  int held = balance_of(std::as_const(ideal), acting);
+  if (was_alive) held = counts(before, item, limit, acting, held);
   if (charge.acquires && held < charge.amount) alarm_.raise("admitted more than the ideal bucket holds");
   balance_of(ideal, acting) = small(std::min(held - charge.amount, cap(*rate)));
   const ItemInfo& after = world_.info(state.items[item]);
@@ -180,7 +201,7 @@ void IdealBuckets::follow(State& state, std::size_t item, int limit, int acting,
   int now = balance_of(std::as_const(ideal), acting);
   for (int later = acting + 1; later <= newest(state); ++later) {
     const Tiny* const next = named_by(world_.ancestor(state.history, later), limit);
-    if (next != nullptr) now = std::min(now, next->burst);
+    if (next != nullptr) now = std::min(now, cap_of_next(state.items[item], limit, *next));
     const int then = balance_of(std::as_const(ideal), later) - charge.amount;
     balance_of(ideal, later) = small(now);
     if (charge.claims) continue;
@@ -206,7 +227,8 @@ void IdealBuckets::credited(State& state, std::size_t item, int limit, int amoun
   const int seen = seen_by(state.items[item], state.history);
   for (int version = seen; version <= (scenario_.exact() ? newest(state) : 0); ++version) {
     const int next = balance_of(std::as_const(ideal), version) + amount;
-    balance_of(ideal, version) = small(std::min(next, cap(*governing(state, item, limit, version))));
+    const Tiny& rate = *governing(state, item, limit, version);
+    balance_of(ideal, version) = small(std::min(next, cap(rate)));
     if (version == seen) continue;
     // Given back before the bucket learned of a higher burst, it is cut at the lower one.
     balance_of(ideal, version) =
@@ -217,6 +239,7 @@ void IdealBuckets::credited(State& state, std::size_t item, int limit, int amoun
 void IdealBuckets::normalize(State& state) {
   for (std::size_t i = 0; i < items(); ++i) {
     const bool is_alive = alive(state.items[i], state.now);
+    if (!is_alive || state.promised[i] < state.now) state.promised[i] = 0;
     const int seen = is_alive ? seen_by(state.items[i], state.history) : 0;
     for (int limit = 0; limit < max_limits; ++limit) {
       Ideal& ideal = ideal_of(state, i, limit);
@@ -247,12 +270,14 @@ IdealBuckets::Found IdealBuckets::found(const State& state, std::size_t item, in
   if (scenario_.request_limits) {
     const Tiny* const own = named_by(history, limit);
     if (own == nullptr) return {};
-    return {own, there ? std::min(balance_of(ideal, 0), own->burst) : own->capacity, true};
+    const int most = there ? cap_of_next(state.items[item], limit, *own) : 0;
+    return {own, there ? std::min(balance_of(ideal, 0), most) : own->capacity, true};
   }
   const int seen = is_alive ? seen_by(state.items[item], state.history) : 0;
   const int version = std::max(world_.history(history).depth, seen);
-  return {named_by(world_.ancestor(state.history, version), limit), balance_of(ideal, version),
-          version - seen < 2};
+  const int balance = balance_of(ideal, version);
+  return {named_by(world_.ancestor(state.history, version), limit),
+          is_alive ? counts(state, item, limit, version, balance) : balance, version - seen < 2};
 }
 
 void IdealBuckets::check_limit(const State& state, std::size_t item, int limit) {
@@ -263,7 +288,7 @@ void IdealBuckets::check_limit(const State& state, std::size_t item, int limit) 
     if (held > should) alarm_.raise("the bucket holds more than the ideal one");
     // Dormant after several changes, it refills by the strictest of them.
     const bool named = named_by(world_.ancestor(state.history, version), limit) != nullptr;
-    if (held < should && version <= seen + 1 && named)
+    if (held < counts(state, item, limit, version, should) && version <= seen + 1 && named)
       alarm_.raise("the bucket holds less than the ideal one");
   }
 }
@@ -274,6 +299,8 @@ void IdealBuckets::check(const State& state) {
     if (state.items[i] == 0) continue;
     if (item.partial) return alarm_.raise("an item is there in part");
     if (scenario_.exact() && !alive(state.items[i], state.now)) continue;
+    const bool misplaced = scenario_.moves && i == 0 && item.parent >= 0 && item.parent != state.under_parent;
+    if (misplaced) alarm_.raise("a bucket was made under another parent than the catalog has");
     for (int limit = 0; limit < max_limits; ++limit) {
       if (!has(state.items[i], limit)) continue;
       const int consumed = item.consumed[static_cast<std::size_t>(limit)];

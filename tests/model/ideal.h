@@ -61,6 +61,14 @@ class IdealBuckets {
   int seen_by(ItemId item, HistoryId history) const;
   const Tiny* governing(const State& state, std::size_t item, int limit, int version) const;
   int cap(const Tiny& tiny) const;
+  /// What a reader under a version may count on: the part of a limit that has come back beyond its capacity
+  /// counts only from the next write on.
+  int counts(const State& state, std::size_t item, int limit, int version, int balance) const;
+  /// The most that a limit of a stored bucket holds under parameters that it did not have: one that was not
+  /// in force could have been forgotten, so it comes back with its capacity at the most.
+  int cap_of_next(ItemId item, int limit, const Tiny& next) const {
+    return (world_.info(item).dormant >> limit & 1) != 0 ? next.capacity : next.burst;
+  }
   int read(const State& state, std::size_t item, int limit, int version) const;
   void adopt_request(const State& before, State& state, std::size_t item, int limit, const ChargeOf& charge);
   void follow(State& state, std::size_t item, int limit, int acting, const ChargeOf& charge);

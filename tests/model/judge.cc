@@ -20,6 +20,8 @@ bool writes(const Node& node, std::size_t item, int limit) {
 std::size_t Judge::lease_of(std::size_t client, std::size_t number) const {
   const int lease = operation(client, number).lease;
   if (lease == Operation::shared) return max_leases - 1;
+  if (lease >= 0 && operation(client, static_cast<std::size_t>(lease)).lease == Operation::shared)
+    return max_leases - 1;
   return slot(client, lease == Operation::given ? number : static_cast<std::size_t>(lease));
 }
 
@@ -30,12 +32,15 @@ State Judge::first_state() {
     state.clients[i].history = 1;
     state.clients[i].cache = {not_shown, not_shown};
     if (scenario_.clients[i].front().cached) state.clients[i].cache = state.items;
+    state.clients[i].under_parent = scenario_.under_parent ? 1 : 0;
   }
   for (LeaseState& lease : state.leases) {
     lease.limits = (1U << max_limits) - 1;
     lease.net.fill(small(scenario_.given_charge));
     lease.generations.fill(1);
+    if (scenario_.moves && !scenario_.under_parent) lease.generations[1] = 0;
   }
+  state.under_parent = scenario_.under_parent ? 1 : 0;
   ideal_.normalize(state);
   return state;
 }
@@ -43,21 +48,47 @@ State Judge::first_state() {
 void Judge::acquired(const State& before, State& state, std::size_t client, std::size_t number,
                      const Node& node) {
   const Operation& acquire = operation(client, number);
-  LeaseState& lease = state.leases[slot(client, number)];
+  LeaseState& lease = state.leases[lease_of(client, number)];
+  const auto& writes = node.action.transaction.writes;
+  if (lease.charged != 0) alarm_.raise("an acquire was charged twice");
+  lease.charged = 1;
   lease.limits = 0;
+  if (scenario_.moves && (writes.size() == 2) != (before.under_parent != 0))
+    alarm_.raise("the parent that the catalog names was not charged, or another one");
   for (int limit = 0; limit < max_limits; ++limit) {
     const auto at = static_cast<std::size_t>(limit);
     const int amount = acquire.amounts[at];
     const bool named = amount != unnamed && ideal_.named_by(node.history, limit) != nullptr;
     lease.net[at] = named ? small(amount) : std::int8_t{0};
     if (named) lease.limits = static_cast<std::uint8_t>(lease.limits | 1U << limit);
-    for (std::size_t i = 0; i < ideal_.items(); ++i) {
-      const bool claims = node.action.transaction.writes[i].path != conditional::Write::Path::retry;
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      const bool claims = writes[i].path != conditional::Write::Path::retry;
       ideal_.charged(before, state, i, limit, {node.history, named ? amount : 0, named, claims});
     }
   }
   for (std::size_t i = 0; i < ideal_.items(); ++i) {
-    lease.generations[i] = static_cast<std::uint8_t>(world_.info(state.items[i]).generation);
+    const bool written = i < writes.size();
+    lease.generations[i] = written ? static_cast<std::uint8_t>(world_.info(state.items[i]).generation) : 0;
+  }
+}
+
+/// A write that charges nothing: a bucket that refuses must exist first, or was repaired.
+void Judge::kept_up(const State& before, State& state, const Node& node) {
+  for (const auto& write : node.action.transaction.writes) {
+    if (write.path == conditional::Write::Path::repair) continue;
+    for (int limit = 0; limit < max_limits; ++limit)
+      ideal_.charged(before, state, write.bucket, limit, {node.history, 0, false, true});
+  }
+}
+
+/// Forgets the moments that refusals have named, of items that somebody has taken from since.
+void Judge::take_back_promises(const State& before, State& state) {
+  for (std::size_t i = 0; i < ideal_.items(); ++i) {
+    const ItemInfo& item = world_.info(state.items[i]);
+    const ItemInfo& old = world_.info(before.items[i]);
+    bool taken = item.generation != old.generation || item.version != old.version;
+    for (std::size_t at = 0; at < max_limits; ++at) taken = taken || item.consumed[at] > old.consumed[at];
+    if (taken) state.promised[i] = 0;
   }
 }
 
@@ -75,8 +106,9 @@ void Judge::lease_changed(const State& before, State& state, std::size_t client,
   }
   for (std::size_t at = 0; at < max_limits; ++at) lease.net[at] = small(wide(lease.net[at]) + charges[at]);
   lease.ended = change.kind == Operation::Kind::adjust ? 0 : 1;
-  for (std::size_t i = 0; i < ideal_.items(); ++i)
-    given_back_or_charged(before, state, i, charges, lease, node);
+  for (std::size_t i = 0; i < ideal_.items(); ++i) {
+    if (lease.generations[i] != 0) given_back_or_charged(before, state, i, charges, lease, node);
+  }
 }
 
 void Judge::given_back_or_charged(const State& before, State& state, std::size_t item, const Amounts& charges,
@@ -103,20 +135,24 @@ void Judge::given_back_or_charged(const State& before, State& state, std::size_t
 
 void Judge::applied(const State& before, State& state, std::size_t client, std::size_t number,
                     const Node& node) {
+  take_back_promises(before, state);
+  const auto* const acquire = std::get_if<conditional::Acquire>(&node.machine);
+  const bool keeps_up = acquire != nullptr && !acquire->charges();
+  for (std::size_t i = 0; i < ideal_.items(); ++i) {
+    const ItemInfo& item = world_.info(state.items[i]);
+    const ItemInfo& old = world_.info(before.items[i]);
+    const bool same = item.generation == old.generation;
+    if (same && item.refilled_at < old.refilled_at && !keeps_up) alarm_.raise("the refill time went back");
+    if (same && item.version < old.version) alarm_.raise("the version went back");
+    if (item.partial) return alarm_.raise("an item is there in part");
+  }
+  if (keeps_up) return kept_up(before, state, node);
   OperationState& operation_state = state.operations[slot(client, number)];
   if (operation_state.applied != 0) alarm_.raise("an operation was applied twice");
   if (operation_state.verdict == Verdict::refused || operation_state.verdict == Verdict::contention) {
     alarm_.raise("an operation was applied after it was reported as refused");
   }
   operation_state.applied = 1;
-  for (std::size_t i = 0; i < ideal_.items(); ++i) {
-    const ItemInfo& item = world_.info(state.items[i]);
-    const ItemInfo& old = world_.info(before.items[i]);
-    const bool same = item.generation == old.generation;
-    if (same && item.refilled_at < old.refilled_at) alarm_.raise("the refill time went back");
-    if (same && item.version < old.version) alarm_.raise("the version went back");
-    if (item.partial) return alarm_.raise("an item is there in part");
-  }
   const Operation::Kind kind = operation(client, number).kind;
   if (kind == Operation::Kind::acquire) return acquired(before, state, client, number, node);
   if (kind != Operation::Kind::alter) return lease_changed(before, state, client, number, node);
@@ -127,16 +163,19 @@ void Judge::applied(const State& before, State& state, std::size_t client, std::
   }
 }
 
-void Judge::check_refusal(const State& state, const Operation& acquire, const Node& node) {
+void Judge::check_refusal(State& state, const Operation& acquire, const Node& node) {
   const auto& outcome = std::get<conditional::Acquire>(node.machine).outcome();
   bool fits = true;
   bool can_fit = true;
   int wait = 0;
-  for (std::size_t i = 0; i < ideal_.items(); ++i) {
+  std::array<bool, max_items> above_capacity = {};
+  const std::size_t buckets = std::get<conditional::Acquire>(node.machine).sight().size();
+  for (std::size_t i = 0; i < buckets; ++i) {
     for (int limit = 0; limit < max_limits; ++limit) {
       const IdealBuckets::Found found = ideal_.found(state, i, limit, node.history);
       const int amount = acquire.amounts[static_cast<std::size_t>(limit)];
       if (!found.exact) return;
+      if (found.rate != nullptr && amount > found.rate->capacity) above_capacity[i] = true;
       if (found.rate == nullptr || amount == unnamed || found.balance >= amount) continue;
       fits = false;
       can_fit = can_fit && amount <= found.rate->burst;
@@ -147,27 +186,67 @@ void Judge::check_refusal(const State& state, const Operation& acquire, const No
     }
   }
   if (fits) alarm_.raise("refused although the ideal bucket holds the charge");
-  if (outcome.never_fits == can_fit) alarm_.raise("never_fits is wrong");
-  if (can_fit && outcome.wait != wait) alarm_.raise("the wait is not the exact one");
+  if (outcome.wait.never_fits == can_fit) alarm_.raise("never_fits is wrong");
+  bool kept = can_fit;
+  for (std::size_t i = 0; i < buckets; ++i)
+    kept = kept && !(above_capacity[i] && world_.info(state.items[i]).expires_at <= state.now + wait);
+  if (outcome.wait.time.has_value() != kept)
+    alarm_.raise("a wait is named that is not kept, or the other way round");
+  if (kept && outcome.wait.time != wait) alarm_.raise("the wait is not the exact one");
+  for (std::size_t i = 0; i < buckets && kept; ++i) {
+    if (above_capacity[i]) state.promised[i] = small(std::max(wide(state.promised[i]), state.now + wait));
+  }
 }
 
-void Judge::ended(const State& state, std::size_t client, std::size_t number, const Node& node) {
+/// A bucket that refuses must be there, or it could not grow.
+void Judge::check_refuser_exists(const State& state, const Operation& acquire, const Node& node) {
+  for (std::size_t i = 0; i < std::get<conditional::Acquire>(node.machine).sight().size(); ++i) {
+    if (ideal_.alive(state.items[i], state.now)) continue;
+    for (int limit = 0; limit < max_limits; ++limit) {
+      const Tiny* const rate = ideal_.named_by(node.history, limit);
+      const int amount = acquire.amounts[static_cast<std::size_t>(limit)];
+      if (rate != nullptr && amount > rate->capacity && amount <= rate->burst)
+        alarm_.raise("a bucket refuses that is not there, and so cannot grow");
+    }
+  }
+}
+
+/// Whether a change that was refused could not have been.
+void Judge::check_refused_change(const State& state, std::size_t client, std::size_t number) {
+  const Operation& change = operation(client, number);
+  const LeaseState& lease = state.leases[lease_of(client, number)];
+  bool impossible = lease.ended != 0;
+  for (std::size_t at = 0; at < max_limits; ++at) {
+    if (change.amounts[at] == unnamed) continue;
+    const int net = change.amounts[at] + (change.kind == Operation::Kind::adjust ? wide(lease.net[at]) : 0);
+    impossible = impossible || net < 0;
+  }
+  if (!impossible) alarm_.raise("a change was refused that the lease allows");
+}
+
+void Judge::ended(State& state, std::size_t client, std::size_t number, const Node& node) {
   const OperationState& end = state.operations[slot(client, number)];
   const Operation& ending = operation(client, number);
   const auto* const acquire = std::get_if<conditional::Acquire>(&node.machine);
   if (end.verdict == Verdict::refused || end.verdict == Verdict::contention) {
     if (end.applied != 0) alarm_.raise("reported as refused although it was applied");
-    // A refusal that was fenced was decided before the fence, and the bucket may hold more since.
+    // A refusal that was written was decided before that, and the bucket may hold more since.
     const bool comparable =
         scenario_.exact() && !scenario_.stale_reads && acquire != nullptr && !acquire->in_doubt();
-    if (end.verdict == Verdict::refused && comparable) check_refusal(state, ending, node);
+    if (comparable && end.verdict == Verdict::refused) check_refuser_exists(state, ending, node);
+    if (end.verdict == Verdict::refused && comparable && acquire->charges())
+      check_refusal(state, ending, node);
+    const bool one_set = scenario_.sets.size() == 1;
+    if (end.verdict == Verdict::refused && acquire == nullptr && one_set)
+      check_refused_change(state, client, number);
   }
   if (end.verdict != Verdict::done) return;
   if (acquire != nullptr) {
-    if (end.applied == 0) alarm_.raise("reported as admitted although nothing was charged");
-    const LeaseState& lease = state.leases[slot(client, number)];
+    const LeaseState& lease = state.leases[lease_of(client, number)];
+    if (lease.charged == 0) alarm_.raise("reported as admitted although nothing was charged");
+    const auto& told = acquire->outcome().generations;
     for (std::size_t i = 0; i < ideal_.items(); ++i) {
-      const bool named = acquire->outcome().buckets[i].generation == lease.generations[i];
+      const bool named = (i < told.size() ? told[i] : 0) == lease.generations[i];
       if (!named) alarm_.raise("a lease names a bucket that it did not charge");
     }
   }

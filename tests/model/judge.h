@@ -22,7 +22,7 @@ class Judge {
   /// After a transaction of an operation was applied; `before` is the state before it.
   void applied(const State& before, State& state, std::size_t client, std::size_t number, const Node& node);
   /// After an operation ended as its OperationState says.
-  void ended(const State& state, std::size_t client, std::size_t number, const Node& node);
+  void ended(State& state, std::size_t client, std::size_t number, const Node& node);
 
   /// The lease that an operation is about.
   std::size_t lease_of(std::size_t client, std::size_t number) const;
@@ -36,7 +36,11 @@ class Judge {
                      const Node& node);
   void given_back_or_charged(const State& before, State& state, std::size_t item, const Amounts& charges,
                              const LeaseState& lease, const Node& node);
-  void check_refusal(const State& state, const Operation& acquire, const Node& node);
+  void kept_up(const State& before, State& state, const Node& node);
+  void take_back_promises(const State& before, State& state);
+  void check_refused_change(const State& state, std::size_t client, std::size_t number);
+  void check_refuser_exists(const State& state, const Operation& acquire, const Node& node);
+  void check_refusal(State& state, const Operation& acquire, const Node& node);
 
   const Scenario& scenario_;
   World& world_;

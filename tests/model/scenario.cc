@@ -19,6 +19,10 @@ const char* name_of(Operation::Kind kind) {
       return "alter";
     case Operation::Kind::forget:
       return "forget";
+    case Operation::Kind::move:
+      return "move";
+    case Operation::Kind::abandon_move:
+      return "abandon a move";
   }
   return "?";
 }
@@ -27,10 +31,10 @@ const char* name_of(Operation::Kind kind) {
 
 std::string Operation::text() const {
   std::string text = name_of(kind);
-  const bool sets_limits = kind == Kind::store_limits || kind == Kind::alter;
-  if (sets_limits) return text + " " + std::to_string(set);
+  const bool sets =
+      kind == Kind::store_limits || kind == Kind::alter || kind == Kind::move || kind == Kind::abandon_move;
+  if (sets) return text + " " + std::to_string(set);
   for (const int amount : amounts) text += amount == unnamed ? " -" : " " + std::to_string(amount);
-  if (retry_first) return text + (once ? " (Retry first, once)" : " (Retry first)");
   if (cached) return text + (once ? " (from the last image, once)" : " (from the last image)");
   return text + (once ? " (once)" : "");
 }
@@ -43,12 +47,6 @@ Operation acquire(int first, int second) {
 
 Operation cached(Operation operation) {
   operation.cached = true;
-  return operation;
-}
-
-Operation retried(Operation operation) {
-  operation.cached = true;
-  operation.retry_first = true;
   return operation;
 }
 
@@ -66,6 +64,11 @@ Operation adjust(int first, int second) {
   Operation operation = acquire(first, second);
   operation.kind = Operation::Kind::adjust;
   operation.once = true;
+  return operation;
+}
+
+Operation shared(Operation operation) {
+  operation.lease = Operation::shared;
   return operation;
 }
 
@@ -94,6 +97,18 @@ Operation alter(int set) {
 Operation store_limits(int set) {
   Operation operation = alter(set);
   operation.kind = Operation::Kind::store_limits;
+  return operation;
+}
+
+Operation move(int under) {
+  Operation operation = alter(under);
+  operation.kind = Operation::Kind::move;
+  return operation;
+}
+
+Operation abandon_move(int under) {
+  Operation operation = move(under);
+  operation.kind = Operation::Kind::abandon_move;
   return operation;
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "store/conditional/machine.h"
-#include "store/conditional/rules.h"
 
 namespace weir::model {
 
@@ -23,31 +22,35 @@ using Amounts = std::array<int, max_limits>;
 
 /// One operation of a client.
 struct Operation {
-  enum class Kind { acquire, adjust, settle, rollback, store_limits, alter, forget };
+  enum class Kind { acquire, adjust, settle, rollback, store_limits, alter, forget, move, abandon_move };
   Kind kind = Kind::acquire;
   Amounts amounts = {unnamed, unnamed};  ///< charges, differences or totals
   bool cached = false;                   ///< starts from the last image that the client saw
-  bool retry_first = false;
-  bool once = false;  ///< with a marker
+  bool once = false;                     ///< with a marker
   /// Which lease a change is about: that of the client's operation of this number, or `given` for one that
   /// was charged before the start. Changes of several clients meet at `shared`.
   static constexpr int given = -1, shared = -2;
   int lease = given;
-  int set = 0;  ///< of limits, for store_limits and alter
+  int set = 0;  ///< of limits, for store_limits and alter; for moves: 1 under the parent, 0 away from it
   std::string text() const;
 };
 
 Operation acquire(int first, int second = unnamed);
 Operation cached(Operation operation);
-Operation retried(Operation operation);
 Operation once(Operation operation);
 Operation unmarked(Operation operation);
 Operation adjust(int first, int second = unnamed);
+/// The same of the lease that all clients share; with the same key for an acquire.
+Operation shared(Operation operation);
 Operation settle(int lease, int first, int second = unnamed);
 Operation rollback(int lease);
 Operation alter(int set);
 Operation store_limits(int set);
 Operation forget();
+/// The first entity of the chain gets a parent, or loses it.
+Operation move(int under);
+/// The same by a process that dies before it has looked for buckets.
+Operation abandon_move(int under);
 
 /// Parameters of a limit in units of one: capacity, burst, amount per period.
 struct Tiny {
@@ -74,12 +77,18 @@ struct Scenario {
   bool stale_reads = false;
   bool stale_limits = false;    ///< clients may hold on to limits that were changed
   bool request_limits = false;  ///< the limits come with the requests: client i sends set i
+  /// The second item belongs to a parent that the first entity may get or lose; clients may hold on to what
+  /// they knew of that.
+  bool moves = false;
+  bool under_parent = false;    ///< at the start
+  bool parent_unknown = false;  ///< the buckets at the start were made by a program that did not check it
+  Time ahead = 0;               ///< how far the refill times are ahead of the clock at the start
   /// The refill of this many ticks is allowed on top of burst; 0: the bucket must be exact.
   int allowance = 0;
   bool exact() const { return allowance == 0; }
 
   conditional::Settings settings;
-  conditional::Rules rules;
+  const struct Mutation* mutation = nullptr;  ///< what is done to the machines' work; null: nothing
 };
 
 }  // namespace weir::model

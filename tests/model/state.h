@@ -24,7 +24,10 @@ struct ClientState {
   std::uint8_t late_operation;
   std::int8_t late_sent;
   std::uint8_t timeouts;
-  std::uint8_t unused;
+  std::int8_t resolved_after;  ///< the version that made it resolve its limits again
+  std::uint8_t under_parent;   ///< what it knows of the first entity
+  std::uint8_t phase;          ///< of a move
+  std::array<std::uint8_t, 2> unused;
 };
 
 struct LeaseState {
@@ -33,6 +36,8 @@ struct LeaseState {
   std::array<std::uint8_t, max_items> generations;  ///< of the buckets that it charged
   std::uint8_t limits;                              ///< those it charged, by bit
   std::uint8_t ended;
+  std::uint8_t charged;  ///< by an acquire of a client
+  std::uint8_t unused;
 };
 
 enum class Verdict : std::uint8_t { none, done, refused, contention, unknown, skipped };
@@ -51,7 +56,12 @@ struct State {
   ItemIds before;  ///< the items before the last write to each, for stale reads
   HistoryId history;
   std::int8_t now;
-  std::uint8_t unused;
+  std::uint8_t under_parent;  ///< the first entity, as the catalog has it
+  std::uint8_t mover;         ///< the client that is about to change it, from 1; 0: none
+  std::uint8_t unused1;
+  /// Until when each item must not expire, because a refusal has named that moment; 0: whenever it likes.
+  std::array<std::int8_t, max_items> promised;
+  std::array<std::uint8_t, 4> unused;
   std::array<std::array<Ideal, max_limits>, max_items> ideal;
   std::array<ClientState, max_clients> clients;
   std::array<LeaseState, max_leases> leases;

@@ -20,6 +20,10 @@ const char* name_of(Write::Path path) {
       return "Retry";
     case Write::Path::credit:
       return "Credit";
+    case Write::Path::repair:
+      return "Repair";
+    default:
+      break;
   }
   return "?";
 }
@@ -50,14 +54,16 @@ std::string Checker::text(NodeId id) const {
   if (node.action.kind == Action::Kind::read) return "will read";
   if (node.action.kind == Action::Kind::done) {
     std::string text = model::text(verdict_of(node.machine));
-    if (const auto* acquire = std::get_if<Acquire>(&node.machine); acquire && acquire->outcome().wait > 0) {
-      text += ", wait " + std::to_string(acquire->outcome().wait);
+    if (const auto* acquire = std::get_if<Acquire>(&node.machine);
+        acquire && acquire->outcome().wait.time.value_or(0) > 0) {
+      text += ", wait " + std::to_string(*acquire->outcome().wait.time);
     }
     return text;
   }
   std::string text;
   for (const auto& write : node.action.transaction.writes)
     text += (text.empty() ? "" : "+") + std::string(name_of(write.path));
+  if (!node.action.transaction.links.empty()) text += "+link";
   if (node.action.transaction.marker) {
     text += node.action.transaction.marker->next.fence ? "fence" : text.empty() ? "marker" : "+marker";
   }
@@ -66,6 +72,8 @@ std::string Checker::text(NodeId id) const {
 
 std::string Checker::text(const State& state) const {
   std::string text = "t=" + std::to_string(state.now);
+  if (scenario_.moves) text += state.under_parent != 0 ? " under p" : " alone";
+  if (state.mover != 0) text += ", moving";
   for (std::size_t i = 0; i < static_cast<std::size_t>(scenario_.items); ++i) {
     const ItemInfo& item = world_.info(state.items[i]);
     text += state.items[i] == 0 ? " [absent"

@@ -5,8 +5,6 @@ namespace {
 
 using conditional::Acquire;
 using conditional::AcquireOutcome;
-using conditional::Alter;
-using conditional::AlterOutcome;
 using conditional::Change;
 using conditional::ChangeOutcome;
 
@@ -42,9 +40,7 @@ Verdict verdict_of(const Change& machine) {
   return Verdict::none;
 }
 
-Verdict verdict_of(const Alter& machine) {
-  return machine.outcome().kind == AlterOutcome::Kind::altered ? Verdict::done : Verdict::skipped;
-}
+Verdict verdict_of(const Adoption& /*machine*/) { return Verdict::done; }
 
 }  // namespace
 

@@ -9,12 +9,12 @@ namespace {
 
 using conditional::Acquire;
 using conditional::Action;
-using conditional::Alter;
 using conditional::BucketPlan;
 using conditional::Change;
 using conditional::Event;
 using conditional::Image;
 using conditional::Marker;
+using conditional::Record;
 using conditional::Transaction;
 
 /// Numbers one after the other, as the key of something.
@@ -47,10 +47,10 @@ class Bytes {
   Bytes& operator<<(const limits::Parameters& value) {
     return *this << value.capacity << value.burst << value.rate.amount << value.rate.period;
   }
-  Bytes& operator<<(const bucket::State& value) {
-    *this << value.refilled_at << value.version << value.generation << value.expires_at;
+  Bytes& operator<<(const Record& value) {
+    *this << value.refilled_at << value.version << value.generation << value.expires_at << value.parent;
     for (const auto& limit : value.limits)
-      *this << limit.name << limit.parameters << limit.tokens << limit.consumed;
+      *this << limit.name << limit.parameters << limit.tokens << limit.consumed << limit.dormant;
     return *this;
   }
   Bytes& operator<<(const decision::LeaseRecord& value) {
@@ -62,6 +62,7 @@ class Bytes {
   Bytes& operator<<(const Marker& value) {
     *this << value.sequence << value.fence << value.lease;
     for (const std::uint64_t generation : value.generations) *this << generation;
+    for (const std::string& entity : value.entities) *this << entity;
     return *this;
   }
   Bytes& operator<<(const conditional::LimitWrite& value) {
@@ -72,15 +73,16 @@ class Bytes {
     *this << static_cast<int>(value.path) << static_cast<std::int64_t>(value.bucket) << value.absent_at
           << value.refilled_at << value.refilled_since << value.version << value.generation
           << value.expires_since << value.item << value.set_refilled_at << value.set_version
-          << value.set_expires_at;
+          << value.set_expires_at << value.set_parent;
     for (const auto& limit : value.limits) *this << limit;
     return *this << -1;
   }
   Bytes& operator<<(const Transaction& value) {
     for (const auto& write : value.writes) *this << write;
     *this << -2 << value.marker.has_value();
-    if (value.marker) *this << value.marker->sequence << value.marker->unconditional << value.marker->next;
-    return *this;
+    if (value.marker) *this << value.marker->sequence << value.marker->next;
+    for (const auto& link : value.links) *this << static_cast<std::int64_t>(link.entity) << link.parent;
+    return *this << -3;
   }
   const std::string& text() const { return text_; }
 
@@ -104,18 +106,17 @@ limits::Parameters parameters_of(const Tiny& tiny) {
   return {tiny.capacity, tiny.burst, tiny.amount, tiny.period, limits::reduced(tiny.amount, tiny.period)};
 }
 
-ItemInfo info_of(const bucket::State& item) {
-  ItemInfo info{static_cast<std::int32_t>(item.refilled_at),
-                static_cast<std::int32_t>(std::min<Time>(item.expires_at, 1000)),
-                static_cast<std::int32_t>(item.version),
-                static_cast<std::int32_t>(item.generation),
-                0,
-                false,
-                {},
-                {}};
+ItemInfo info_of(const Record& item) {
+  ItemInfo info;
+  info.refilled_at = static_cast<std::int32_t>(item.refilled_at);
+  info.expires_at = static_cast<std::int32_t>(std::min<Time>(item.expires_at, 1000));
+  info.version = static_cast<std::int32_t>(item.version);
+  info.generation = static_cast<std::int32_t>(item.generation);
+  if (item.parent) info.parent = item.parent->empty() ? std::int8_t{0} : std::int8_t{1};
   for (const auto& limit : item.limits) {
     const auto at = static_cast<std::size_t>(limit.name[0] - 'a');
     info.limits |= static_cast<std::uint8_t>(1U << at);
+    if (limit.dormant) info.dormant |= static_cast<std::uint8_t>(1U << at);
     info.partial = info.partial || limit.parameters.rate.period == 0;
     info.tokens[at] = static_cast<std::int32_t>(limit.tokens);
     info.consumed[at] = static_cast<std::int32_t>(limit.consumed);
@@ -125,34 +126,32 @@ ItemInfo info_of(const bucket::State& item) {
 }
 
 void describe(Bytes& bytes, const Acquire& machine, bool done) {
-  bytes << machine.failures() << machine.in_doubt() << machine.marker().known << machine.marker().item;
+  bytes << machine.failures() << machine.in_doubt() << machine.charges() << machine.marker().known
+        << machine.marker().item;
   const auto& outcome = machine.outcome();
-  bytes << outcome.never_fits << outcome.wait;  // of a refusal that is being fenced
+  bytes << outcome.wait.never_fits << outcome.wait.time;  // of a refusal that is being written
   if (!done) return;
-  bytes << static_cast<int>(outcome.kind) << outcome.repeated << outcome.version;
-  for (const auto& bucket : outcome.buckets) bytes << bucket.generation;
+  bytes << static_cast<int>(outcome.kind) << outcome.repeated << outcome.version << outcome.chain;
+  for (const std::uint64_t generation : outcome.generations) bytes << generation;
 }
 
 void describe(Bytes& bytes, const Change& machine, bool done) {
   bytes << machine.failures() << machine.in_doubt() << machine.marker().known << machine.marker().item;
   if (!done) return;
   const auto& outcome = machine.outcome();
-  bytes << static_cast<int>(outcome.kind) << outcome.repeated << outcome.version << outcome.lease;
+  bytes << static_cast<int>(outcome.kind) << outcome.repeated << outcome.version << outcome.chain
+        << outcome.lease;
 }
 
-void describe(Bytes& bytes, const Alter& machine, bool done) {
-  bytes << machine.failures();
-  if (done) bytes << static_cast<int>(machine.outcome().kind) << machine.outcome().version;
-}
+void describe(Bytes& /*bytes*/, const Adoption& /*machine*/, bool /*done*/) {}
 
 }  // namespace
 
-World::World(const Scenario& scenario) : scenario_(scenario), retry_first_(scenario.settings) {
-  retry_first_.retry_first = true;
+World::World(const Scenario& scenario) : scenario_(scenario) {
   items_.emplace_back();
   infos_.emplace_back();
   markers_.emplace_back();
-  nodes_.push_back({0, 0, 0, Alter({}, scenario_.settings, scenario_.rules), {}, {}});
+  nodes_.push_back({0, 0, Adoption({}, scenario_.settings), {}, {}});
   for (const TinySet& set : scenario_.sets) {
     std::vector<limits::NamedParameters> named;
     for (std::size_t i = 0; i < set.size(); ++i) {
@@ -166,7 +165,7 @@ World::World(const Scenario& scenario) : scenario_(scenario), retry_first_(scena
   for (int set = 0; set < starts; ++set) histories_[changed(0, set, 1)].depth = 0;
 }
 
-ItemId World::item_id(std::optional<bucket::State> item) {
+ItemId World::item_id(std::optional<Record> item) {
   if (!item) return 0;
   std::sort(item->limits.begin(), item->limits.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -189,9 +188,8 @@ HistoryId World::changed(HistoryId parent, int set, Time stamp) {
   next.record = limits::LimitsRecordRef(record.get());
   limits::Levels levels;
   if (!scenario_.request_limits) levels[static_cast<std::size_t>(Source::resource)] = next.record;
-  const auto resolution = limits::resolve(levels, sets_[static_cast<std::size_t>(set)], stamp, 7);
-  resolution->keep_for = scenario_.keep_for;
-  resolution->multiplier = 1;
+  const auto resolution = limits::resolve(levels, sets_[static_cast<std::size_t>(set)], stamp, 1);
+  if (scenario_.keep_for == limits::never) resolution->keep_for = limits::never;
   next.resolution = limits::ResolutionRef(resolution.get());
   return numbered(history_ids_, histories_, key, std::move(next));
 }
@@ -210,8 +208,9 @@ HistoryId World::ancestor(HistoryId id, int depth) const {
 std::uint16_t World::task_id(const Task& task) {
   const Operation& operation = task.operation;
   Bytes bytes;
-  bytes << static_cast<int>(operation.kind) << operation.cached << operation.retry_first << operation.once
-        << operation.set << task.new_generation;
+  bytes << static_cast<int>(operation.kind) << operation.cached << operation.once << operation.set
+        << (operation.lease == Operation::shared) << task.new_generation << task.buckets << task.under_parent
+        << task.resolved_after;
   for (int i = 0; i < max_limits; ++i) {
     bytes << operation.amounts[static_cast<std::size_t>(i)]
           << task.lease.charged[static_cast<std::size_t>(i)];
@@ -220,13 +219,15 @@ std::uint16_t World::task_id(const Task& task) {
   return numbered(task_ids_, tasks_, bytes.text(), task);
 }
 
-std::vector<BucketPlan> World::plans(const Task& task, HistoryId history, std::int64_t resolved_after) const {
+std::vector<BucketPlan> World::plans(const Task& task, HistoryId history) const {
   std::vector<BucketPlan> buckets;
   const bool acquires = task.operation.kind == Operation::Kind::acquire;
-  for (int i = 0; i < scenario_.items; ++i) {
+  for (int i = 0; i < task.buckets; ++i) {
     BucketPlan& plan = buckets.emplace_back();
     plan.resolution = histories_[history].resolution;
-    plan.resolved_after = resolved_after;
+    plan.resolved_after = task.resolved_after;
+    plan.entity = static_cast<std::size_t>(i);
+    if (i == 0 && task.under_parent) plan.parent = "p";
     plan.generation = task.lease.generations[static_cast<std::size_t>(i)];
     for (int limit = 0; limit < max_limits && acquires; ++limit) {
       const int amount = task.operation.amounts[static_cast<std::size_t>(limit)];
@@ -238,29 +239,34 @@ std::vector<BucketPlan> World::plans(const Task& task, HistoryId history, std::i
   return buckets;
 }
 
-decision::LeaseRecord World::lease_record(const Amounts& amounts) const {
+decision::LeaseRecord World::lease_record(const Amounts& amounts, int buckets) {
   decision::LeaseRecord record;
   for (int i = 0; i < max_limits; ++i) {
     const int amount = amounts[static_cast<std::size_t>(i)];
     if (amount == unnamed) continue;
-    record.amounts.push_back({limit_name(i), amount, static_cast<std::uint8_t>((1 << scenario_.items) - 1)});
+    record.amounts.push_back({limit_name(i), amount, static_cast<std::uint8_t>((1 << buckets) - 1)});
   }
   return record;
 }
 
 Machine World::make(const Task& task, HistoryId history) const {
   const Operation& operation = task.operation;
-  const conditional::Settings& settings = operation.retry_first ? retry_first_ : scenario_.settings;
-  auto buckets = plans(task, history, 0);
-  if (operation.kind == Operation::Kind::alter)
-    return Alter(std::move(buckets[0]), settings, scenario_.rules);
+  const conditional::Settings& settings = scenario_.settings;
+  const Mutation* const mutation = scenario_.mutation;
+  auto buckets = plans(task, history);
+  if (operation.kind == Operation::Kind::alter) {
+    // Whoever stores limits has read the bucket first.
+    buckets[0].resolved_after = limits::never;
+    return Adoption(std::move(buckets[0]), settings);
+  }
+  if (mutation != nullptr && mutation->planned != nullptr) mutation->planned(buckets);
   if (operation.kind == Operation::Kind::acquire) {
-    conditional::AcquirePlan plan{std::move(buckets), task.new_generation, {}};
-    if (operation.once) plan.once = lease_record(operation.amounts);
-    return Acquire(std::move(plan), settings, scenario_.rules);
+    conditional::AcquirePlan plan{std::move(buckets), task.new_generation};
+    if (operation.once) plan.once = {lease_record(operation.amounts, task.buckets), {}};
+    return Acquire(std::move(plan), settings);
   }
   conditional::ChangePlan plan;
-  plan.lease = lease_record(task.lease.charged);
+  plan.lease = lease_record(task.lease.charged, task.buckets);
   plan.buckets = std::move(buckets);
   plan.new_generation = task.new_generation;
   plan.once = operation.once;
@@ -273,13 +279,13 @@ Machine World::make(const Task& task, HistoryId history) const {
     const int amount = operation.amounts[static_cast<std::size_t>(i)];
     if (amount != unnamed) plan.amounts.push_back({limit_name(i), amount});
   }
-  return Change(std::move(plan), settings, scenario_.rules);
+  return Change(std::move(plan), settings);
 }
 
 NodeId World::keep(Node node) {
   const bool done = node.action.kind == Action::Kind::done;
   Bytes bytes;
-  bytes << int{node.task} << int{node.history} << node.resolved_after << static_cast<int>(node.action.kind)
+  bytes << int{node.task} << int{node.history} << static_cast<int>(node.action.kind)
         << node.action.transaction;
   std::visit(
       [&](const auto& machine) {
@@ -305,59 +311,81 @@ NodeId World::compute_start(std::uint16_t task, HistoryId history, const ItemIds
   for (const ItemId image : images) {
     known.push_back(image == not_shown ? Image{} : Image{true, items_[image]});
   }
-  Node node{task, history, 0, make(tasks_[task], history), {}, {not_shown, not_shown}};
+  Node node{task, history, make(tasks_[task], history), {}, {not_shown, not_shown}};
+  const Mutation* const mutation = scenario_.mutation;
+  if (mutation != nullptr && mutation->clock != nullptr) now = mutation->clock(now);
   node.action = std::visit([&](auto& machine) { return machine.start(known, now); }, node.machine);
+  if (mutation != nullptr && mutation->trusts_images && known[0].known &&
+      node.action.kind == Action::Kind::read) {
+    // As if they had been read just now.
+    Event event{.images = known, .marker = {}};
+    node.action = std::visit([&](auto& machine) { return machine.resume(event, now); }, node.machine);
+  }
+  mutate(node, now);
   return keep(std::move(node));
 }
 
-NodeId World::restart(NodeId id, HistoryId history, Time now) {
-  const StepKey key{id, {0, 0}, 0, -2, static_cast<std::int8_t>(now), history};
-  if (const NodeId* known = steps_.find(key)) return *known;
-  Node node = nodes_[id];
-  node.history = history;
-  if (Acquire* const machine = std::get_if<Acquire>(&node.machine)) {
-    node.resolved_after = machine->outcome().version;
-    node.action = machine->restart(plans(tasks_[node.task], history, node.resolved_after), now);
-  } else if (Change* const change = std::get_if<Change>(&node.machine)) {
-    node.resolved_after = change->outcome().version;
-    node.action = change->restart(plans(tasks_[node.task], history, node.resolved_after), now);
-  }
-  return steps_.add(key, keep(std::move(node)));
+void World::mutate(Node& node, Time now) const {
+  const Mutation* const mutation = scenario_.mutation;
+  if (mutation == nullptr || mutation->sent == nullptr || node.action.kind != Action::Kind::write) return;
+  std::visit(
+      [&](const auto& machine) {
+        mutation->sent(node.action.transaction,
+                       {machine.sight(), *histories_[node.history].resolution, scenario_.settings, now});
+      },
+      node.machine);
 }
 
-NodeId World::resume(NodeId id, Event::Kind kind, const ItemIds& images, std::uint16_t marker, Time now) {
-  const StepKey key{
-      id, {images[0], images[1]}, marker, static_cast<std::int8_t>(kind), static_cast<std::int8_t>(now), 0};
+NodeId World::resume(NodeId id, Event::Kind kind, const ItemIds& images, std::uint16_t marker, Time now,
+                     bool link_failed) {
+  const StepKey key{id,
+                    {images[0], images[1]},
+                    marker,
+                    static_cast<std::int8_t>(kind),
+                    static_cast<std::int8_t>(now),
+                    link_failed};
   if (const NodeId* known = steps_.find(key)) return *known;
-  return steps_.add(key, compute_resume(id, kind, images, marker, now));
+  return steps_.add(key, compute_resume(id, kind, images, marker, now, link_failed));
 }
 
 NodeId World::compute_resume(NodeId id, Event::Kind kind, const ItemIds& images, std::uint16_t marker,
-                             Time now) {
+                             Time now, bool link_failed) {
   Event event;
   event.kind = kind;
-  for (int i = 0; i < scenario_.items; ++i) {
+  event.link_failed = link_failed;
+  for (int i = 0; i < tasks_[nodes_[id].task].buckets; ++i) {
     const ItemId image = images[static_cast<std::size_t>(i)];
     event.images.push_back(image == not_shown ? Image{} : Image{true, items_[image]});
   }
   if (marker != not_shown) event.marker = {true, markers_[marker]};
+  const Mutation* const mutation = scenario_.mutation;
+  if (mutation != nullptr && mutation->heard != nullptr) mutation->heard(event);
+  if (mutation != nullptr && mutation->clock != nullptr) now = mutation->clock(now);
   Node node = nodes_[id];
   node.action = std::visit([&](auto& machine) { return machine.resume(event, now); }, node.machine);
+  mutate(node, now);
   return keep(std::move(node));
 }
 
-Applied World::apply(NodeId node, const ItemIds& items, MarkerId marker) {
-  const StepKey key{node, {items[0], items[1]}, marker, 0, 0, 0};
+Applied World::apply(NodeId node, const ItemIds& items, MarkerId marker, const conditional::Link& link) {
+  const auto of_link = static_cast<std::uint32_t>((link.moving ? 2 : 0) + (link.parent.empty() ? 0 : 1));
+  const StepKey key{node, {items[0], items[1]}, marker, 0, 0, of_link};
   if (const Applied* known = applied_.find(key)) return *known;
-  const Transaction& transaction = nodes_[node].action.transaction;
+  Transaction transaction = nodes_[node].action.transaction;
+  const auto& mark = markers_[marker];
+  const Mutation* const mutation = scenario_.mutation;
+  if (mutation != nullptr && mutation->delivered != nullptr) mutation->delivered(transaction, mark);
   Applied result{true, 0, items, marker};
   for (const auto& write : transaction.writes) {
     const auto& item = items_[items[write.bucket]];
     if (!holds(item ? &*item : nullptr, write))
       result.failed |= static_cast<std::uint8_t>(1U << write.bucket);
   }
-  const auto& mark = markers_[marker];
   if (transaction.marker && !holds(mark ? &*mark : nullptr, *transaction.marker)) result.failed |= 0x80U;
+  for (const auto& check : transaction.links) {
+    // The parent of the second entity never changes: it has none.
+    if (!holds(check.entity == 0 ? link : conditional::Link{}, check)) result.failed |= 0x40U;
+  }
   result.applied = result.failed == 0;
   if (result.applied) {
     for (const auto& write : transaction.writes) {
@@ -374,7 +402,7 @@ Reading World::read(ItemId item, HistoryId history, Time now) {
   const ReadKey key{item, history, static_cast<std::int32_t>(now)};
   if (const Reading* known = readings_.find(key)) return *known;
   Reading reading;
-  const bucket::State& state = *items_[item];
+  const Record& state = *items_[item];
   const bucket::Claims claims = bucket::claims_of(&state, *histories_[history].resolution, now);
   for (const auto& limit : claims.limits) {
     reading.held[static_cast<std::size_t>(limit.name[0] - 'a')] =

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "flat_map.h"
+#include "mutations.h"
 #include "scenario.h"
 #include "store/conditional/acquire.h"
-#include "store/conditional/alter.h"
 #include "store/conditional/change.h"
+#include "store/conditional/upkeep.h"
 
 namespace weir::model {
 
@@ -45,15 +46,39 @@ struct Task {
   Operation operation;
   std::uint64_t new_generation = 0;
   LeaseKnown lease;
+  int buckets = 1;                  ///< the length of the chain, as far as the client knows
+  bool under_parent = false;        ///< what it knows of the first entity
+  std::int64_t resolved_after = 0;  ///< the version of a bucket that made it resolve its limits again
 };
 
-using Machine = std::variant<conditional::Acquire, conditional::Change, conditional::Alter>;
+/// A bucket that takes new limits over, in the transaction of whoever stores them, who starts over if it
+/// fails.
+class Adoption {
+ public:
+  Adoption(conditional::BucketPlan plan, const conditional::Settings& settings)
+      : plan_(std::move(plan)), settings_(&settings) {}
+  conditional::Action start(std::span<const conditional::Image> images, Time now) {
+    sight_.remember(images);
+    const auto& item = images[0].item;
+    auto write = item ? conditional::adopt(plan_, *item, *settings_, now) : std::nullopt;
+    if (!write) return {};
+    return {conditional::Action::Kind::write, {.writes = {*std::move(write)}}};
+  }
+  conditional::Action resume(const conditional::Event& /*event*/, Time /*now*/) { return {}; }
+  const conditional::Sight& sight() const { return sight_; }
+
+ private:
+  conditional::BucketPlan plan_;
+  const conditional::Settings* settings_;
+  conditional::Sight sight_{1};
+};
+
+using Machine = std::variant<conditional::Acquire, conditional::Change, Adoption>;
 
 /// A machine that waits for what comes of its action, or is done.
 struct Node {
   std::uint16_t task = 0;
   HistoryId history = 0;  ///< what it was resolved from
-  std::int64_t resolved_after = 0;
   Machine machine;
   conditional::Action action;
   ItemIds images = {not_shown, not_shown};  ///< what it knows
@@ -62,7 +87,7 @@ struct Node {
 /// What became of a transaction.
 struct Applied {
   bool applied = false;
-  std::uint8_t failed = 0;  ///< items whose condition failed, by bit; bit 7: the marker's
+  std::uint8_t failed = 0;  ///< items whose condition failed, by bit; bit 7: the marker's; bit 6: a link's
   ItemIds items = {};
   MarkerId marker = 0;
 };
@@ -73,8 +98,10 @@ struct ItemInfo {
   std::int32_t expires_at = 0;
   std::int32_t version = 0;
   std::int32_t generation = 0;
-  std::uint8_t limits = 0;  ///< those it has, by bit
-  bool partial = false;     ///< something is missing that every reader needs
+  std::uint8_t limits = 0;   ///< those it has, by bit
+  bool partial = false;      ///< something is missing that every reader needs
+  std::uint8_t dormant = 0;  ///< limits that are not in force, by bit
+  std::int8_t parent = -1;   ///< 0: none, 1: it has one, -1: not known
   std::array<std::int32_t, max_limits> tokens = {};
   std::array<std::int32_t, max_limits> consumed = {};
 };
@@ -88,8 +115,7 @@ class World {
  public:
   explicit World(const Scenario& scenario);
 
-  ItemId item_id(std::optional<bucket::State> item);
-  const std::optional<bucket::State>& item(ItemId id) const { return items_[id]; }
+  ItemId item_id(std::optional<conditional::Record> item);
   const ItemInfo& info(ItemId id) const { return infos_[id]; }
   const std::optional<conditional::Marker>& marker(MarkerId id) const { return markers_[id]; }
   MarkerId marker_id(const std::optional<conditional::Marker>& marker);
@@ -108,10 +134,10 @@ class World {
   const Node& node(NodeId id) const { return nodes_[id]; }
 
   NodeId start(std::uint16_t task, HistoryId history, const ItemIds& images, Time now);
-  NodeId restart(NodeId id, HistoryId history, Time now);
   NodeId resume(NodeId id, conditional::Event::Kind kind, const ItemIds& images, std::uint16_t marker,
-                Time now);
-  Applied apply(NodeId node, const ItemIds& items, MarkerId marker);
+                Time now, bool link_failed = false);
+  /// `link`: of the first entity.
+  Applied apply(NodeId node, const ItemIds& items, MarkerId marker, const conditional::Link& link);
   Reading read(ItemId item, HistoryId history, Time now);
 
   static std::string limit_name(int limit) { return std::string(1, static_cast<char>('a' + limit)); }
@@ -131,20 +157,20 @@ class World {
     std::int32_t now;
   };
 
-  std::vector<conditional::BucketPlan> plans(const Task& task, HistoryId history,
-                                             std::int64_t resolved_after) const;
-  decision::LeaseRecord lease_record(const Amounts& amounts) const;
+  std::vector<conditional::BucketPlan> plans(const Task& task, HistoryId history) const;
+  static decision::LeaseRecord lease_record(const Amounts& amounts, int buckets);
   Machine make(const Task& task, HistoryId history) const;
   NodeId keep(Node node);
   NodeId compute_start(std::uint16_t task, HistoryId history, const ItemIds& images, Time now);
   NodeId compute_resume(NodeId id, conditional::Event::Kind kind, const ItemIds& images, std::uint16_t marker,
-                        Time now);
+                        Time now, bool link_failed);
+  /// What a mutation makes of an action.
+  void mutate(Node& node, Time now) const;
 
   Scenario scenario_;
-  conditional::Settings retry_first_;
   std::vector<limits::LimitSetRef> sets_;
   std::vector<History> histories_;
-  std::vector<std::optional<bucket::State>> items_;
+  std::vector<std::optional<conditional::Record>> items_;
   std::vector<ItemInfo> infos_;
   std::vector<std::optional<conditional::Marker>> markers_;
   std::vector<Task> tasks_;

@@ -252,6 +252,23 @@ Time Generator::beyond_expiry(const World& world) {
   }
 }
 
+/// Ahead by more than the bound, but not so far that a bucket expires; something is written there; then back.
+/// 0 where that cannot be.
+Time Generator::ahead_by(const World& world) {
+  const Time bound = traits_.clock_bound;
+  const Time expiry = world.oracle().next_expiry(world.now());
+  const Time most = std::min<Time>(expiry == never ? 100 * day : expiry - world.now() - 1, 100 * day);
+  if (most <= bound + 2) return 0;
+  const Time by = chance(30) ? bound + between(0, 2) : between(bound + 1, most);
+  const Request request{0, 0, {}, request_set_, {}};
+  later([this, request](const World& then) -> std::optional<Op> { return touch(then, request); });
+  if (chance(50)) later([this](const World& then) -> std::optional<Op> { return acquire(then); });
+  const Time back = chance(60) ? by : between(1, by);
+  later([this, back](const World&) -> std::optional<Op> { return clock(-back); });
+  later([this](const World& then) -> std::optional<Op> { return chance(80) ? acquire(then) : look(then); });
+  return by;
+}
+
 Op Generator::advance(const World& world) {
   const bool refill = !chance(70) || (shape_[Factor::clock] >= clock_back && !traits_.clock_goes_back);
   const int how = refill ? static_cast<int>(clock_refill) : shape_[Factor::clock];
@@ -263,23 +280,8 @@ Op Generator::advance(const World& world) {
     case clock_back:
       return clock(chance(50) ? refill_step(world) : -between(1, chance(50) ? 20 : 50'000));
     case clock_ahead:
-      if (chance(25)) {
-        // Ahead by more than the bound, but not so far that a bucket expires; something is written there;
-        // back.
-        const Time expiry = world.oracle().next_expiry(world.now());
-        const Time most = std::min<Time>(expiry == never ? 100 * day : expiry - world.now() - 1, 100 * day);
-        const Time bound = traits_.clock_bound;
-        if (most > bound + 1) {
-          const Time by = chance(30) ? bound + between(0, 2) : between(bound, most);
-          if (by <= most) {
-            for (std::uint64_t i = 1 + below(3); i > 0; --i)
-              later([this](const World& then) -> std::optional<Op> { return acquire(then); });
-            const Time back = chance(50) ? by : between(1, by);
-            later([this, back](const World&) -> std::optional<Op> { return clock(-back); });
-            later([this](const World& then) -> std::optional<Op> { return acquire(then); });
-            return clock(by);
-          }
-        }
+      if (chance(35)) {
+        if (const Time by = ahead_by(world); by > 0) return clock(by);
       }
       return clock(refill_step(world));
     default:
@@ -287,11 +289,22 @@ Op Generator::advance(const World& world) {
   }
 }
 
+std::optional<Op> Generator::draw_unseen(const World& world) {
+  if (unseen(Factor::changes) && !is(Factor::changes, changes_none)) return draw_change(world);
+  if (unseen(Factor::leases) && !is(Factor::leases, leases_none)) return change_lease(world);
+  if (unseen(Factor::age) && is(Factor::age, age_expired)) return clock(beyond_expiry(world));
+  if (unseen(Factor::clock)) return advance(world);
+  return std::nullopt;
+}
+
 Op Generator::next(const World& world) {
   while (!pending_.empty()) {
     const Later step = std::move(pending_.front());
     pending_.pop_front();
     if (auto one = step(world)) return *std::move(one);
+  }
+  if (chance(20)) {
+    if (auto one = draw_unseen(world)) return *std::move(one);
   }
   const std::uint64_t dice = below(1000);
   if (dice < 140) return advance(world);

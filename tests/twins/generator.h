@@ -51,6 +51,8 @@ class Generator {
   std::vector<Asked> draw_consume(const std::vector<Line>& lines);
   std::int64_t draw_amount(const Line& line);
   Op acquire(const World& world);
+  /// An acquire without a key that is hardly ever refused.
+  Op touch(const World& world, Request request);
   Op look(const World& world);
   void follow_up(const Request& request);
   void repeat_key(const World& world, const Op& op);
@@ -62,9 +64,13 @@ class Generator {
   Op advance(const World& world);
   Op clock(Time by);
   Time beyond_expiry(const World& world);
+  Time ahead_by(const World& world);
   Time refill_step(const World& world);
   void forget_entity();
 
+  /// What a world has not shown of its shape yet is drawn more often.
+  bool unseen(Factor factor) const { return seen_[static_cast<std::size_t>(factor)] == 0; }
+  std::optional<Op> draw_unseen(const World& world);
   Op op(Kind kind);
   void later(Later step) { pending_.push_back(std::move(step)); }
   bool is(Factor factor, int value) const { return shape_[factor] == value; }

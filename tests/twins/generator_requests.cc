@@ -86,15 +86,30 @@ Request Generator::draw_request(const World& world) {
 Op Generator::acquire(const World& world) {
   Op one = op(Kind::acquire);
   one.request = draw_request(world);
-  if (!is(Factor::keys, keys_none) && chance(30)) {
+  if (!is(Factor::keys, keys_none) && chance(unseen(Factor::keys) ? 60 : 30)) {
     one.request.key = "k" + std::to_string(++next_key_);
     repeat_key(world, one);
   }
-  if (!is(Factor::leases, leases_none) && chance(40)) {
+  if (!is(Factor::leases, leases_none) && chance(unseen(Factor::leases) ? 80 : 40)) {
     one.hold = is(Factor::leases, leases_own) && chance(80) ? Hold::handle : Hold::id;
-    if (is(Factor::leases, leases_reborn) && chance(20)) be_reborn(world, one.request);
+    if (is(Factor::leases, leases_reborn) && chance(unseen(Factor::leases) ? 60 : 20))
+      be_reborn(world, one.request);
   }
   if (pending_.empty() && chance(12)) follow_up(one.request);
+  return one;
+}
+
+Op Generator::touch(const World& world, Request request) {
+  request.key.clear();
+  request.consume.clear();
+  for (const Line& line : world.oracle().look(request, world.now()).lines) {
+    const auto same = [&](const Asked& asked) { return asked.limit == line.limit; };
+    if (std::none_of(request.consume.begin(), request.consume.end(), same))
+      request.consume.push_back({line.limit, between(0, 5)});
+  }
+  if (request.consume.empty()) request.consume = {{names_[0], 0}};
+  Op one = op(Kind::acquire);
+  one.request = std::move(request);
   return one;
 }
 
@@ -109,6 +124,13 @@ void Generator::repeat_key(const World& world, const Op& first) {
   keyed_.push_back(first.request);
   if (keyed_.size() > 12) keyed_.erase(keyed_.begin());
   if (is(Factor::keys, keys_at_once) || chance(20)) later(again);
+  if (is(Factor::keys, keys_late) && chance(50)) {
+    later([this, request = first.request](const World& now) -> std::optional<Op> {
+      return touch(now, request);
+    });
+    later([this](const World&) -> std::optional<Op> { return clock(between(1, 5)); });
+    later(again);
+  }
   if (is(Factor::keys, keys_after_expiry) && chance(50)) {
     be_reborn(world, first.request);
     later(again);
@@ -122,15 +144,7 @@ void Generator::be_reborn(const World&, Request again) {
     if (state == nullptr || state->expires_at == never) return std::nullopt;
     return clock(state->expires_at - world.now() + between(0, 2));
   });
-  if (chance(80)) {
-    later([this, again](const World&) -> std::optional<Op> {
-      Op one = op(Kind::acquire);
-      one.request = again;
-      one.request.key.clear();
-      for (Asked& asked : one.request.consume) asked.amount = std::min<std::int64_t>(asked.amount, 10);
-      return one;
-    });
-  }
+  if (chance(80)) later([this, again](const World& now) -> std::optional<Op> { return touch(now, again); });
   later([this](const World& world) -> std::optional<Op> { return change_lease(world); });
 }
 

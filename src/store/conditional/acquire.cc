@@ -7,51 +7,56 @@ namespace {
 
 using bucket::LimitClaim;
 
-LimitStanding standing_of(const Stand& stand, const LimitClaim& limit, const Rules& rules) {
-  LimitStanding standing{.limit = limit.name, .held = limit.held(stand.item)};
-  const auto amount = charge_of(*stand.plan, limit.name);
-  if (!amount || (*amount == 0 && !rules.zero_checked)) return standing;
-  standing.requested = *amount;
-  standing.exceeded = *amount > standing.held;
-  standing.never_fits = *amount > limit.parameters.burst;
-  if (standing.exceeded && !standing.never_fits) {
-    const std::int64_t missing = *amount - standing.held;
-    standing.wait = bucket::moment_granted(limit.parameters.rate, stand.claims.at, missing) - stand.now;
-  }
-  return standing;
+bool exceeded(const Stand& stand, const LimitClaim& limit) {
+  const auto charge = charge_of(*stand.plan, limit.name);
+  return limit.in_force && charge.has_value() && *charge > limit.held(stand.item);
 }
 
-std::vector<BucketStanding> standings_of(const std::vector<Stand>& stands, const Rules& rules,
-                                         std::uint64_t created) {
-  std::vector<BucketStanding> buckets;
+bool exceeded(const Stand& stand) {
+  return std::any_of(stand.claims.limits.begin(), stand.claims.limits.end(),
+                     [&](const LimitClaim& limit) { return exceeded(stand, limit); });
+}
+
+/// Whether a bucket that refuses has to be written before it can grow: it does not exist, or lacks a limit
+/// that refuses, or stands under other limits than the request has brought along.
+bool must_exist(const Stand& stand) {
+  if (stand.item == nullptr) return true;
+  if (stand.plan->resolution->source == Source::request && stand.claims.changed) return true;
+  return std::any_of(stand.claims.limits.begin(), stand.claims.limits.end(),
+                     [&](const LimitClaim& limit) { return limit.joins && exceeded(stand, limit); });
+}
+
+/// How long a refusal has to wait. `written`: the buckets that it makes or changes first.
+decision::Wait wait_of(const std::vector<Stand>& stands, const std::vector<Write>& written) {
+  decision::Chain chain;
   for (const Stand& stand : stands) {
-    BucketStanding& bucket = buckets.emplace_back();
-    bucket.generation = stand.item != nullptr ? stand.item->generation : created;
-    for (const LimitClaim& limit : stand.claims.limits) {
-      if (limit.in_force) bucket.limits.push_back(standing_of(stand, limit, rules));
+    decision::Link& link = chain.add({}, stand.plan->resolution.get());
+    chain.claim(link, stand.item == nullptr ? std::nullopt : std::optional<bucket::State>(*stand.item),
+                stand.now);
+    std::vector<Charge> charges;
+    for (const LimitCharge& charge : stand.plan->charges)
+      charges.push_back({charge.limit, Amount::milli(charge.amount)});
+    decision::match(link, charges);
+    for (const Write& write : written) {
+      if (write.bucket != stand.bucket) continue;
+      link.expires_at = write.item ? write.item->expires_at : write.set_expires_at.value_or(link.expires_at);
     }
   }
-  return buckets;
-}
-
-bool exceeded(const BucketStanding& bucket) {
-  return std::any_of(bucket.limits.begin(), bucket.limits.end(),
-                     [](const LimitStanding& limit) { return limit.exceeded; });
+  return decision::wait_of(chain, stands.front().now);
 }
 
 }  // namespace
 
-Acquire::Acquire(AcquirePlan plan, const Settings& settings, const Rules& rules)
-    : plan_(std::move(plan)), settings_(&settings), rules_(&rules), sight_(plan_.buckets.size()) {}
+Acquire::Acquire(AcquirePlan plan, const Settings& settings)
+    : plan_(std::move(plan)), settings_(&settings), sight_(plan_.buckets.size()) {}
 
 Action Acquire::start(std::span<const Image> images, Time now) {
   sight_.remember(images);
-  return attempt(now);
-}
-
-Action Acquire::restart(std::vector<BucketPlan> buckets, Time now) {
-  plan_.buckets = std::move(buckets);
-  sight_.outdate();
+  if (plan_.read_first && sight_.complete()) {
+    const std::vector<Stand> all = stands(now);
+    if (!std::all_of(all.begin(), all.end(), [this](const Stand& stand) { return retry_will_do(stand); }))
+      return {Action::Kind::read, {}};
+  }
   return attempt(now);
 }
 
@@ -60,95 +65,127 @@ Action Acquire::resume(const Event& event, Time now) {
   if (event.marker.known) marker_ = event.marker;
   if (event.kind == Event::Kind::seen) return admitted_before() ? repeat() : attempt(now);
   if (event.kind == Event::Kind::applied) {
-    return finish(fencing_ ? AcquireOutcome::Kind::refused : AcquireOutcome::Kind::admitted);
+    if (sent_kind_ == Sent::repair) return attempt(now);
+    return finish(sent_kind_ == Sent::charge ? AcquireOutcome::Kind::admitted
+                                             : AcquireOutcome::Kind::refused);
   }
   if (event.kind == Event::Kind::unknown) {
+    // A write that charges nothing may arrive whenever it likes.
+    const bool harmless = sent_kind_ != Sent::charge && !sent_.marker;
+    if (harmless && sent_kind_ == Sent::refusal) return finish(AcquireOutcome::Kind::refused);
     // Whatever is decided from here on, the copy that was sent may still arrive.
-    if (!plan_.once && rules_->resend_needs_marker) return finish(AcquireOutcome::Kind::unknown);
-    in_doubt_ = true;
+    if (!harmless && !plan_.once) return finish(AcquireOutcome::Kind::unknown);
+    in_doubt_ = in_doubt_ || !harmless;
   }
-  fencing_ = false;
   if (admitted_before()) return repeat();
+  if (event.link_failed) return stale(0, true);
   if (++failures_ >= settings_->attempts) {
     return finish(in_doubt_ ? AcquireOutcome::Kind::unknown : AcquireOutcome::Kind::contention);
   }
   return attempt(now);
 }
 
+std::vector<Stand> Acquire::stands(Time now) const {
+  std::vector<Stand> all;
+  for (std::size_t i = 0; i < plan_.buckets.size(); ++i)
+    all.push_back(Maker::stand(i, plan_.buckets[i], sight_.alive(i, now), now));
+  return all;
+}
+
 Action Acquire::attempt(Time now) {
   if (!sight_.complete()) return {Action::Kind::read, {}};
-  const Maker maker{*settings_, *rules_, true, plan_.new_generation};
-  std::vector<Stand> stands;
-  for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
-    stands.push_back(maker.stand(i, plan_.buckets[i], sight_.alive(i, now), now));
-    if (is_stale(stands.back()) && rules_->stale_resolves) {
-      outcome_ = {.version = stands.back().item->version};
-      return finish(AcquireOutcome::Kind::stale);
-    }
+  const std::vector<Stand> all = stands(now);
+  for (const Stand& stand : all) {
+    if (is_stale(stand)) return stale(stand.item->version, false);
+    // Somebody whose clock was wrong has claimed refill of the future: nobody would get any until then.
+    const bool ahead = settings_->most_ahead > 0 && stand.item != nullptr &&
+                       stand.item->refilled_at > base::saturating_add(now, settings_->most_ahead);
+    if (ahead) return send(Sent::repair, {.writes = {Maker::repair(stand)}});
   }
-  outcome_ = {.buckets = standings_of(stands, *rules_, plan_.new_generation)};
-  const auto& buckets = outcome_.buckets;
-  return std::any_of(buckets.begin(), buckets.end(), exceeded) ? refuse(stands) : charge(stands);
+  const auto refuses = [](const Stand& stand) { return exceeded(stand); };
+  return std::any_of(all.begin(), all.end(), refuses) ? refuse(all) : charge(all);
 }
 
 Action Acquire::charge(const std::vector<Stand>& stands) {
+  outcome_ = {};
   Transaction transaction;
-  for (const Stand& stand : stands) transaction.writes.push_back(write_for(stand));
+  transaction.links = plan_.bare;
+  for (const Stand& stand : stands) {
+    outcome_.generations.push_back(stand.item != nullptr ? stand.item->generation : plan_.new_generation);
+    transaction.writes.push_back(write_for(stand));
+    if (checks_link(stand)) transaction.links.push_back({stand.plan->entity, stand.plan->parent});
+  }
   if (plan_.once) {
     const auto& fence = marker_.item;
     transaction.marker.emplace();
     if (fence) transaction.marker->sequence = fence->sequence;
-    transaction.marker->next = {(fence ? fence->sequence : 0) + 1, false, *plan_.once, {}};
-    for (const BucketStanding& bucket : outcome_.buckets)
-      transaction.marker->next.generations.push_back(bucket.generation);
+    transaction.marker->next = {(fence ? fence->sequence : 0) + 1, false, plan_.once->lease,
+                                plan_.once->entities, outcome_.generations};
   }
-  return send(std::move(transaction));
+  return send(Sent::charge, std::move(transaction));
+}
+
+bool Acquire::retry_will_do(const Stand& stand) const {
+  if (stand.item == nullptr || checks_link(stand)) return false;
+  if (stand.claims.changed || stand.claims.version != stand.item->version) return false;
+  return holds(stand.item, maker(true).retry(stand));
 }
 
 Write Acquire::write_for(const Stand& stand) const {
-  const Maker maker{*settings_, *rules_, true, plan_.new_generation};
-  if (stand.item == nullptr) return maker.create(stand);
-  const bool unchanged = !stand.claims.changed && stand.claims.version == stand.item->version;
-  if (unchanged) {
-    // The first time an old image says little about whether Retry will do; after a failure it is up to date.
-    Write retry = maker.retry(stand);
-    const bool first = failures_ == 0 && !sight_.current(stand.bucket);
-    if (first ? settings_->retry_first : failures_ > 0 && holds(stand.item, retry)) return retry;
-  }
-  return maker.normal(stand);
+  if (stand.item == nullptr) return maker(true).create(stand);
+  // An image that was just read is as good for Normal, which leaves room for more of them.
+  const bool just_read = failures_ == 0 && sight_.current(stand.bucket);
+  if (!just_read && retry_will_do(stand)) return maker(true).retry(stand);
+  return maker(true).normal(stand);
+}
+
+/// The bucket as it is, if it has to be there.
+void Acquire::add_uncharged(const Stand& stand, Transaction& transaction) const {
+  if (!exceeded(stand) || !must_exist(stand)) return;
+  BucketPlan plan = *stand.plan;
+  plan.charges.clear();
+  Stand uncharged = stand;
+  uncharged.plan = &plan;
+  transaction.writes.push_back(stand.item == nullptr ? maker(false).create(uncharged)
+                                                     : maker(false).normal(uncharged));
+  if (checks_link(stand)) transaction.links.push_back({plan.entity, plan.parent});
 }
 
 Action Acquire::refuse(const std::vector<Stand>& stands) {
-  outcome_.wait = 0;
-  for (std::size_t i = 0; i < stands.size(); ++i) {
-    const BucketStanding& bucket = outcome_.buckets[i];
-    // An old image may refuse what the bucket holds by now.
-    if (exceeded(bucket) && !sight_.current(i) && rules_->refuse_when_current)
-      return {Action::Kind::read, {}};
-    for (const LimitStanding& limit : bucket.limits) {
-      outcome_.never_fits = outcome_.never_fits || limit.never_fits;
-      outcome_.wait = std::max(outcome_.wait, limit.wait);
-    }
+  // An old image may refuse what the bucket holds by now.
+  for (const Stand& stand : stands) {
+    if (exceeded(stand) && !sight_.current(stand.bucket)) return {Action::Kind::read, {}};
   }
   // An earlier copy may have been admitted and be the reason for the refusal.
   if (plan_.once && !marker_.known) return {Action::Kind::read, {}};
-  if (!in_doubt_ || !rules_->fence_refusals || !plan_.once) return finish(AcquireOutcome::Kind::refused);
-  fencing_ = true;
-  Transaction fence;
-  fence.marker.emplace();
-  if (marker_.item) fence.marker->sequence = marker_.item->sequence;
-  fence.marker->next = {(marker_.item ? marker_.item->sequence : 0) + 1, true, {}, {}};
-  return send(std::move(fence));
+  Transaction transaction;
+  for (const Stand& stand : stands) add_uncharged(stand, transaction);
+  outcome_ = {.wait = wait_of(stands, transaction.writes)};
+  // What can never fit need not grow.
+  if (outcome_.wait.never_fits) transaction = {};
+  if (in_doubt_) {
+    // A copy that arrives late must not charge what is refused now.
+    transaction.marker.emplace();
+    if (marker_.item) transaction.marker->sequence = marker_.item->sequence;
+    transaction.marker->next = {(marker_.item ? marker_.item->sequence : 0) + 1, true, {}, {}, {}};
+  }
+  if (transaction.writes.empty() && !transaction.marker) return finish(AcquireOutcome::Kind::refused);
+  return send(Sent::refusal, std::move(transaction));
 }
 
 Action Acquire::repeat() {
-  outcome_ = {.repeated = true};
-  for (const std::uint64_t generation : marker_.item->generations)
-    outcome_.buckets.push_back({generation, {}});
+  outcome_ = {.repeated = true, .generations = marker_.item->generations};
   return finish(AcquireOutcome::Kind::admitted);
 }
 
-Action Acquire::send(Transaction transaction) {
+Action Acquire::stale(std::int64_t version, bool chain) {
+  outcome_ = {.version = version, .chain = chain};
+  // A copy may still arrive, and an acquire that starts again would not know of it.
+  return finish(in_doubt_ ? AcquireOutcome::Kind::unknown : AcquireOutcome::Kind::stale);
+}
+
+Action Acquire::send(Sent kind, Transaction transaction) {
+  sent_kind_ = kind;
   sent_ = std::move(transaction);
   return {Action::Kind::write, sent_};
 }

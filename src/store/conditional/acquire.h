@@ -1,90 +1,93 @@
 // Acquire: charges the buckets of a chain, all of them or none.
 #pragma once
 
+#include "decision/wait.h"
 #include "store/conditional/machine.h"
 #include "store/conditional/paths.h"
 
 namespace weir::conditional {
 
+/// What makes an acquire happen once however often it is sent: a marker with this is written in the same
+/// transaction, and a write of unknown outcome is sent again.
+struct Once {
+  decision::LeaseRecord lease;
+  std::vector<std::string> entities;  ///< of the buckets, in the order of the chain
+};
+
 struct AcquirePlan {
   std::vector<BucketPlan> buckets;   ///< the chain, the charged entity first
   std::uint64_t new_generation = 0;  ///< for the buckets that it creates; must be new
-  /// With it the charge happens once however often it is sent: a marker with this record is written in the
-  /// same transaction, and a write of unknown outcome is sent again.
-  std::optional<decision::LeaseRecord> once;
-};
-
-/// One limit at the decision.
-struct LimitStanding {
-  std::string limit;
-  std::int64_t requested = 0;
-  std::int64_t held = 0;  ///< before the charge
-  bool exceeded = false;
-  bool never_fits = false;
-  Time wait = 0;  ///< of this limit alone; where it is exceeded and can fit
-};
-
-struct BucketStanding {
-  std::uint64_t generation = 0;  ///< of the bucket that was charged
-  std::vector<LimitStanding> limits;
+  std::optional<Once> once = {};
+  /// Entities of the chain that have no limits and so no bucket, with the parent of each: as nothing else
+  /// keeps them in place, every charge checks them.
+  std::vector<LinkCheck> bare = {};
+  /// Others write these buckets too, so that images from before are hardly ever up to date: read, unless
+  /// Retry will do.
+  bool read_first = false;
 };
 
 struct AcquireOutcome {
   enum class Kind : unsigned char {
     admitted,
     refused,
-    stale,       ///< a bucket is newer than its resolution: resolve again and restart()
+    stale,       ///< a bucket is newer than its resolution, or the chain is another: resolve and start again
     contention,  ///< nothing was charged
     unknown,     ///< it may have been charged, or may still be
   };
   Kind kind = Kind::contention;
-  bool repeated = false;  ///< admitted before, by an earlier copy; the standings have no limits
-  bool never_fits = false;
-  Time wait = 0;             ///< refused and it can fit: how long until the whole plan would be admitted
+  bool repeated = false;     ///< admitted before, by an earlier copy
+  decision::Wait wait = {};  ///< refused: how long until the whole plan would be admitted
   std::int64_t version = 0;  ///< stale: what the next resolution's resolved_after must be at least
-  std::vector<BucketStanding> buckets = {};
+  bool chain = false;        ///< stale: the catalog says something else of a parent, or is about to
+  std::vector<std::uint64_t> generations = {};  ///< admitted: of the buckets that were charged
 };
 
 class Acquire {
  public:
-  /// `settings` and `rules` must outlive the machine.
-  Acquire(AcquirePlan plan, const Settings& settings, const Rules& rules);
+  /// `settings` must outlive the machine.
+  Acquire(AcquirePlan plan, const Settings& settings);
 
   /// `images` are from before, by bucket, and may be missing or out of date.
   [[nodiscard]] Action start(std::span<const Image> images, Time now);
   [[nodiscard]] Action resume(const Event& event, Time now);
-  /// After a stale outcome, with the chain resolved again.
-  [[nodiscard]] Action restart(std::vector<BucketPlan> buckets, Time now);
 
   /// Requires that the last action was done.
   const AcquireOutcome& outcome() const { return outcome_; }
   const Sight& sight() const { return sight_; }
   /// Failed writes so far.
   int failures() const { return failures_; }
+  /// Whether the write that it asked for last charges. Others repair a bucket, or make one that refuses.
+  bool charges() const { return sent_kind_ == Sent::charge; }
   /// Whether a copy of this acquire may still arrive.
   bool in_doubt() const { return in_doubt_; }
   const Seen<Marker>& marker() const { return marker_; }
 
  private:
+  enum class Sent : unsigned char { charge, refusal, repair };
+
   Action attempt(Time now);
+  std::vector<Stand> stands(Time now) const;
   Action charge(const std::vector<Stand>& stands);
   Action refuse(const std::vector<Stand>& stands);
   Action finish(AcquireOutcome::Kind kind);
+  Action stale(std::int64_t version, bool chain);
   Action repeat();
-  Action send(Transaction transaction);
+  Action send(Sent kind, Transaction transaction);
   Write write_for(const Stand& stand) const;
+  bool retry_will_do(const Stand& stand) const;
+  void add_uncharged(const Stand& stand, Transaction& transaction) const;
   bool admitted_before() const { return marker_.item && !marker_.item->fence; }
+  Maker maker(bool admitting) const { return {*settings_, admitting, plan_.new_generation}; }
 
   AcquirePlan plan_;
   const Settings* settings_;
-  const Rules* rules_;
   Sight sight_;
   Seen<Marker> marker_;
   Transaction sent_;
+  Sent sent_kind_ = Sent::charge;
   AcquireOutcome outcome_;
   int failures_ = 0;
   bool in_doubt_ = false;
-  bool fencing_ = false;
 };
 
 }  // namespace weir::conditional

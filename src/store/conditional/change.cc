@@ -28,17 +28,11 @@ std::optional<Error> debt_error(const Stand& stand) {
 
 }  // namespace
 
-Change::Change(ChangePlan plan, const Settings& settings, const Rules& rules)
-    : plan_(std::move(plan)), settings_(&settings), rules_(&rules), sight_(plan_.buckets.size()) {}
+Change::Change(ChangePlan plan, const Settings& settings)
+    : plan_(std::move(plan)), settings_(&settings), sight_(plan_.buckets.size()) {}
 
 Action Change::start(std::span<const Image> images, Time now) {
   sight_.remember(images);
-  return attempt(now);
-}
-
-Action Change::restart(std::vector<BucketPlan> buckets, Time now) {
-  plan_.buckets = std::move(buckets);
-  sight_.outdate();
   return attempt(now);
 }
 
@@ -48,9 +42,15 @@ Action Change::resume(const Event& event, Time now) {
   if (event.kind == Event::Kind::seen) return attempt(now);
   if (event.kind == Event::Kind::applied) return finish(ChangeOutcome::Kind::changed);
   if (event.kind == Event::Kind::unknown) {
-    // With the marker in it, at most one of the copies can happen.
-    if (!plan_.once && rules_->resend_needs_marker) return finish(ChangeOutcome::Kind::unknown);
+    // With the marker in it, at most one of the copies can happen. An adjust without a key could not tell
+    // from the marker that it was the one.
+    const bool told_apart = plan_.verb != decision::LeaseVerb::adjust || !plan_.key.empty();
+    if (!plan_.once || !told_apart) return finish(ChangeOutcome::Kind::unknown);
     in_doubt_ = true;
+  }
+  if (event.link_failed) {
+    outcome_.chain = true;
+    return finish(ChangeOutcome::Kind::stale);
   }
   if (++failures_ >= settings_->attempts) {
     return finish(in_doubt_ ? ChangeOutcome::Kind::unknown : ChangeOutcome::Kind::contention);
@@ -70,31 +70,57 @@ Result<decision::LeaseStep> Change::step() const {
   return decision::step(lease, {plan_.verb, plan_.key, charges}, sets);
 }
 
+Result<bool> Change::leave_out_missing(decision::LeaseStep& step, Time now) const {
+  for (decision::LeaseAmount& charge : step.charges) {
+    if (charge.amount < 0) continue;
+    for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
+      if ((charge.buckets >> i & 1U) == 0) continue;
+      if (!sight_[i].known) return false;
+      const Record* const item = sight_.alive(i, now);
+      const bool has = plan_.buckets[i].resolution->limits->find(charge.limit) >= 0 ||
+                       (item != nullptr && item->find(charge.limit) != nullptr);
+      if (!has) charge.buckets = static_cast<std::uint8_t>(charge.buckets & ~(1U << i));
+    }
+    if (charge.buckets == 0) {
+      return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(charge.limit),
+                         " is not among the limits of the lease's buckets any more");
+    }
+    for (decision::LeaseAmount& amount : step.next.amounts) {
+      if (amount.limit == charge.limit) amount.buckets = charge.buckets;
+    }
+  }
+  return true;
+}
+
 Action Change::attempt(Time now) {
   auto next = step();
   if (!next) {
+    if (plan_.once && !marker_.known) return look();
+    // No copy can happen any more, since the marker has moved on.
     outcome_.error = next.error();
     return finish(ChangeOutcome::Kind::refused);
   }
-  outcome_.lease = next->next;
-  outcome_.repeated = next->repeated;
+  outcome_ = {.repeated = next->repeated, .error = {}, .lease = next->next, .charges = {}};
   if (next->repeated) return finish(ChangeOutcome::Kind::changed);
+  const auto known = leave_out_missing(*next, now);
+  if (!known) return refuse(known.error());
+  if (!*known) return look();
 
   Transaction transaction;
   for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
     plan_.buckets[i].charges = charges_in(i, next->charges);
-    if (!add_write(i, now, transaction)) return {Action::Kind::read, {}};
-    if (outcome_.error) {
-      if (!sight_.current(i)) return {Action::Kind::read, {}};
-      return finish(in_doubt_ ? ChangeOutcome::Kind::unknown : ChangeOutcome::Kind::refused);
-    }
-    if (outcome_.version != 0) return finish(ChangeOutcome::Kind::stale);
+    const auto added = add_write(i, now, transaction);
+    if (!added) return refuse(added.error());
+    if (*added == Step::look) return look();
+    if (*added == Step::stale) return finish(ChangeOutcome::Kind::stale);
   }
+  outcome_.lease = next->next;
+  outcome_.charges = std::move(next->charges);
   if (plan_.once) {
     MarkerWrite& marker = transaction.marker.emplace();
-    marker.unconditional = !rules_->marker_sequence;
     if (marker_.item) marker.sequence = marker_.item->sequence;
-    marker.next = {(marker_.item ? marker_.item->sequence : 0) + 1, false, std::move(next->next), {}};
+    marker.next = {
+        (marker_.item ? marker_.item->sequence : 0) + 1, false, std::move(next->next), plan_.entities, {}};
     for (const BucketPlan& bucket : plan_.buckets) marker.next.generations.push_back(bucket.generation);
   } else if (transaction.writes.empty()) {
     return finish(ChangeOutcome::Kind::changed);
@@ -103,37 +129,47 @@ Action Change::attempt(Time now) {
   return {Action::Kind::write, sent_};
 }
 
-bool Change::add_write(std::size_t bucket, Time now, Transaction& transaction) {
+Action Change::refuse(Error error) {
+  bool current = !plan_.once || marker_.known;
+  for (std::size_t i = 0; i < sight_.size(); ++i)
+    current = current && (sight_.current(i) || !sight_[i].known);
+  if (!current) return look();
+  outcome_.error = std::move(error);
+  return finish(in_doubt_ ? ChangeOutcome::Kind::unknown : ChangeOutcome::Kind::refused);
+}
+
+Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction& transaction) {
   const BucketPlan& plan = plan_.buckets[bucket];
-  outcome_.error.reset();
-  outcome_.version = 0;
-  if (plan.charges.empty()) return true;
-  const Maker maker{*settings_, *rules_, false, plan_.new_generation};
-  const bucket::State* const item = sight_.alive(bucket, now);
+  if (plan.charges.empty()) return Step::ready;
+  const Maker maker{*settings_, false, plan_.new_generation};
+  const Record* const item = sight_.alive(bucket, now);
   const bool gives_only = std::all_of(plan.charges.begin(), plan.charges.end(),
                                       [](const LimitCharge& charge) { return charge.amount < 0; });
   if (gives_only) {
     // Another generation, seen since the lease was made, means that the charged bucket was full and is gone.
     const bool gone = sight_.seen_here(bucket) && (item == nullptr || item->generation != plan.generation);
-    if (gone && rules_->credit_generation && rules_->credit_exists) return true;
+    if (gone) return Step::ready;
     Write credit = maker.credit({bucket, &plan, sight_.seen_here(bucket) ? item : nullptr, now, {}});
     if (!credit.limits.empty()) transaction.writes.push_back(std::move(credit));
-    return true;
+    return Step::ready;
   }
-  if (!sight_[bucket].known) return false;
-  const Stand stand = maker.stand(bucket, plan, item, now);
-  outcome_.error = debt_error(stand);
-  if (outcome_.error) return true;
-  if (is_stale(stand) && rules_->stale_resolves) {
+  if (!sight_[bucket].known) return Step::look;
+  const Stand stand = Maker::stand(bucket, plan, item, now);
+  if (auto error = debt_error(stand)) return *std::move(error);
+  if (is_stale(stand)) {
     outcome_.version = stand.item->version;
-    return true;
+    return Step::stale;
   }
-  transaction.writes.push_back(stand.item == nullptr ? maker.create(stand) : maker.normal(stand));
-  return true;
+  // A bucket without limits is not made.
+  if (stand.claims.limits.empty()) return Step::ready;
+  transaction.writes.push_back(item == nullptr ? maker.create(stand) : maker.normal(stand));
+  if (checks_link(stand)) transaction.links.push_back({plan.entity, plan.parent});
+  return Step::ready;
 }
 
 Action Change::finish(ChangeOutcome::Kind kind) {
-  outcome_.kind = kind;
+  // A copy may still arrive, and a change that starts again would not know of it.
+  outcome_.kind = kind == ChangeOutcome::Kind::stale && in_doubt_ ? ChangeOutcome::Kind::unknown : kind;
   return {Action::Kind::done, {}};
 }
 

@@ -12,9 +12,10 @@ struct ChangePlan {
   decision::LeaseVerb verb = decision::LeaseVerb::settle;
   std::string key;                   ///< of an adjust
   std::vector<LimitCharge> amounts;  ///< differences for adjust, true totals for settle
-  std::vector<BucketPlan>
-      buckets;  ///< the lease's chain, each with the generation that was charged; no charges
-  std::uint64_t new_generation = 0;  ///< for buckets that it creates, in debt; must be new
+  /// The lease's chain, each with the generation that was charged; no charges.
+  std::vector<BucketPlan> buckets;
+  std::vector<std::string> entities;  ///< of the buckets
+  std::uint64_t new_generation = 0;   ///< for buckets that it creates, in debt; must be new
   /// Whether a marker makes it happen once. Without, it happens at most once only if it is sent once, and
   /// the lease is taken to be as acquire made it.
   bool once = true;
@@ -24,7 +25,7 @@ struct ChangeOutcome {
   enum class Kind : unsigned char {
     changed,
     refused,     ///< the change cannot be; see error
-    stale,       ///< a bucket is newer than its resolution: resolve again and restart()
+    stale,       ///< a bucket is newer than its resolution, or has another parent: resolve and start again
     contention,  ///< nothing was changed
     unknown,     ///< it may have been changed, or may still be
   };
@@ -32,19 +33,19 @@ struct ChangeOutcome {
   bool repeated = false;  ///< it happened before
   std::optional<Error> error;
   std::int64_t version = 0;     ///< stale: what the next resolution's resolved_after must be at least
+  bool chain = false;           ///< stale: the catalog says something else of a parent, or is about to
   decision::LeaseRecord lease;  ///< changed: the lease from now on
+  std::vector<decision::LeaseAmount> charges;  ///< changed: what it made of a difference; none if repeated
 };
 
 class Change {
  public:
-  /// `settings` and `rules` must outlive the machine.
-  Change(ChangePlan plan, const Settings& settings, const Rules& rules);
+  /// `settings` must outlive the machine.
+  Change(ChangePlan plan, const Settings& settings);
 
   /// `images` are from before, by bucket, and may be missing or out of date.
   [[nodiscard]] Action start(std::span<const Image> images, Time now);
   [[nodiscard]] Action resume(const Event& event, Time now);
-  /// After a stale outcome, with the chain resolved again.
-  [[nodiscard]] Action restart(std::vector<BucketPlan> buckets, Time now);
 
   /// Requires that the last action was done.
   const ChangeOutcome& outcome() const { return outcome_; }
@@ -56,16 +57,23 @@ class Change {
   const Seen<Marker>& marker() const { return marker_; }
 
  private:
+  /// What one attempt has come to.
+  enum class Step : unsigned char { ready, look, stale };
+
   Action attempt(Time now);
   Result<decision::LeaseStep> step() const;
-  /// Adds the write for one bucket, if there is anything to write, or puts what is in the way into the
-  /// outcome. False where an image is missing.
-  bool add_write(std::size_t bucket, Time now, Transaction& transaction);
+  /// Leaves out buckets that do not have a limit (any more), and takes that down in the lease. False: the
+  /// buckets have to be looked at first.
+  Result<bool> leave_out_missing(decision::LeaseStep& step, Time now) const;
+  /// Adds the write for one bucket, if there is anything to write.
+  Result<Step> add_write(std::size_t bucket, Time now, Transaction& transaction);
+  /// Refuses for what the buckets are like, if they and the marker are as they were just seen.
+  Action refuse(Error error);
+  Action look() { return {Action::Kind::read, {}}; }
   Action finish(ChangeOutcome::Kind kind);
 
   ChangePlan plan_;
   const Settings* settings_;
-  const Rules* rules_;
   Sight sight_;
   Seen<Marker> marker_;
   Transaction sent_;

@@ -9,6 +9,7 @@ void Sight::see(std::size_t bucket, const Image& image) {
   images_[bucket] = image;
   current_[bucket] = true;
   seen_here_[bucket] = true;
+  exact_[bucket] = true;
 }
 
 void Sight::remember(std::span<const Image> images) {
@@ -17,7 +18,10 @@ void Sight::remember(std::span<const Image> images) {
   }
 }
 
-void Sight::outdate() { std::fill(current_.begin(), current_.end(), false); }
+void Sight::outdate() {
+  std::fill(current_.begin(), current_.end(), false);
+  std::fill(exact_.begin(), exact_.end(), false);
+}
 
 void Sight::take(const Event& event, const Transaction& sent) {
   outdate();
@@ -28,6 +32,7 @@ void Sight::take(const Event& event, const Transaction& sent) {
       if (!image.known) continue;
       apply(image.item, write);
       seen_here_[write.bucket] = true;
+      exact_[write.bucket] = write.tells_all();
     }
   }
   for (std::size_t i = 0; i < std::min(event.images.size(), size()); ++i) see(i, event.images[i]);

@@ -14,17 +14,18 @@
 #include <string>
 #include <vector>
 
-#include "bucket/state.h"
 #include "limits/resolution.h"
 #include "store/conditional/write.h"
 
 namespace weir::conditional {
 
 struct Settings {
-  Time margin = 0;           ///< added to every expiry: the spread of the clocks and the deadline of a write
-  Time recent = 100;         ///< how old a bucket's refill time may be for Retry
-  int attempts = 8;          ///< writes that may fail before it is contention
-  bool retry_first = false;  ///< try Retry before Normal where a bucket's last image is known
+  Time margin = 0;    ///< added to every expiry: the spread of the clocks and the deadline of a write
+  Time recent = 100;  ///< how old a bucket's refill time may be for Retry
+  int attempts = 8;   ///< writes that may fail before it is contention
+  /// A refill time further ahead of the clock than this was written by a wrong clock, and is set to now;
+  /// 0: there is one clock, and no such bucket.
+  Time most_ahead = 0;
 };
 
 /// What somebody saw of an item: nothing yet, or that it is absent, or the item.
@@ -37,7 +38,7 @@ struct Seen {
   static Seen of(Item item) { return {true, std::move(item)}; }
   friend bool operator==(const Seen&, const Seen&) = default;
 };
-using Image = Seen<bucket::State>;
+using Image = Seen<Record>;
 
 /// What came of an action.
 struct Event {
@@ -51,6 +52,7 @@ struct Event {
   Kind kind = Kind::seen;
   std::vector<Image> images;  ///< by bucket of the chain; may be shorter
   Seen<Marker> marker;
+  bool link_failed = false;  ///< failed: the catalog says something else of a parent, or is about to
 };
 
 struct Action {
@@ -78,13 +80,16 @@ struct BucketPlan {
   std::int64_t resolved_after = 0;
   std::vector<LimitCharge> charges;
   std::uint64_t generation = 0;  ///< of the bucket that a lease charged; for changes to leases
+  std::size_t entity = 0;        ///< in the chain of the plan
+  std::string parent;            ///< the next entity of the chain, as it was resolved; empty: none
 };
 
 /// What an operation knows of the items of its chain. Versions and balances move on meanwhile; conditions
 /// find that out.
 class Sight {
  public:
-  explicit Sight(std::size_t buckets) : images_(buckets), current_(buckets), seen_here_(buckets) {}
+  explicit Sight(std::size_t buckets)
+      : images_(buckets), current_(buckets), seen_here_(buckets), exact_(buckets) {}
 
   /// Images from before the operation.
   void remember(std::span<const Image> images);
@@ -98,7 +103,7 @@ class Sight {
   bool complete() const;
   const Image& operator[](std::size_t bucket) const { return images_[bucket]; }
   /// The item, unless it is absent or has expired, which is the same.
-  const bucket::State* alive(std::size_t bucket, Time now) const {
+  const Record* alive(std::size_t bucket, Time now) const {
     const auto& item = images_[bucket].item;
     return item && item->expires_at > now ? &*item : nullptr;
   }
@@ -106,6 +111,9 @@ class Sight {
   bool current(std::size_t bucket) const { return current_[bucket]; }
   /// Whether the image is newer than the operation's start.
   bool seen_here(std::size_t bucket) const { return seen_here_[bucket]; }
+  /// Whether the image is what the last event has shown or made, with all that others have charged. An image
+  /// from before that a write of ours was added to is not.
+  bool exact(std::size_t bucket) const { return exact_[bucket]; }
 
   friend bool operator==(const Sight&, const Sight&) = default;
 
@@ -115,6 +123,7 @@ class Sight {
   std::vector<Image> images_;
   std::vector<bool> current_;
   std::vector<bool> seen_here_;
+  std::vector<bool> exact_;
 };
 
 }  // namespace weir::conditional

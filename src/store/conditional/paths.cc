@@ -20,35 +20,23 @@ std::int64_t amount_of(const Stand& stand, const LimitClaim& limit) {
   return amount < 0 && !same ? 0 : amount;
 }
 
-/// Collects what an expiry must wait for.
-class ExpiryOf {
- public:
-  ExpiryOf(const Maker& maker, const Stand& stand)
-      : expiry_(stand.claims.at, *stand.plan->resolution), maker_(maker) {}
-  void hold(const bucket::Parameters& parameters, std::int64_t tokens) {
-    expiry_.hold(parameters, maker_.rules.expiry_of_debt ? tokens : std::max<std::int64_t>(tokens, 0));
-  }
-  Time expires_at() const {
-    const Time at = expiry_.expires_at();
-    return at == bucket::never ? at : base::saturating_add(at, maker_.settings.margin);
-  }
+using decision::Expiry;
 
- private:
-  decision::Expiry expiry_;
-  const Maker& maker_;
-};
+/// Nothing that has no expiry is kept for longer.
+Time later(Time expires_at, Time by) {
+  return expires_at == bucket::never ? expires_at : base::saturating_add(expires_at, by);
+}
 
 /// A limit that is full enough to be forgotten. It stays if a charge made it less meanwhile.
-LimitWrite forget(const Maker& maker, const LimitClaim& limit) {
-  LimitWrite write{.name = limit.name, .effect = Effect::remove};
-  if (maker.rules.keep_dormant) write.at_least = limit.parameters.capacity - limit.claim.grant;
-  return write;
+LimitWrite forget(const LimitClaim& limit) {
+  return {.name = limit.name,
+          .at_least = limit.parameters.capacity - limit.claim.grant,
+          .effect = Effect::remove};
 }
 
 /// A limit whose balance goes up by its refill and down by the charge. Tells the expiry the least that it can
 /// hold then.
-void add(const Maker& maker, const Stand& stand, const LimitClaim& limit, LimitWrite& write,
-         ExpiryOf& expiry) {
+void add(const Maker& maker, const Stand& stand, const LimitClaim& limit, LimitWrite& write, Expiry& expiry) {
   const auto [grant, ceiling] = limit.claim;
   const std::int64_t amount = write.consumed;
   write.effect = Effect::add;
@@ -56,27 +44,24 @@ void add(const Maker& maker, const Stand& stand, const LimitClaim& limit, LimitW
   // Adding commutes with the cut at burst, which is every reader's, so it needs no proof that the bucket has
   // room; unless something is taken out after it, or a change of parameters cuts lower than that.
   const bool cuts = amount > 0 || ceiling != limit.parameters.burst;
-  if (cuts && maker.rules.normal_unsaturated) write.at_most = ceiling - grant;
-  const bool named =
-      charge_of(*stand.plan, limit.name).has_value() && (amount > 0 || maker.rules.zero_checked);
-  if (maker.admitting && named && maker.rules.normal_floor) write.at_least = amount - grant;
+  if (cuts) write.at_most = ceiling - grant;
+  const bool named = charge_of(*stand.plan, limit.name).has_value();
+  if (maker.admitting && named) write.at_least = amount - grant;
   // The expiry is computed from the image, and the balance may have become less. Any that is not a debt is
   // covered, as is the debt in the image; a deeper one is not.
   const std::int64_t least = std::min<std::int64_t>(limit.held(stand.item) - amount, 0);
-  if (stand.plan->resolution->keep_for != bucket::never && maker.rules.normal_expiry_floor) {
+  if (stand.plan->resolution->keep_for != bucket::never) {
     write.at_least = std::max(write.at_least.value_or(least - write.tokens), least - write.tokens);
   }
   expiry.hold(limit.parameters, least);
 }
 
 /// One limit in Normal.
-LimitWrite claim(const Maker& maker, const Stand& stand, const LimitClaim& limit, ExpiryOf& expiry) {
+LimitWrite claim(const Maker& maker, const Stand& stand, const LimitClaim& limit, Expiry& expiry) {
   const auto [grant, ceiling] = limit.claim;
   const std::int64_t amount = amount_of(stand, limit);
   const std::int64_t after = limit.held(stand.item) - amount;
-  const bool forgettable =
-      bucket::forgettable(limit, after) || (!limit.in_force && !maker.rules.keep_dormant);
-  if (forgettable) return forget(maker, limit);
+  if (bucket::forgettable(limit, after)) return forget(limit);
 
   LimitWrite write{.name = limit.name, .consumed = amount};
   if (limit.changed) write.parameters = limit.parameters;
@@ -88,7 +73,7 @@ LimitWrite claim(const Maker& maker, const Stand& stand, const LimitClaim& limit
   } else if (stand.item->limits[static_cast<std::size_t>(limit.index)].tokens > ceiling - grant) {
     write.effect = Effect::set;
     write.tokens = ceiling - amount;
-    if (maker.rules.normal_saturated) write.at_least = ceiling - grant + 1;
+    write.at_least = ceiling - grant + 1;
     expiry.hold(limit.parameters, after);
   } else {
     add(maker, stand, limit, write, expiry);
@@ -110,87 +95,104 @@ bool is_stale(const Stand& stand) {
          stand.item->version > std::max(stand.plan->resolution->stamp, stand.plan->resolved_after);
 }
 
-Stand Maker::stand(std::size_t bucket, const BucketPlan& plan, const State* item, Time now) const {
-  return {bucket, &plan, item, now, rules.claims_of(item, *plan.resolution, now)};
+Stand Maker::stand(std::size_t bucket, const BucketPlan& plan, const Record* item, Time now) {
+  return {bucket, &plan, item, now, bucket::claims_of(item, *plan.resolution, now)};
 }
 
 Write Maker::create(const Stand& stand) const {
-  ExpiryOf expiry(*this, stand);
-  State item;
+  Expiry expiry(stand.claims.at, *stand.plan->resolution);
+  Record item;
   item.refilled_at = stand.claims.at;
   item.version = stand.claims.version;
   item.generation = new_generation;
+  item.parent = stand.plan->parent;
   for (const LimitClaim& limit : stand.claims.limits) {
     const std::int64_t amount = amount_of(stand, limit);
-    item.limits.push_back({limit.name, limit.parameters, limit.held(nullptr) - amount, amount});
+    item.limits.push_back({limit.name, limit.parameters, limit.held(nullptr) - amount, amount, false});
     expiry.hold(limit.parameters, item.limits.back().tokens);
   }
-  item.expires_at = expiry.expires_at();
-  Write write{.path = Write::Path::create, .bucket = stand.bucket, .item = std::move(item)};
-  if (rules.create_only_absent) write.absent_at = stand.now;
+  item.expires_at = later(expiry.expires_at(), settings.margin);
+  Write write = blank(Write::Path::create, stand.bucket);
+  write.item = std::move(item);
+  write.absent_at = stand.now;
+  write.dormant.emplace();
   return write;
 }
 
 Write Maker::normal(const Stand& stand) const {
-  Write write{.path = Write::Path::normal, .bucket = stand.bucket};
-  if (rules.normal_same_refill) write.refilled_at = stand.item->refilled_at;
-  if (rules.same_version) write.version = stand.item->version;
-  if (rules.same_generation) write.generation = stand.item->generation;
+  Write write = blank(Write::Path::normal, stand.bucket);
+  write.refilled_at = stand.item->refilled_at;
+  write.version = stand.item->version;
+  write.generation = stand.item->generation;
   // The image may show a later expiry than the one that another writer has set in the same millisecond.
-  if (rules.normal_alive) write.expires_since = base::saturating_add(stand.now, 1);
-  ExpiryOf expiry(*this, stand);
-  for (const LimitClaim& limit : stand.claims.limits)
+  write.expires_since = base::saturating_add(stand.now, 1);
+  write.dormant.emplace();
+  Expiry expiry(stand.claims.at, *stand.plan->resolution);
+  for (const LimitClaim& limit : stand.claims.limits) {
     write.limits.push_back(claim(*this, stand, limit, expiry));
+    if (!limit.in_force && write.limits.back().effect != Effect::remove) write.dormant->push_back(limit.name);
+  }
   write.set_refilled_at = stand.claims.at;
   if (stand.claims.version != stand.item->version) write.set_version = stand.claims.version;
+  if (checks_link(stand)) write.set_parent = stand.plan->parent;
   // Even if the image has the same: another writer may have set an earlier one in the same millisecond.
-  const bool never = expiry.expires_at() == bucket::never && stand.item->expires_at == bucket::never;
-  if (!never && rules.expiry_written) write.set_expires_at = expiry.expires_at();
+  const Time expires_at = expiry.expires_at();
+  const bool never = expires_at == bucket::never && stand.item->expires_at == bucket::never;
+  // An eighth more than it must be, so that the bucket can be charged by Retry for a while.
+  if (!never) write.set_expires_at = later(expires_at, settings.margin + (expires_at - stand.claims.at) / 8);
   return write;
 }
 
 Write Maker::retry(const Stand& stand) const {
-  Write write{.path = Write::Path::retry, .bucket = stand.bucket};
-  if (rules.retry_recent) write.refilled_since = stand.now - settings.recent;
-  if (rules.same_version) write.version = stand.item->version;
-  if (rules.same_generation) write.generation = stand.item->generation;
-  Time full_at = base::saturating_add(stand.now, 1);
+  Write write = blank(Write::Path::retry, stand.bucket);
+  write.refilled_since = stand.now - settings.recent;
+  write.version = stand.item->version;
+  write.generation = stand.item->generation;
+  // What a limit is left with is 0 or more. Debts of limits that are not charged were counted by whoever
+  // made them.
+  Expiry expiry(stand.now, *stand.plan->resolution);
   for (const LimitClaim& limit : stand.claims.limits) {
+    expiry.hold(limit.parameters, 0);
     const auto amount = charge_of(*stand.plan, limit.name);
     if (!amount || !limit.in_force) continue;
     LimitWrite charge{.name = limit.name, .effect = Effect::add, .tokens = -*amount, .consumed = *amount};
-    if (rules.retry_floor && (*amount > 0 || rules.zero_checked)) charge.at_least = amount;
+    charge.at_least = amount;
     if (*amount > 0) {
       const bucket::Parameters& parameters = limit.parameters;
-      const std::int64_t unclaimed = bucket::most_granted(parameters.rate, settings.recent);
-      if (rules.retry_ceiling) charge.at_most = parameters.burst - unclaimed;
-      // What it leaves is 0 or more, and full again by then.
-      full_at = std::max(full_at, bucket::moment_granted(parameters.rate, stand.now, parameters.capacity));
+      charge.at_most = parameters.burst - bucket::most_granted(parameters.rate, settings.recent);
     } else {
       charge.effect = Effect::none;
       charge.exists = true;
     }
     write.limits.push_back(std::move(charge));
   }
-  if (rules.retry_expiry) write.expires_since = base::saturating_add(full_at, settings.margin);
+  write.expires_since = later(expiry.expires_at(), settings.margin);
   return write;
 }
 
 Write Maker::credit(const Stand& stand) const {
-  Write write{.path = Write::Path::credit, .bucket = stand.bucket};
-  if (rules.credit_generation) write.generation = stand.plan->generation;
+  Write write = blank(Write::Path::credit, stand.bucket);
+  write.generation = stand.plan->generation;
   // A credit to an expired item is lost with it and harms nothing; but expired means absent, to conditions
   // too.
-  if (rules.credit_exists) write.expires_since = base::saturating_add(stand.now, 1);
+  write.expires_since = base::saturating_add(stand.now, 1);
   for (const LimitCharge& charge : stand.plan->charges) {
     if (charge.amount >= 0) continue;
-    if (stand.item != nullptr && stand.item->find(charge.limit) == nullptr && rules.credit_exists) continue;
+    if (stand.item != nullptr && stand.item->find(charge.limit) == nullptr) continue;
     write.limits.push_back({.name = charge.limit,
-                            .exists = rules.credit_exists,
+                            .exists = true,
                             .effect = Effect::add,
                             .tokens = -charge.amount,
                             .consumed = charge.amount});
   }
+  return write;
+}
+
+Write Maker::repair(const Stand& stand) {
+  Write write = blank(Write::Path::repair, stand.bucket);
+  write.refilled_at = stand.item->refilled_at;
+  write.generation = stand.item->generation;
+  write.set_refilled_at = stand.now;
   return write;
 }
 

@@ -10,10 +10,14 @@
 //            stand in each other's way. For a bucket that was refilled a short while ago and is so far
 //            below the brim that nothing of its unclaimed refill can be lost to it.
 //   Credit   gives back, blindly: adding commutes with the cut at burst, which is every reader's.
+//
+// And one that no request asks for: Repair sets a refill time that a wrong clock wrote to now.
+//
+// Only the machines and upkeep.h use this; stores do not.
 #pragma once
 
+#include "bucket/claims.h"
 #include "store/conditional/machine.h"
-#include "store/conditional/rules.h"
 
 namespace weir::conditional {
 
@@ -21,7 +25,7 @@ namespace weir::conditional {
 struct Stand {
   std::size_t bucket = 0;
   const BucketPlan* plan = nullptr;
-  const bucket::State* item = nullptr;  ///< as last seen; null where it is absent or expired
+  const Record* item = nullptr;  ///< as last seen; null where it is absent or expired
   Time now = 0;
   bucket::Claims claims;
 };
@@ -29,11 +33,10 @@ struct Stand {
 /// What the writes of an operation have in common.
 struct Maker {
   const Settings& settings;
-  const Rules& rules;
   bool admitting;                ///< a charge must be covered (acquire); otherwise it may leave a debt
   std::uint64_t new_generation;  ///< of a bucket that this operation creates
 
-  Stand stand(std::size_t bucket, const BucketPlan& plan, const bucket::State* item, Time now) const;
+  static Stand stand(std::size_t bucket, const BucketPlan& plan, const Record* item, Time now);
 
   Write create(const Stand& stand) const;
   Write normal(const Stand& stand) const;
@@ -42,7 +45,18 @@ struct Maker {
   /// Gives back what the plan charges below 0; needs no image, and leaves out limits that it knows to be
   /// gone.
   Write credit(const Stand& stand) const;
+  static Write repair(const Stand& stand);
+
+  /// An empty write, for upkeep.h.
+  static Write blank(Write::Path path, std::size_t bucket) { return {WritePass(), path, bucket}; }
 };
+
+/// Whether the write of a bucket must check what the catalog says of the entity's parent: where it makes the
+/// bucket, and where the bucket was made under another parent than the plan's or under one that is not known.
+/// Otherwise the parent cannot have changed since it was made.
+inline bool checks_link(const Stand& stand) {
+  return stand.item == nullptr || stand.item->parent != stand.plan->parent;
+}
 
 /// The amount of a limit that a plan names; nothing where it does not.
 std::optional<std::int64_t> charge_of(const BucketPlan& plan, std::string_view limit);

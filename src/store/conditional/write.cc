@@ -20,7 +20,7 @@ LimitState& found_or_made(State& item, const std::string& name) {
   for (LimitState& limit : item.limits) {
     if (limit.name == name) return limit;
   }
-  return item.limits.emplace_back(LimitState{name, {}, 0, 0});
+  return item.limits.emplace_back(LimitState{name, {}, 0, 0, false});
 }
 
 void apply(State& item, const LimitWrite& write) {
@@ -37,7 +37,7 @@ void apply(State& item, const LimitWrite& write) {
 
 }  // namespace
 
-bool holds(const State* item, const Write& write) {
+bool holds(const Record* item, const Write& write) {
   if (write.absent_at && item != nullptr && item->expires_at > *write.absent_at) return false;
   const bool looks_inside =
       write.refilled_at || write.refilled_since || write.version || write.generation || write.expires_since;
@@ -53,11 +53,21 @@ bool holds(const State* item, const Write& write) {
 }
 
 bool holds(const Marker* marker, const MarkerWrite& write) {
-  if (write.unconditional) return true;
   return write.sequence ? marker != nullptr && marker->sequence == *write.sequence : marker == nullptr;
 }
 
-void apply(std::optional<State>& item, const Write& write) {
+bool holds(const Link& link, const LinkCheck& check) { return !link.moving && link.parent == check.parent; }
+
+bool Write::tells_all() const {
+  if (item || path == Path::forget) return true;
+  return std::all_of(limits.begin(), limits.end(), [](const LimitWrite& limit) {
+    return limit.effect == LimitWrite::Effect::set || limit.effect == LimitWrite::Effect::insert ||
+           limit.effect == LimitWrite::Effect::remove;
+  });
+}
+
+void apply(std::optional<Record>& item, const Write& write) {
+  if (write.path == Write::Path::forget) return item.reset();
   if (write.item) {
     item = write.item;
     return;
@@ -66,7 +76,12 @@ void apply(std::optional<State>& item, const Write& write) {
   if (write.set_refilled_at) item->refilled_at = *write.set_refilled_at;
   if (write.set_version) item->version = *write.set_version;
   if (write.set_expires_at) item->expires_at = *write.set_expires_at;
+  if (write.set_parent) item->parent = write.set_parent;
   for (const LimitWrite& limit : write.limits) apply(*item, limit);
+  if (!write.dormant) return;
+  for (LimitState& limit : item->limits)
+    limit.dormant =
+        std::find(write.dormant->begin(), write.dormant->end(), limit.name) != write.dormant->end();
 }
 
 }  // namespace weir::conditional

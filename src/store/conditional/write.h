@@ -1,8 +1,9 @@
 // A conditional write to the items of a plan, independent of the store that carries it out. Each field is
 // one term of a condition or of an update, so that a store renders it one to one.
 //
-// An item is a bucket's record; a marker is the record that makes something happen once. The functions
-// below are the reference for what a store does with a write.
+// An item is a bucket's record; a marker is the record that makes something happen once; a link is what the
+// catalog says of an entity's parent. The functions below are the reference for what a store does with a
+// write.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,14 @@
 #include "decision/lease.h"
 
 namespace weir::conditional {
+
+/// A bucket as a store of conditional writes keeps it.
+struct Record : bucket::State {
+  /// The next entity of the chain when the bucket was made, empty for none. It cannot change while there is a
+  /// bucket. Nothing: a program wrote the bucket that did not check it.
+  std::optional<std::string> parent = {};
+  friend bool operator==(const Record&, const Record&) = default;
+};
 
 /// The conditions on one limit of an item, and what becomes of it. A condition on the tokens of a limit that
 /// is not there is false.
@@ -40,11 +49,19 @@ struct LimitWrite {
   friend bool operator==(const LimitWrite&, const LimitWrite&) = default;
 };
 
+/// Lets only the code of this room make a Write, so that no bucket is written by rules of somebody else.
+class WritePass {
+  WritePass() = default;
+  friend struct Maker;
+};
+
 /// A write to one item: it happens whole, if all conditions hold, or not at all.
 struct Write {
-  enum class Path : unsigned char { create, normal, retry, credit };
-  Path path = Path::normal;
-  std::size_t bucket = 0;  ///< in the chain of the plan
+  enum class Path : unsigned char { create, normal, retry, credit, repair, convert, absorb, forget };
+  Write(WritePass /*pass*/, Path path_, std::size_t bucket_) : path(path_), bucket(bucket_) {}
+
+  Path path;
+  std::size_t bucket;  ///< in the chain of the plan
 
   // Conditions.
   std::optional<Time> absent_at = {};            ///< there is no item, or it has expired at this moment
@@ -55,12 +72,17 @@ struct Write {
   std::optional<Time> expires_since = {};        ///< it has no expiry, or one at this moment or later
 
   // Effects.
-  std::optional<bucket::State> item = {};  ///< the whole item; then none of the effects below
+  std::optional<Record> item = {};  ///< the whole item; then none of the effects below
   std::optional<Time> set_refilled_at = {};
   std::optional<std::int64_t> set_version = {};
   std::optional<Time> set_expires_at = {};  ///< never: the expiry is removed
-  std::vector<LimitWrite> limits = {};      ///< conditions and effects
+  std::optional<std::string> set_parent = {};
+  /// Limits of the item that are not in force from now on; nothing: it says what it said.
+  std::optional<std::vector<std::string>> dormant = {};
+  std::vector<LimitWrite> limits = {};  ///< conditions and effects
 
+  /// Whether the item after the write is known from the write alone.
+  bool tells_all() const;
   friend bool operator==(const Write&, const Write&) = default;
 };
 
@@ -69,30 +91,47 @@ struct Marker {
   std::int64_t sequence = 0;  ///< counts the changes, from 1
   bool fence = false;         ///< an acquire was given up: copies of it that arrive late must fail
   decision::LeaseRecord lease;
-  std::vector<std::uint64_t> generations;  ///< of the buckets that were charged, in the order of the chain
+  // The buckets that were charged, in the order of the chain.
+  std::vector<std::string> entities;  ///< empty: a program wrote the marker that did not keep them
+  std::vector<std::uint64_t> generations;
   friend bool operator==(const Marker&, const Marker&) = default;
 };
 
 struct MarkerWrite {
   std::optional<std::int64_t> sequence = {};  ///< condition: it has this sequence; nothing: it is absent
-  bool unconditional = false;                 ///< only where the checker turns a rule off
   Marker next;
   friend bool operator==(const MarkerWrite&, const MarkerWrite&) = default;
 };
 
+/// What the catalog says of an entity: who is charged above it, and whether that is being changed.
+struct Link {
+  std::string parent;  ///< empty: none
+  bool moving = false;
+  friend bool operator==(const Link&, const Link&) = default;
+};
+
+/// Condition: the catalog says that this is the parent of an entity, and it is not being changed.
+struct LinkCheck {
+  std::size_t entity = 0;  ///< in the chain of the plan
+  std::string parent;
+  friend bool operator==(const LinkCheck&, const LinkCheck&) = default;
+};
+
 /// Everything in it happens, or nothing.
 struct Transaction {
-  std::vector<Write> writes;  ///< at most one for each bucket of the chain, in its order
+  std::vector<Write> writes = {};  ///< at most one for each bucket of the chain, in its order
   std::optional<MarkerWrite> marker = {};
+  std::vector<LinkCheck> links = {};
   friend bool operator==(const Transaction&, const Transaction&) = default;
 };
 
 /// Whether the conditions hold. `item` is null where there is none.
-[[nodiscard]] bool holds(const bucket::State* item, const Write& write);
+[[nodiscard]] bool holds(const Record* item, const Write& write);
 [[nodiscard]] bool holds(const Marker* marker, const MarkerWrite& write);
+[[nodiscard]] bool holds(const Link& link, const LinkCheck& check);
 
 /// Carries out the effects. An update of a missing item or limit makes one with what is in the write and
 /// nothing else, as stores do; the machines never ask for that.
-void apply(std::optional<bucket::State>& item, const Write& write);
+void apply(std::optional<Record>& item, const Write& write);
 
 }  // namespace weir::conditional

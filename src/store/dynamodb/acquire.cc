@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "decision/report.h"
+#include "decision/acquire.h"
 
 namespace weir::dynamodb {
 
@@ -11,13 +11,6 @@ using conditional::Action;
 using conditional::Event;
 using conditional::Image;
 using store::Progress;
-
-namespace {
-
-/// Attempts to keep the word that a refusal gives.
-constexpr int most_promises = 4;
-
-}  // namespace
 
 Acquire::Acquire(Site& site, const store::Plan& plan, Mode mode, Decision& decision,
                  store::Completion<Progress> done)
@@ -29,10 +22,12 @@ Acquire::Acquire(Site& site, const store::Plan& plan, Mode mode, Decision& decis
 void Acquire::start() {
   const store::Request& request_of_it = plan_.request;
   const auto add = [&](std::string_view entity, const limits::ResolutionRef& resolution) {
+    if (chain_.full()) return;
+    add_link(entity);
     // One without limits is not charged, and has no bucket.
-    if (!resolution->limits || stops_.full()) return;
-    stops_.add(entity, resolution.get());
-    add_place(entity, resolution);
+    if (!resolution->limits) return bare_.push_back({links_.size() - 1, resolution->parent});
+    chain_.add(entity, resolution.get());
+    add_place(resolution);
   };
   add(request_of_it.entity, plan_.resolution);
   for (const limits::Resolution* at = plan_.resolution.get(); at->parent_resolution;
@@ -42,7 +37,7 @@ void Acquire::start() {
   if (plan_.resolution->valid_until <= now_) return finish(Progress::resolve_again);
   if (auto checked = site_.check_clock(); !checked) return finish(checked.error());
   // Names; what is stored does not matter for them.
-  if (auto checked = decision::match_all(stops_, request_of_it.consume); !checked)
+  if (auto checked = decision::match_all(chain_, request_of_it.consume); !checked)
     return finish(checked.error());
   if (mode_ == Mode::peek) {
     step_ = Step::looking;
@@ -60,64 +55,34 @@ void Acquire::start() {
 
 std::vector<conditional::BucketPlan> Acquire::plans() const {
   std::vector<conditional::BucketPlan> plans;
-  for (const Place& place : places_) {
-    conditional::BucketPlan& plan = plans.emplace_back();
-    plan.resolution = place.resolution;
-    plan.resolved_after = site_.memory.resolved_after(place.id, place.resolution->levels);
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    conditional::BucketPlan& plan = plans.emplace_back(plan_of(i));
     for (const Charge& charge : plan_.request.consume) {
-      if (place.resolution->limits->find(charge.limit) >= 0)
+      if (plan.resolution->limits->find(charge.limit) >= 0)
         plan.charges.push_back({std::string(charge.limit), charge.amount.millitokens()});
     }
   }
   return plans;
 }
 
-bool Acquire::repair_future(const std::vector<Image>& images) {
-  if (site_.clock_bound == 0) return false;
-  for (std::size_t i = 0; i < images.size(); ++i) {
-    const auto& item = images[i].item;
-    if (!item || item->refilled_at <= base::saturating_add(now_, site_.clock_bound)) continue;
-    step_ = Step::repairing;
-    repair(i, *item, now_);
-    return true;
-  }
-  return false;
-}
-
 void Acquire::begin(std::vector<Image> images) {
-  if (repair_future(images) || refuse_from_memory(images)) return;
-  conditional::AcquirePlan plan{plans(), new_generation_, {}};
+  if (refuse_from_memory(images)) return;
+  conditional::AcquirePlan plan{.buckets = plans(), .new_generation = new_generation_, .bare = bare_};
   if (plan_.request.once != nullptr) plan.once = lease_record();
-  const bool retry = retry_will_do(plan.buckets, images);
   // Where others write too, an image is old before it is used.
-  const bool unread = std::any_of(places_.begin(), places_.end(),
-                                  [&](const Place& place) { return site_.memory.better_read(place.id); });
-  if (unread && !retry) images.assign(images.size(), Image{});
-  machine_.emplace(std::move(plan), retry ? site_.settings_retry : site_.settings, site_.rules);
+  plan.read_first = std::any_of(places_.begin(), places_.end(),
+                                [&](const Place& place) { return site_.memory.better_read(place.id); });
+  machine_.emplace(std::move(plan), site_.settings);
   step_ = Step::deciding;
   writes_ = 0;
   now_ = site_.now();
   act(machine_->start(images, now_));
 }
 
-/// Whether the blind write would meet its conditions, as far as is known here.
-bool Acquire::retry_will_do(const std::vector<conditional::BucketPlan>& plans,
-                            const std::vector<Image>& images) const {
-  const conditional::Maker maker{site_.settings, site_.rules, true, new_generation_};
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const auto& item = images[i].item;
-    if (!item || item->expires_at <= now_) return false;
-    const conditional::Stand stand = maker.stand(i, plans[i], &*item, now_);
-    if (stand.claims.changed || stand.claims.version != item->version) return false;
-    if (!conditional::holds(&*item, maker.retry(stand))) return false;
-  }
-  return true;
-}
-
 /// A bucket that was seen to be empty a moment ago is not asked again: what it refills is known, and nothing
 /// but a credit of somebody else can have filled it otherwise.
 bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
-  if (site_.refuse_for == 0 || plan_.request.once != nullptr || promises_ > 0) return false;
+  if (site_.refuse_for == 0 || plan_.request.once != nullptr) return false;
   bool exceeded = false;
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto& item = images[i].item;
@@ -139,14 +104,10 @@ bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
   if (!exceeded) return false;
   seen_ = images;
   from_memory_ = true;
-  decision_.report().clear();
   report(false);
-  const decision::Wait wait = decision::wait_of(stops_, now_);
-  const std::optional<Time> waits = wait.time;
-  // A moment that nobody has promised yet has to be promised.
-  if (waits && !promise(base::saturating_add(now_, *waits)).writes.empty()) return from_memory_ = false;
   site_.counts.refused_from_memory.fetch_add(1, std::memory_order_relaxed);
-  decision_.set_refused(waits, wait.never_fits);
+  const decision::Wait wait = decision::wait_of(chain_, now_);
+  decision_.set_refused(wait.time, wait.never_fits);
   decision_.set_from_memory();
   finish(Progress::decided);
   return true;
@@ -159,7 +120,8 @@ void Acquire::act(const Action& action) {
       return read_all();
     case Action::Kind::write:
       if (auto checked = check_sizes(); !checked) return finish(checked.error());
-      if (writes_++ == 0) site_.counts.first_writes.fetch_add(1, std::memory_order_relaxed);
+      if (machine_->charges() && writes_++ == 0)
+        site_.counts.first_writes.fetch_add(1, std::memory_order_relaxed);
       return write(action.transaction, now_);
     default:
       return conclude();
@@ -169,14 +131,13 @@ void Acquire::act(const Action& action) {
 /// Fails if a record would have to keep too many limits at once.
 Result<void> Acquire::check_sizes() {
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    decision::Link& stop = stops_[i];
-    show(stops_, stop, alive(i), now_);
-    if (auto checked = decision::check_size(stop); !checked) return checked;
+    show(chain_, chain_[i], alive(i), now_);
+    if (auto checked = decision::check_size(chain_[i]); !checked) return checked;
   }
   return {};
 }
 
-const bucket::State* Acquire::alive(std::size_t place) const {
+const conditional::Record* Acquire::alive(std::size_t place) const {
   if (machine_ && step_ != Step::looking && !from_memory_) return machine_->sight().alive(place, now_);
   const auto& item = seen_[place].item;
   return item && item->expires_at > now_ ? &*item : nullptr;
@@ -184,26 +145,12 @@ const bucket::State* Acquire::alive(std::size_t place) const {
 
 void Acquire::on_event(const Event& event) {
   if (step_ == Step::looking) return looked(event);
-  if (step_ == Step::repairing) {
-    // Whether it was this process or another that repaired it: what is there now has to be read.
-    now_ = site_.now();
-    return begin(std::vector<Image>(places_.size()));
-  }
-  if (step_ == Step::promising) {
-    // Whether the word could be kept or the store was too busy for it: what was refused stays refused, unless
-    // a bucket turned out to be another one.
-    for (std::size_t i = 0; i < places_.size(); ++i) site_.memory.remember(places_[i].id, {event.images[i]});
-    if (event.kind != Event::Kind::failed || ++promises_ >= most_promises) return finish(Progress::decided);
-    return begin(event.images);
-  }
-  if (writes_ == 1 && event.kind != Event::Kind::seen) {
+  if (writes_ == 1 && event.kind != Event::Kind::seen && machine_->charges()) {
     const bool failed = event.kind == Event::Kind::failed;
     if (failed) site_.counts.failed_first_writes.fetch_add(1, std::memory_order_relaxed);
     for (const Place& place : places_) site_.memory.wrote_first(place.id, failed);
   }
   now_ = site_.now();
-  // Before anything was written; afterwards the machine has to be told what became of it.
-  if (writes_ == 0 && repair_future(event.images)) return;
   act(machine_->resume(event, now_));
 }
 
@@ -222,10 +169,7 @@ void Acquire::conclude() {
     case conditional::AcquireOutcome::Kind::refused:
       return refused();
     case conditional::AcquireOutcome::Kind::stale:
-      // A copy may still arrive, and what is decided next would not know of it.
-      if (machine_->in_doubt())
-        return finish(
-            base::error(ErrorCode::outcome_unknown, "limits changed while DynamoDB did not answer"));
+      if (outcome.chain) distrust_chain();
       for (std::size_t i = 0; i < places_.size(); ++i) {
         if (const bucket::State* const state = alive(i)) distrust(i, state->version);
       }
@@ -242,24 +186,18 @@ void Acquire::conclude() {
 }
 
 void Acquire::report(bool charged) {
+  decision_.report().clear();
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    decision::Link& stop = stops_[i];
-    const bucket::State* const state = alive(i);
-    show(stops_, stop, state, now_);
-    // The image is from after the charge.
-    if (charged) {
-      for (std::size_t j = 0; j < stop.resolution->limits->size(); ++j) stop.held[j] += stop.amount[j];
+    decision::Link& link = chain_[i];
+    show(chain_, link, alive(i), now_);
+    if (!charged) {
+      decision::report_refused(decision_.report(), link, resource_, now_);
+      continue;
     }
-    // What was admitted before was charged to a bucket that may be gone by now.
-    const std::uint64_t generation = repeated_          ? machine_->outcome().buckets[i].generation
-                                     : state == nullptr ? 0
-                                                        : state->generation;
-    LimitReport::Line* const lines =
-        decision::report_lines(decision_.report(), stop, base::join(stop.entity, resource_), generation,
-                               charged, stop.resolution->limits->size());
-    if (charged || repeated_) continue;
-    for (std::size_t j = 0; j < stop.resolution->limits->size(); ++j)
-      lines[j].wait = decision::wait_of(stop, j, now_);
+    // The image is from after the charge.
+    for (std::size_t j = 0; j < link.limit_count(); ++j) link.held[j] += link.amount[j];
+    decision::report(decision_.report(), link, resource_, link.generation, true);
+    if (!machine_->sight().exact(i)) decision_.report().mark_remaining_at_most();
   }
 }
 
@@ -271,11 +209,9 @@ void Acquire::admitted() {
   }
   if (outcome.repeated) {
     // What the buckets hold now has to be looked up.
-    repeated_ = outcome.buckets.size() == places_.size();
     step_ = Step::looking;
     return read_all();
   }
-  decision_.report().clear();
   report(true);
   decision_.set_admitted();
   decision_.set_deadline(marker_deadline_ != 0 ? marker_deadline_
@@ -287,7 +223,6 @@ void Acquire::looked(const Event& event) {
   now_ = site_.now();
   seen_ = event.images;
   const bool repeated = mode_ == Mode::acquire;
-  bool fits = true;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const bucket::State* const state = alive(i);
     const limits::Resolution& resolution = *places_[i].resolution;
@@ -297,77 +232,57 @@ void Acquire::looked(const Event& event) {
       distrust(i, state->version);
       return finish(Progress::resolve_again);
     }
-    site_.memory.remember(places_[i].id, {seen_[i], places_[i].dormant, now_});
+    site_.memory.remember(places_[i].id, {seen_[i], asked_at_});
   }
-  decision_.report().clear();
+  if (repeated) return repeat();
   report(false);
-  for (const decision::Link& stop : stops_)
-    fits = fits && decision::fits(stop, stop.resolution->limits->size());
-  if (repeated) {
-    decision_.set_admitted();
-    decision_.set_deadline(seen_marker_deadline_);
-  } else if (fits) {
+  const bool fits = std::all_of(chain_.begin(), chain_.end(), [](const decision::Link& link) {
+    return decision::fits(link, link.limit_count());
+  });
+  if (fits) {
     decision_.set_admitted();
     decision_.set_deadline(base::saturating_add(now_, plan_.request.lease_for));
   } else {
-    const decision::Wait wait = decision::wait_of(stops_, now_);
+    const decision::Wait wait = decision::wait_of(chain_, now_);
     decision_.set_refused(wait.time, wait.never_fits);
   }
   finish(Progress::decided);
 }
 
-void Acquire::refused() {
-  decision_.report().clear();
-  report(false);
-  const decision::Wait wait = decision::wait_of(stops_, now_);
-  const std::optional<Time> waits = wait.time;
-  decision_.set_refused(waits, wait.never_fits);
-  if (!waits) return finish(Progress::decided);
-  const conditional::Transaction kept = promise(base::saturating_add(now_, *waits));
-  if (kept.writes.empty()) return finish(Progress::decided);
-  step_ = Step::promising;
-  write(kept, now_);
-}
-
-/// A refusal names the moment from which on the same request would be admitted. So no bucket may vanish
-/// before, and one that has to grow first must exist under the limits that it grows by. Neither changes what
-/// it holds.
-conditional::Transaction Acquire::promise(Time moment) {
-  conditional::Transaction transaction;
-  const conditional::Maker maker{site_.settings, site_.rules, false, new_generation_};
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const limits::Resolution& resolution = *places_[i].resolution;
-    const conditional::BucketPlan plan{places_[i].resolution, 0, {}, 0};
-    const bucket::State* const state = alive(i);
-    const conditional::Stand stand = maker.stand(i, plan, state, now_);
-    const bool lacks = !decision::fits(stops_[i], resolution.limits->size());
-    const bool changes = state == nullptr || stand.claims.changed;
-    // With a little time on top: who waits comes late.
-    const bool vanishes = state != nullptr && resolution.keep_for != bucket::never &&
-                          state->expires_at < base::saturating_add(moment, resolution.keep_for / 8);
-    if (!(lacks && changes) && !vanishes) continue;
-    conditional::Write write = state == nullptr ? maker.create(stand) : maker.normal(stand);
-    const Time until = base::saturating_add(moment, resolution.keep_for);
-    if (write.item && write.item->expires_at != bucket::never)
-      write.item->expires_at = std::max(write.item->expires_at, until);
-    if (write.set_expires_at && *write.set_expires_at != bucket::never)
-      write.set_expires_at = std::max(*write.set_expires_at, until);
-    transaction.writes.push_back(std::move(write));
+void Acquire::repeat() {
+  const conditional::Marker& seen = *machine_->marker().item;
+  decision::Marker marker{seen.lease, seen_marker_deadline_, {}};
+  // One of format 1 has no entities. They were those of the chain, if that is as long.
+  for (std::size_t i = 0; i < seen.generations.size(); ++i) {
+    const bool known = !seen.entities.empty() || seen.generations.size() == places_.size();
+    if (!known) break;
+    const std::string_view entity = seen.entities.empty() ? places_[i].name.entity : seen.entities[i];
+    marker.buckets.push_back({std::string(entity), seen.generations[i]});
   }
-  return transaction;
+  for (std::size_t i = 0; i < places_.size(); ++i) show(chain_, chain_[i], alive(i), now_);
+  decision::answer_repeated(chain_, marker, plan_.request.consume, resource_, decision_);
+  finish(Progress::decided);
 }
 
-decision::LeaseRecord Acquire::lease_record() const {
-  decision::LeaseRecord record;
+void Acquire::refused() {
+  report(false);
+  const decision::Wait& wait = machine_->outcome().wait;
+  decision_.set_refused(wait.time, wait.never_fits);
+  finish(Progress::decided);
+}
+
+conditional::Once Acquire::lease_record() const {
+  conditional::Once once;
+  for (const Place& place : places_) once.entities.emplace_back(place.name.entity);
   for (const Charge& charge : plan_.request.consume) {
     decision::LeaseAmount amount{std::string(charge.limit), charge.amount.millitokens(), 0};
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (places_[i].resolution->limits->find(charge.limit) >= 0)
         amount.buckets = static_cast<std::uint8_t>(amount.buckets | 1U << i);
     }
-    record.amounts.push_back(std::move(amount));
+    once.lease.amounts.push_back(std::move(amount));
   }
-  return record;
+  return once;
 }
 
 }  // namespace weir::dynamodb

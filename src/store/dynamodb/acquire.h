@@ -14,16 +14,11 @@ class Acquire final : public Operation {
   void start();
 
  private:
-  enum class Step : unsigned char { deciding, looking, promising, repairing };
+  enum class Step : unsigned char { deciding, looking };
 
   std::vector<conditional::BucketPlan> plans() const;
   void begin(std::vector<conditional::Image> images);
   bool refuse_from_memory(const std::vector<conditional::Image>& images);
-  bool retry_will_do(const std::vector<conditional::BucketPlan>& plans,
-                     const std::vector<conditional::Image>& images) const;
-  /// Somebody whose clock was wrong has claimed refill of the future: nobody would get any until then. Starts
-  /// the repair; false: there is nothing to repair.
-  bool repair_future(const std::vector<conditional::Image>& images);
   void on_event(const conditional::Event& event) override;
   Purpose purpose(bool decided) const override;
   void act(const conditional::Action& action);
@@ -32,25 +27,24 @@ class Acquire final : public Operation {
   void admitted();
   void refused();
   void looked(const conditional::Event& event);
-  /// Which buckets have to be written so that the wait comes true.
-  conditional::Transaction promise(Time moment);
-  decision::LeaseRecord lease_record() const;
-  const bucket::State* alive(std::size_t place) const;
+  conditional::Once lease_record() const;
+  /// Answers an acquire that was admitted before.
+  void repeat();
+  const conditional::Record* alive(std::size_t place) const;
   /// The lines of all buckets.
   void report(bool charged);
 
   const store::Plan& plan_;
   const Mode mode_;
   Decision& decision_;
-  decision::Chain stops_;
+  decision::Chain chain_;
   std::optional<conditional::Acquire> machine_;
   Step step_ = Step::deciding;
   Time now_ = 0;
   std::uint64_t new_generation_ = 0;
-  int promises_ = 0;
+  std::vector<conditional::LinkCheck> bare_;  ///< entities of the chain without limits
   int writes_ = 0;
   bool from_memory_ = false;
-  bool repeated_ = false;                 ///< it was admitted before
   std::vector<conditional::Image> seen_;  ///< looking
 };
 

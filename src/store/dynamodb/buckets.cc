@@ -76,7 +76,8 @@ class Listing {
       bucket.limits.push_back({.name = limit.name,
                                .limit = limits::limit_of(limit.parameters),
                                .tokens = Amount::milli(limit.tokens),
-                               .consumed = Amount::milli(limit.consumed)});
+                               .consumed = Amount::milli(limit.consumed),
+                               .in_force = !limit.dormant});
     }
     return true;
   }

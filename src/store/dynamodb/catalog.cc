@@ -40,6 +40,8 @@ class Link {
   /// Takes an item, if it is one of its own.
   Result<void> take(const Key& key, const Item& item) {
     if (key == meta_) {
+      moving_ = read_moving(item);
+      if (!has_entity(item)) return {};
       auto entity = read_entity(item);
       if (!entity) return entity.error();
       if (!entity->cascade || entity->parent.empty()) return {};
@@ -51,7 +53,7 @@ class Link {
     if (key == bucket_) {
       auto read = read_bucket(item);
       if (!read) return read.error();
-      seen_ = {conditional::Image::of(std::move(read->state)), std::move(read->dormant), seen_.seen_at};
+      seen_.image = conditional::Image::of(std::move(read->state));
       return {};
     }
     for (std::size_t i = 0; i < levels_.size(); ++i) {
@@ -69,6 +71,13 @@ class Link {
   }
   /// Who seems to be above it, the nearest first.
   const std::vector<std::string>& above() const { return above_; }
+  /// Ends a change of its parent that was announced so long ago that whoever did is taken for dead: a change
+  /// that is only slow finds its announcement gone, and starts over.
+  std::optional<ItemWrite> end_of_moving(Time now) {
+    const auto moving = std::exchange(moving_, {});
+    if (!moving || now - moving->since < moving_for) return std::nullopt;
+    return unannounced(meta_, *moving);
+  }
 
  private:
   std::string id_;
@@ -79,6 +88,7 @@ class Link {
   Remembered seen_;
   store::Found found_;
   std::vector<std::string> above_;
+  std::optional<Moving> moving_;
 };
 
 /// Reads what a resolution needs in one request, and what those of its ancestors will need in a second one.
@@ -97,13 +107,14 @@ class Finding final : public aws::DynamoCall {
   }
 
  private:
-  void ask(const std::vector<Key>& keys) {
-    Request wanted = batch_get(site_.table, keys);
+  void ask(const std::vector<Key>& keys) { submit(batch_get(site_.table, keys)); }
+  void submit(Request wanted) {
     operation = std::move(wanted.operation);
     request = std::move(wanted.json);
     site_.send(*this);
   }
   void on_answer(const aws::DynamoAnswer& answer) override {
+    if (std::exchange(ending_, false)) return read();
     for (const Item& item : answer.items) {
       const Key key = key_of(item);
       for (Link& link : links_) {
@@ -118,6 +129,16 @@ class Finding final : public aws::DynamoCall {
       std::vector<Key> keys;
       for (const Item& key : answer.unprocessed) keys.push_back(key_of(key));
       return ask(keys);
+    }
+    read();
+  }
+  /// Everything that was asked for is there.
+  void read() {
+    for (Link& link : links_) {
+      auto write = link.end_of_moving(site_.now());
+      if (!write) continue;
+      ending_ = true;
+      return submit(single_write(site_.table, *write));
     }
     if (found_) {
       for (Link& link : links_) link.learn(site_);
@@ -140,6 +161,8 @@ class Finding final : public aws::DynamoCall {
     }
   }
   void on_error(const aws::DynamoFailure& failure) override {
+    // Somebody else was faster.
+    if (std::exchange(ending_, false) && failure.kind == aws::DynamoFailure::Kind::condition) return read();
     aws::DynamoFailure only_read = failure;
     if (only_read.kind == aws::DynamoFailure::Kind::unknown)
       only_read.kind = aws::DynamoFailure::Kind::unavailable;
@@ -160,6 +183,7 @@ class Finding final : public aws::DynamoCall {
   const std::string name_space_;
   const std::string resource_;
   std::vector<Link> links_;  ///< those that are being read
+  bool ending_ = false;      ///< a change of a parent that takes too long
   std::optional<store::Found> found_;
   store::Completion<store::Found> done_;
 };
@@ -263,7 +287,8 @@ void DynamoCatalog::entity(std::string_view name_space, std::string_view id, sto
   const Key key = meta_key(name_space, id);
   auto found = Asking(site_).get(std::span(&key, 1));
   if (!found) return done(found.error());
-  if (found->empty()) return done(error(ErrorCode::not_found, "entity ", quoted(id), " does not exist"));
+  if (found->empty() || !has_entity(found->begin()->second))
+    return done(error(ErrorCode::not_found, "entity ", quoted(id), " does not exist"));
   done(read_entity(found->begin()->second));
 }
 
@@ -304,7 +329,7 @@ Result<store::Page<Entity>> DynamoCatalog::entities_now(std::string_view name_sp
   for (const Key& key : keys) {
     const auto item = found->find(key);
     // Deleted since the page was read.
-    if (item == found->end()) continue;
+    if (item == found->end() || !has_entity(item->second)) continue;
     auto entity = read_entity(item->second);
     if (!entity) return entity.error();
     page.items.push_back(*std::move(entity));

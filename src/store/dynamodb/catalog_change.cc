@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "limits/names.h"
 #include "store/audit.h"
-#include "store/conditional/paths.h"
+#include "store/conditional/upkeep.h"
 #include "store/dynamodb/legacy.h"
 
 namespace weir::dynamodb {
@@ -22,6 +22,13 @@ namespace {
 /// After so many that failed, busy buckets are told afterwards.
 constexpr int attempts_with_buckets = 8;
 
+void require(Expression& expression, const Moving& moving) {
+  const std::string since = expression.name("moving");
+  const std::string mover = expression.name("mover");
+  expression.condition(join(since, "=", expression.value(moving.since)));
+  expression.condition(join(mover, "=", expression.value(Value::of_unsigned(moving.mover))));
+}
+
 }  // namespace
 
 void CatalogChange::tell(std::size_t done) const {
@@ -33,15 +40,18 @@ Result<std::vector<store::Changed>> CatalogChange::run() {
     bool overtaken = false;
     auto changed = attempt(overtaken);
     if (overtaken) continue;
+    unannounce();
     if (changed) tell(2 * changes_.changes.size());
     return changed;
   }
+  unannounce();
   return error(ErrorCode::contention, "others changed limits or entities too often meanwhile; try again");
 }
 
 Result<std::vector<store::Changed>> CatalogChange::attempt(bool& overtaken) {
   tenant_ = {};
   looked_up_.clear();
+  buckets_.clear();
   now_ = site_.now();
   auto head = read_head();
   if (!head) return head.error();
@@ -50,11 +60,13 @@ Result<std::vector<store::Changed>> CatalogChange::attempt(bool& overtaken) {
     if (auto rolled = roll_forward(head_.pending); !rolled) return rolled.error();
     return overtaken = true, std::vector<store::Changed>();
   }
-  if (auto read = read_concerned(); !read) return read.error();
+  if (auto ready = prepare(); !ready) return ready.error();
+  // The stamp is taken after all that has to be read: under new limits refill counts from there, and they are
+  // not in force before they are written.
+  if (changes_.changes.size() < most_in_transaction) now_ = site_.now();
   table::Draft draft(tenant_, now_, head_.stamp);
   auto changed = draft_all(draft);
   if (!changed) return changed;
-  if (auto still = check_moved(draft); !still) return still.error();
 
   const std::vector<store::AuditEvent> events = sign(draft);
   std::vector<ItemWrite> writes = writes_of(draft, events);
@@ -78,6 +90,9 @@ Result<std::vector<store::Changed>> CatalogChange::attempt(bool& overtaken) {
   }
   if (!sent) return sent.error();
   if (*sent == Sent::overtaken) return overtaken = true, std::vector<store::Changed>();
+  for (const auto& [id, entity] : draft.entities()) {
+    if (entity || tenant_.entities.contains(id)) announced_.erase(id);
+  }
   if (!with_buckets) {
     if (auto gone = asking_.write_all(*erased); !gone) return gone.error();
     // Whose write fails has been written by somebody else, who knows better, or takes the limits over next
@@ -91,6 +106,16 @@ Result<std::vector<store::Changed>> CatalogChange::attempt(bool& overtaken) {
   }
   for (const std::string& id : draft.erased()) site_.memory.forget_images(name_space_, id);
   return changed;
+}
+
+/// Reads everything that the change depends on, and announces moves.
+Result<void> CatalogChange::prepare() {
+  if (auto read = read_concerned(); !read) return read;
+  table::Draft draft(tenant_, now_, head_.stamp);
+  if (auto changed = draft_all(draft); !changed) return changed.error();
+  if (auto announced = announce(draft); !announced) return announced;
+  if (auto still = check_moved(draft); !still) return still;
+  return read_buckets(draft);
 }
 
 Result<CatalogChange::Head> CatalogChange::read_head() {
@@ -112,7 +137,7 @@ Result<void> CatalogChange::read_levels(const std::set<std::string>& keys) {
   std::vector<Key> wanted;
   std::map<Key, std::string> which;
   for (const std::string& key : keys) {
-    if (tenant_.limits.contains(key)) continue;
+    if (tenant_.limits.contains(key) || !looked_up_.insert(join("level ", key)).second) continue;
     wanted.push_back(level_key(name_space_, table::level_of(key)));
     which[wanted.back()] = key;
   }
@@ -129,11 +154,12 @@ Result<void> CatalogChange::read_levels(const std::set<std::string>& keys) {
 Result<void> CatalogChange::read_entities(const std::set<std::string>& ids) {
   std::vector<Key> wanted;
   for (const std::string& id : ids) {
-    if (looked_up_.insert(id).second) wanted.push_back(meta_key(name_space_, id));
+    if (looked_up_.insert(join("entity ", id)).second) wanted.push_back(meta_key(name_space_, id));
   }
   auto found = asking_.get(wanted);
   if (!found) return found.error();
   for (const auto& [key, item] : *found) {
+    if (!has_entity(item)) continue;
     auto entity = read_entity(item);
     if (!entity) return entity.error();
     const std::string id = entity->id;
@@ -163,7 +189,8 @@ Result<void> CatalogChange::read_ancestors() {
   for (std::size_t i = 0; i <= limits::max_chain; ++i) {
     std::set<std::string> above;
     for (const auto& [id, entity] : tenant_.entities) {
-      if (!entity.parent.empty() && !looked_up_.contains(entity.parent)) above.insert(entity.parent);
+      if (!entity.parent.empty() && !looked_up_.contains(join("entity ", entity.parent)))
+        above.insert(entity.parent);
     }
     if (above.empty()) break;
     if (auto read = read_entities(above); !read) return read;
@@ -225,13 +252,67 @@ Result<std::vector<store::Changed>> CatalogChange::draft_all(table::Draft& draft
   return changed;
 }
 
+ItemWrite unannounced(const Key& meta, const Moving& moving) {
+  ItemWrite write{.kind = moving.alone ? ItemWrite::Kind::erase : ItemWrite::Kind::update, .key = meta};
+  Expression& expression = write.expression;
+  require(expression, moving);
+  if (moving.alone) {
+    expression.condition(join("attribute_not_exists(", expression.name("created_at"), ")"));
+  } else {
+    expression.remove("moving");
+    expression.remove("mover");
+  }
+  return write;
+}
+
+Result<void> CatalogChange::announce(const table::Draft& draft) {
+  std::set<std::string> ids(draft.erased().begin(), draft.erased().end());
+  for (const std::string& id : draft.moved()) ids.insert(id);
+  // Time for all of them: each is looked at before the first is written.
+  const Time since = now_ + static_cast<Time>(ids.size()) * 50;
+  std::vector<ItemWrite> writes;
+  const std::uint64_t mover = site_.entropy.next() >> 11U;
+  for (const std::string& id : ids) {
+    const bool alone = !tenant_.entities.contains(id);
+    ItemWrite& write =
+        writes.emplace_back(ItemWrite{.kind = ItemWrite::Kind::update, .key = meta_key(name_space_, id)});
+    // Whoever has announced one before finds this one in its place, and starts over.
+    write.expression.set("moving", Value::of(since));
+    write.expression.set("mover", Value::of_unsigned(mover));
+    write.expression.set("entity_id", Value::of(id));
+    announced_[id] = {since, mover, alone};
+  }
+  for (std::size_t at = 0; at < writes.size(); at += most_in_transaction) {
+    const std::size_t count = std::min(writes.size() - at, most_in_transaction);
+    const std::string token = join(std::to_string(site_.entropy.next() >> 1U), "-a");
+    const auto part = std::span(writes).subspan(at, count);
+    for (int tries = 0;; ++tries) {
+      const auto asked = count == 1 ? asking_.ask(single_write(site_.table, part[0]), true)
+                                    : asking_.ask(transaction(site_.table, part, token), true);
+      if (asked.ok()) break;
+      // A charge that checks the same item at the same time is in the way for a moment.
+      if (asked.failure->kind != aws::DynamoFailure::Kind::conflict || tries == most_attempts)
+        return aws::error_of(*asked.failure);
+    }
+  }
+  return {};
+}
+
+void CatalogChange::unannounce() {
+  for (const auto& [id, moving] : std::exchange(announced_, {})) {
+    // One that stays behind is ended by whoever meets it later.
+    (void)asking_.ask(single_write(site_.table, unannounced(meta_key(name_space_, id), moving)), true);
+  }
+}
+
 Result<void> CatalogChange::check_moved(const table::Draft& draft) {
   for (const std::string& id : draft.moved()) {
     bool has_bucket = false;
     QueryOf wanted{.pk = entity_pk(name_space_, id), .begins_with = std::string(bucket_prefix)};
     auto listed = asking_.for_each(wanted, [&](const Item& item) {
       const auto ttl = integer_of(item, "ttl");
-      has_bucket = has_bucket || !ttl || *ttl * 1000 > now_;
+      // Somebody whose clock is behind may still charge one that has just expired.
+      has_bucket = has_bucket || !ttl || *ttl * 1000 + site_.settings.margin > now_;
       return !has_bucket;
     });
     if (!listed) return listed.error();
@@ -289,11 +370,17 @@ std::vector<ItemWrite> CatalogChange::writes_of(const table::Draft& draft,
     const bool existed = old != tenant_.entities.end();
     const std::string before = existed ? old->second.parent : std::string();
     const std::string after = entity ? entity->parent : std::string();
+    // Of a move, only if nobody has taken back or replaced what was announced before the look for buckets.
+    const auto still_announced = [&](ItemWrite& write) {
+      const auto announced = announced_.find(id);
+      if (announced != announced_.end()) require(write.expression, announced->second);
+    };
     if (entity) {
-      writes.push_back(put(write_entity(name_space_, *entity, beyond_parent(draft, *entity))));
+      still_announced(
+          writes.emplace_back(put(write_entity(name_space_, *entity, beyond_parent(draft, *entity)))));
       if (!existed) writes.push_back(put(listed_entity_key(name_space_, id).item()));
     } else if (existed) {
-      writes.push_back(erase(meta_key(name_space_, id)));
+      still_announced(writes.emplace_back(erase(meta_key(name_space_, id))));
       writes.push_back(erase(listed_entity_key(name_space_, id)));
     }
     if (before != after && !before.empty()) writes.push_back(erase(child_key(name_space_, before, id)));
@@ -311,23 +398,27 @@ Result<std::vector<ItemWrite>> CatalogChange::buckets_of_erased(const table::Dra
   std::vector<ItemWrite> writes;
   for (const std::string& id : draft.erased()) {
     QueryOf wanted{.pk = entity_pk(name_space_, id), .begins_with = std::string(bucket_prefix)};
-    auto listed = asking_.for_each(
-        wanted, [&](const Item& item) { return writes.push_back(erase(key_of(item))), true; });
+    auto listed = asking_.for_each(wanted, [&](const Item& item) {
+      const Key key = key_of(item);
+      const std::string resource = key.sk.substr(bucket_prefix.size());
+      writes.push_back(is_bucket(key) ? render(conditional::forget(0), {name_space_, id, resource}, now_)
+                                      : erase(key));
+      return true;
+    });
     if (!listed) return listed.error();
   }
   return writes;
 }
 
-Result<std::vector<ItemWrite>> CatalogChange::writes_to_buckets(const table::Draft& draft) {
+Result<void> CatalogChange::read_buckets(const table::Draft& draft) {
   std::map<std::string, std::set<std::string>> resources;  // of entities; an empty one: all
   for (const auto& [key, record] : draft.limits()) {
     const Level level = table::level_of(key);
     if (!level.entity().empty() && !draft.erased().contains(level.entity()))
       resources[level.entity()].insert(level.resource());
   }
-  std::vector<ItemWrite> writes;
   for (const auto& [entity, of_entity] : resources) {
-    std::vector<Item> items;
+    std::vector<Item>& items = buckets_[entity];
     QueryOf wanted{.pk = entity_pk(name_space_, entity), .begins_with = std::string(bucket_prefix)};
     auto listed = asking_.for_each(wanted, [&](const Item& item) {
       const std::string resource = key_of(item).sk.substr(bucket_prefix.size());
@@ -337,6 +428,20 @@ Result<std::vector<ItemWrite>> CatalogChange::writes_to_buckets(const table::Dra
       return true;
     });
     if (!listed) return listed.error();
+    std::set<std::string> keys;
+    for (const Item& item : items) {
+      const std::string resource = key_of(item).sk.substr(bucket_prefix.size());
+      for (std::size_t i = 0; i < 4; ++i)
+        keys.insert(table::level_key(static_cast<Source>(i), entity, resource));
+    }
+    if (auto levels_read = read_levels(keys); !levels_read) return levels_read;
+  }
+  return {};
+}
+
+Result<std::vector<ItemWrite>> CatalogChange::writes_to_buckets(const table::Draft& draft) {
+  std::vector<ItemWrite> writes;
+  for (const auto& [entity, items] : buckets_) {
     for (const Item& item : items) {
       if (auto added = add_alter(draft, entity, item, writes); !added) return added.error();
     }
@@ -352,26 +457,17 @@ Result<void> CatalogChange::add_alter(const table::Draft& draft, const std::stri
   if (!read) return read.error();
   if (read->state.expires_at <= now_) return {};
   const std::string resource = key_of(item).sk.substr(bucket_prefix.size());
-  std::set<std::string> keys;
-  for (std::size_t i = 0; i < 4; ++i) keys.insert(table::level_key(static_cast<Source>(i), entity, resource));
-  if (auto levels_read = read_levels(keys); !levels_read) return levels_read;
   limits::Levels levels;
   for (std::size_t i = 0; i < levels.size(); ++i)
     levels[i] = draft.record(table::level_key(static_cast<Source>(i), entity, resource));
   const auto resolution = limits::resolve(levels, {}, now_, changes_.ttl_multiplier);
   if (!resolution->limits) return {};
-  const conditional::BucketPlan plan{limits::ResolutionRef(resolution.get()), read->state.version, {}, 0};
-  const conditional::Maker maker{site_.settings, site_.rules, false, 0};
-  const conditional::Stand stand = maker.stand(0, plan, &read->state, now_);
-  if (!stand.claims.changed && stand.claims.version == read->state.version) return {};
-  const conditional::Write write = maker.normal(stand);
-  std::vector<std::string> dormant;
-  for (const conditional::LimitWrite& limit : write.limits) {
-    const bool stays = limit.effect != conditional::LimitWrite::Effect::remove;
-    if (stays && resolution->limits->find(limit.name) < 0) dormant.push_back(limit.name);
-  }
   if (read->state.limits.size() + resolution->limits->size() > 2 * bucket::max_limits_kept) return {};
-  writes.push_back(render(write, {name_space_, entity, resource}, dormant, !read->dormant.empty(), now_));
+  conditional::BucketPlan plan;
+  plan.resolution = limits::ResolutionRef(resolution.get());
+  plan.resolved_after = read->state.version;
+  const auto write = conditional::adopt(plan, read->state, site_.settings, now_);
+  if (write) writes.push_back(render(*write, {name_space_, entity, resource}, now_));
   return {};
 }
 
@@ -392,6 +488,17 @@ ItemWrite CatalogChange::head_write(const table::Draft& draft, std::size_t event
   expression.set("audited_to", Value::of(std::max(head_.audited_to, now_)));
   if (!pending.empty()) expression.set("pending", Value::of(pending));
   return write;
+}
+
+std::vector<ItemWrite> CatalogChange::announced_still() const {
+  std::vector<ItemWrite> checks;
+  for (const auto& [id, moving] : announced_) {
+    if (checks.size() + 1 == most_in_transaction) break;
+    ItemWrite& check =
+        checks.emplace_back(ItemWrite{.kind = ItemWrite::Kind::check, .key = meta_key(name_space_, id)});
+    require(check.expression, moving);
+  }
+  return checks;
 }
 
 Result<CatalogChange::Sent> CatalogChange::send(std::vector<ItemWrite> writes) {

@@ -17,6 +17,12 @@
 
 namespace weir::dynamodb {
 
+/// How long a change of an entity's parent may keep buckets of it from being made. Past this whoever
+/// announced it is taken for dead.
+inline constexpr Time moving_for = 10'000;
+/// Takes such an announcement back.
+ItemWrite unannounced(const Key& meta, const Moving& moving);
+
 /// Blocks. Not safe for concurrent use.
 class CatalogChange {
  public:
@@ -42,6 +48,7 @@ class CatalogChange {
   static constexpr std::size_t most_in_transaction = 100;
 
   Result<std::vector<store::Changed>> attempt(bool& overtaken);
+  Result<void> prepare();
   Result<Head> read_head();
   Result<void> read_concerned();
   Result<void> read_levels(const std::set<std::string>& keys);
@@ -49,12 +56,19 @@ class CatalogChange {
   Result<void> read_ancestors();
   Result<void> read_children(const std::set<std::string>& of, bool all_below);
   Result<std::vector<store::Changed>> draft_all(table::Draft& draft);
+  /// Keeps buckets of entities from being made while their parent changes, or they are erased.
+  Result<void> announce(const table::Draft& draft);
+  /// Takes back what was announced and did not happen.
+  void unannounce();
+  /// Checks that all of it is as it was announced, as many as fit into a transaction beside the head.
+  std::vector<ItemWrite> announced_still() const;
   Result<void> check_moved(const table::Draft& draft);
   std::vector<store::AuditEvent> sign(const table::Draft& draft);
 
   /// Everything that the draft changes, without the head.
   std::vector<ItemWrite> writes_of(const table::Draft& draft, const std::vector<store::AuditEvent>& events);
   /// Buckets that have to know of new limits at once.
+  Result<void> read_buckets(const table::Draft& draft);
   Result<std::vector<ItemWrite>> writes_to_buckets(const table::Draft& draft);
   Result<void> add_alter(const table::Draft& draft, const std::string& entity, const Item& item,
                          std::vector<ItemWrite>& writes);
@@ -79,6 +93,8 @@ class CatalogChange {
   Head head_;
   table::Tenant tenant_;
   std::set<std::string> looked_up_;
+  std::map<std::string, std::vector<Item>> buckets_;  ///< of entities whose limits change
+  std::map<std::string, Moving> announced_;           ///< by entity
 };
 
 }  // namespace weir::dynamodb

@@ -48,7 +48,9 @@ Result<CatalogChange::Sent> CatalogChange::send_by_journal(const table::Draft& d
   for (const ItemWrite& part : parts) {
     if (auto written = asking_.write_all(std::span(&part, 1)); !written) return written.error();
   }
-  auto sent = send({head_write(draft, events, id)});
+  std::vector<ItemWrite> commit = announced_still();
+  commit.push_back(head_write(draft, events, id));
+  auto sent = send(std::move(commit));
   if (!sent || *sent == Sent::overtaken) return sent;
   if (auto rolled = roll_forward(id); !rolled) return rolled.error();
   return Sent::done;

@@ -16,13 +16,14 @@ const Clock& system_clock() {
   return clock;
 }
 
-conditional::Settings settings_of(const StoreOptions& options, bool retry_first) {
+conditional::Settings settings_of(const StoreOptions& options) {
   conditional::Settings settings;
   // With one clock there is nothing to allow for.
-  if (!options.clock)
+  if (!options.clock) {
     settings.margin = (options.clock_bound + options.deadline + std::chrono::milliseconds(1000)).count();
+    settings.most_ahead = options.clock_bound.count();
+  }
   settings.attempts = 16;
-  settings.retry_first = retry_first;
   return settings;
 }
 
@@ -84,9 +85,7 @@ DynamoStore::DynamoStore(const StoreOptions& options, std::unique_ptr<aws::Dynam
             options.table,
             *clock_,
             *entropy_,
-            settings_of(options, false),
-            settings_of(options, true),
-            {},
+            settings_of(options),
             options.clock ? 0 : options.clock_bound.count(),
             options.refuse_for.count(),
             options.settle_single,
@@ -124,6 +123,19 @@ Result<void> DynamoStore::keep_audit_for(Time duration) {
   if (!set.ok()) return aws::error_of(*set.failure);
   opening_.keep_audit_for(duration);
   return {};
+}
+
+Result<void> DynamoStore::require_client(int version) {
+  Asking asking(site_);
+  if (auto may = asking.check_may_wait(); !may) return may;
+  ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
+  const std::string least = write.expression.name("least_client");
+  write.expression.condition(base::join(least, "<", write.expression.value(std::int64_t{version})));
+  write.expression.set("least_client", Value::of(std::int64_t{version}));
+  const auto raised = asking.ask(single_write(site_.table, write), true);
+  // It is that high already.
+  if (raised.ok() || raised.failure->kind == aws::DynamoFailure::Kind::condition) return {};
+  return aws::error_of(*raised.failure);
 }
 
 Result<void> DynamoStore::health() const {

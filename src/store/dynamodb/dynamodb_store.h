@@ -57,6 +57,9 @@ class DynamoStore final : public store::Store {
   bool every_change_is_marked() const override { return !site_.settle_single; }
   Time now() const override { return site_.now(); }
   Result<void> keep_audit_for(Time duration) override;
+  /// Before the first use of something that programs before `version` of the schema cannot read: shuts them
+  /// out when they open the table. Blocks. Nothing is lowered by it.
+  Result<void> require_client(int version);
   std::vector<store::Reading> readings() const override;
 
   const aws::DynamoClient& client() const { return *client_; }

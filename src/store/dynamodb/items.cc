@@ -23,6 +23,13 @@ Error damaged(const Item& item, std::string_view what) {
 
 Value number(std::int64_t value) { return Value::of(value); }
 
+Result<void> check_format(const Item& item) {
+  if (integer_of(item, "fv").value_or(1) <= item_format) return {};
+  const Key key = key_of(item);
+  return base::error(ErrorCode::unavailable, "the item ", base::quoted(key.pk), " ", base::quoted(key.sk),
+                     " was written by a newer weir; use that one");
+}
+
 void add(Item& item, std::string name, Value value) { item.push_back({std::move(name), std::move(value)}); }
 
 Value names_value(const std::vector<std::string>& names) {
@@ -47,6 +54,7 @@ constexpr std::array<std::string_view, 6> fields = {"tk", "cp", "bx", "ra", "rp"
 }  // namespace
 
 Result<BucketItem> read_bucket(const Item& item) {
+  if (auto known = check_format(item); !known) return known.error();
   BucketItem read;
   const auto refilled_at = integer_of(item, "rf");
   if (!refilled_at || *refilled_at < 0) return damaged(item, "no rf");
@@ -57,6 +65,7 @@ Result<BucketItem> read_bucket(const Item& item) {
   const auto ttl = integer_of(item, "ttl");
   read.state.expires_at = ttl ? base::saturate(base::Int128{*ttl} * 1000) : bucket::never;
   read.dormant = names_in(find(item, "dm"));
+  if (const Value* const parent = find(item, "pa")) read.state.parent = parent->text;
   std::map<std::string_view, LimitParts> limits;
   for (const Attribute& attribute : item) {
     const std::string_view name = attribute.name;
@@ -80,13 +89,14 @@ Result<BucketItem> read_bucket(const Item& item) {
   return read;
 }
 
-Item write_bucket(const BucketName& name, const bucket::State& state, const std::vector<std::string>& dormant,
-                  Time now) {
+Item write_bucket(const BucketName& name, const conditional::Record& state,
+                  const std::vector<std::string>& dormant, Time now) {
   const Key key = name.key();
   Item item{{"PK", Value::of(key.pk)},
             {"SK", Value::of(key.sk)},
             {"entity_id", Value::of(name.entity)},
             {"resource", Value::of(name.resource)},
+            {"fv", number(item_format)},
             {"rf", number(state.refilled_at)},
             {"pv", number(state.version)},
             {"gen", Value::of_unsigned(state.generation)},
@@ -95,6 +105,7 @@ Item write_bucket(const BucketName& name, const bucket::State& state, const std:
             {"GSI2SK", Value::of(base::join("BUCKET#", name.entity))}};
   if (state.expires_at != bucket::never) add(item, "ttl", number(to_ttl(state.expires_at)));
   if (!dormant.empty()) add(item, "dm", names_value(dormant));
+  if (state.parent) add(item, "pa", Value::of(*state.parent));
   for (const bucket::LimitState& limit : state.limits) {
     const limits::Parameters& parameters = limit.parameters;
     const std::array<std::int64_t, 6> values = {limit.tokens,
@@ -124,6 +135,7 @@ Item write_marker(const Key& key, const MarkerItem& marker) {
     generations.push_back(Value::of_unsigned(generation));
   Item item{{"PK", Value::of(key.pk)},
             {"SK", Value::of(key.sk)},
+            {"fv", number(item_format)},
             {"seq", number(marker.marker.sequence)},
             {"state", Value::of(marker.marker.fence                                           ? "given-up"
                                 : marker.marker.lease.ending == decision::Ending::settled     ? "settled"
@@ -133,11 +145,13 @@ Item write_marker(const Key& key, const MarkerItem& marker) {
             {"generations", Value::of_list(std::move(generations))},
             {"deadline", number(marker.deadline)},
             {"ttl", number(to_ttl(base::saturating_add(marker.deadline, margin)))}};
+  if (!marker.marker.entities.empty()) add(item, "entities", names_value(marker.marker.entities));
   if (!marker.marker.lease.keys.empty()) add(item, "keys", names_value(marker.marker.lease.keys));
   return item;
 }
 
 Result<MarkerItem> read_marker(const Item& item) {
+  if (auto known = check_format(item); !known) return known.error();
   MarkerItem read;
   const auto sequence = integer_of(item, "seq");
   const auto deadline = integer_of(item, "deadline");
@@ -164,6 +178,7 @@ Result<MarkerItem> read_marker(const Item& item) {
   if (const Value* const generations = find(item, "generations")) {
     for (const Value& one : generations->list) read.marker.generations.push_back(one.natural().value_or(0));
   }
+  read.marker.entities = names_in(find(item, "entities"));
   read.marker.lease.keys = names_in(find(item, "keys"));
   return read;
 }
@@ -385,6 +400,17 @@ Result<Entity> read_entity(const Item& item) {
   entity.created_at = integer_of(item, "created_at").value_or(0);
   entity.from_file = find(item, "from_file") != nullptr;
   return entity;
+}
+
+std::optional<Moving> read_moving(const Item& item) {
+  const auto since = integer_of(item, "moving");
+  if (!since) return std::nullopt;
+  const Value* const mover = find(item, "mover");
+  return Moving{*since, mover == nullptr ? 0 : mover->natural().value_or(0), !has_entity(item)};
+}
+
+bool has_entity(const Item& item) {
+  return find(item, "moving") == nullptr || find(item, "created_at") != nullptr;
 }
 
 Item write_event(const Key& key, const store::AuditEvent& event, Time keep_for) {

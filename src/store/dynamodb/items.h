@@ -17,9 +17,13 @@ namespace weir::dynamodb {
 /// DynamoDB counts expiry in whole seconds; the next one, so that nothing vanishes early.
 inline std::int64_t to_ttl(Time expires_at) { return expires_at / 1000 + (expires_at % 1000 > 0 ? 1 : 0); }
 
+/// Of buckets and markers: an item without one has 1. What has more was written by a newer weir, and is not
+/// read.
+inline constexpr std::int64_t item_format = 2;
+
 /// A bucket as it was read.
 struct BucketItem {
-  bucket::State state;
+  conditional::Record state;
   /// Limits in it that were not in force when it was last written.
   std::vector<std::string> dormant = {};
 };
@@ -33,8 +37,8 @@ struct BucketName {
   std::string_view resource;
   Key key() const { return bucket_key(name_space, entity, resource); }
 };
-Item write_bucket(const BucketName& name, const bucket::State& state, const std::vector<std::string>& dormant,
-                  Time now);
+Item write_bucket(const BucketName& name, const conditional::Record& state,
+                  const std::vector<std::string>& dormant, Time now);
 
 /// A lease that was changed, or an acquire that happens once.
 struct MarkerItem {
@@ -51,6 +55,17 @@ Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item);
 Item write_entity(std::string_view name_space, const Entity& entity, const std::vector<std::string>& beyond);
 std::vector<std::string> read_beyond(const Item& item);
 Result<Entity> read_entity(const Item& item);
+
+/// A change of an entity's parent or cascade that is under way: no bucket of the entity is made meanwhile.
+struct Moving {
+  Time since = 0;
+  std::uint64_t mover = 0;  ///< tells one from another
+  bool alone = false;       ///< the entity does not exist yet: the item is there for this only
+  friend bool operator==(const Moving&, const Moving&) = default;
+};
+std::optional<Moving> read_moving(const Item& item);
+/// Whether the item says something of an entity, or only that one is about to be made.
+bool has_entity(const Item& item);
 
 Item write_event(const Key& key, const store::AuditEvent& event, Time keep_for);
 Result<store::AuditEvent> read_event(const Item& item);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "decision/lease_change.h"
 #include "decision/report.h"
 
 namespace weir::dynamodb {
@@ -18,12 +19,15 @@ LeaseChange::LeaseChange(Site& site, const store::LeasePlan& plan, store::LeaseO
 
 void LeaseChange::start() {
   const detail::LeaseData& lease = plan_.lease;
-  for (std::size_t i = 0; i < lease.buckets.size(); ++i)
-    add_place(lease.buckets[i].entity, plan_.resolutions[i]);
+  for (std::size_t i = 0; i < lease.buckets.size(); ++i) {
+    add_link(lease.buckets[i].entity);
+    add_place(plan_.resolutions[i]);
+  }
   now_ = site_.now();
   if (auto checked = site_.check_clock(); !checked) return finish(checked.error());
-  if (lease.shared && now_ >= lease.deadline)
-    return finish(base::error(ErrorCode::expired, "the lease is past its deadline; its charge stands"));
+  if (lease.shared) {
+    if (auto open = decision::check_open(lease.deadline, now_); !open) return finish(open.error());
+  }
   for (const Place& place : places_) {
     if (place.resolution->valid_until <= now_) return finish(Progress::resolve_again);
   }
@@ -44,19 +48,15 @@ void LeaseChange::start() {
 
 void LeaseChange::resolve_as_is(std::size_t place, const Image& image) {
   Place& at = places_[place];
-  std::vector<limits::NamedParameters> named;
-  if (image.item && image.item->expires_at > now_) {
-    for (const bucket::LimitState& limit : image.item->limits) {
-      if (std::find(at.dormant.begin(), at.dormant.end(), limit.name) == at.dormant.end())
-        named.push_back({limit.name, limit.parameters});
-    }
+  const bool there = image.item && image.item->expires_at > now_;
+  limits::ResolutionRef resolution;
+  if (there) resolution = decision::resolve_as_stored(*at.resolution, *image.item, now_);
+  if (!resolution) {
+    const auto none = limits::resolve({}, limits::LimitSetRef(new limits::LimitSet({})), now_,
+                                      at.resolution->configured_multiplier);
+    resolution = limits::ResolutionRef(none.get());
   }
-  auto resolution =
-      limits::resolve(at.resolution->levels, limits::LimitSetRef(new limits::LimitSet(std::move(named))),
-                      now_, at.resolution->configured_multiplier);
-  // The bucket's own word is the newest there is.
-  if (image.item) resolution->stamp = std::max(resolution->stamp, image.item->version);
-  at.resolution = limits::ResolutionRef(resolution.get());
+  at.resolution = std::move(resolution);
 }
 
 void LeaseChange::begin(std::vector<Image> images) {
@@ -68,15 +68,13 @@ void LeaseChange::begin(std::vector<Image> images) {
   for (const Charge& charge : plan_.change.charges)
     plan.amounts.push_back({std::string(charge.limit), charge.amount.millitokens()});
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    plan.buckets.push_back(
-        {.resolution = places_[i].resolution,
-         .resolved_after = site_.memory.resolved_after(places_[i].id, places_[i].resolution->levels),
-         .charges = {},
-         .generation = lease.buckets[i].generation});
+    plan.buckets.push_back(plan_of(i));
+    plan.buckets.back().generation = lease.buckets[i].generation;
+    plan.entities.push_back(lease.buckets[i].entity);
   }
   plan.new_generation = new_generation_;
   plan.once = !marker_key_.pk.empty();
-  machine_.emplace(std::move(plan), site_.settings, site_.rules);
+  machine_.emplace(std::move(plan), site_.settings);
   step_ = Step::changing;
   now_ = site_.now();
   act(machine_->start(images, now_));
@@ -93,7 +91,7 @@ void LeaseChange::on_event(const Event& event) {
     now_ = site_.now();
     seen_ = event.images;
     for (std::size_t i = 0; i < places_.size(); ++i)
-      site_.memory.remember(places_[i].id, {seen_[i], places_[i].dormant, now_});
+      site_.memory.remember(places_[i].id, {seen_[i], asked_at_});
     report();
     return finish(Progress::decided);
   }
@@ -101,61 +99,16 @@ void LeaseChange::on_event(const Event& event) {
   act(machine_->resume(event, now_));
 }
 
-void LeaseChange::act(Action action) {
+void LeaseChange::act(const Action& action) {
   switch (action.kind) {
     case Action::Kind::read:
       site_.counts.reads.fetch_add(1, std::memory_order_relaxed);
       return read_all();
-    case Action::Kind::write: {
-      auto corrected = correct(action.transaction);
-      if (!corrected) return finish(corrected.error());
-      if (!*corrected) return read_all();
-      // A bucket without limits is not made.
-      std::erase_if(action.transaction.writes,
-                    [](const conditional::Write& write) { return write.item && write.item->limits.empty(); });
-      if (action.transaction.writes.empty() && !action.transaction.marker) {
-        Event nothing;
-        nothing.kind = Event::Kind::applied;
-        return act(machine_->resume(nothing, now_));
-      }
+    case Action::Kind::write:
       return write(action.transaction, now_);
-    }
     default:
       return conclude();
   }
-}
-
-Result<bool> LeaseChange::correct(conditional::Transaction& transaction) {
-  const detail::LeaseData& lease = plan_.lease;
-  std::vector<limits::LimitSetRef> sets;
-  for (const Place& place : places_) sets.push_back(place.resolution->limits);
-  const auto& marker = machine_->marker().item;
-  const decision::LeaseRecord record = marker && !marker_key_.pk.empty()
-                                           ? marker->lease
-                                           : decision::LeaseRecord{lease.ending, lease.amounts, {}};
-  auto step = decision::step(record, plan_.change, sets);
-  if (!step) return step.error();
-  for (decision::LeaseAmount& charge : step->charges) {
-    if (charge.amount < 0) continue;
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (!machine_->sight()[i].known) return false;
-      const bucket::State* const state = machine_->sight().alive(i, now_);
-      const bool has =
-          sets[i]->find(charge.limit) >= 0 || (state != nullptr && state->find(charge.limit) != nullptr);
-      if (!has) charge.buckets = static_cast<std::uint8_t>(charge.buckets & ~(1U << i));
-    }
-    if (charge.buckets == 0) {
-      return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(charge.limit),
-                         " is not among the limits of the lease's buckets any more");
-    }
-    for (decision::LeaseAmount& amount : step->next.amounts) {
-      if (amount.limit == charge.limit) amount.buckets = charge.buckets;
-    }
-  }
-  charges_ = step->charges;
-  corrected_ = step->next;
-  if (transaction.marker) transaction.marker->next.lease = step->next;
-  return true;
 }
 
 Purpose LeaseChange::purpose(bool /*decided*/) const {
@@ -178,8 +131,7 @@ void LeaseChange::conclude() {
         if (const auto& item = machine_->sight()[i].item)
           site_.memory.wrote_version(places_[i].id, places_[i].resolution->levels, item->version);
       }
-      outcome_.record = corrected_ && !outcome.repeated ? *corrected_ : outcome.lease;
-      if (outcome.repeated) charges_.clear();
+      outcome_.record = outcome.lease;
       bool all_known = !outcome.repeated;
       for (std::size_t i = 0; i < places_.size(); ++i) all_known = all_known && machine_->sight()[i].known;
       if (!all_known) {
@@ -192,11 +144,9 @@ void LeaseChange::conclude() {
     case conditional::ChangeOutcome::Kind::refused:
       return finish(*outcome.error);
     case conditional::ChangeOutcome::Kind::stale:
-      if (machine_->in_doubt())
-        return finish(
-            base::error(ErrorCode::outcome_unknown, "limits changed while DynamoDB did not answer"));
+      if (outcome.chain) distrust_chain();
       for (std::size_t i = 0; i < places_.size(); ++i) {
-        if (const bucket::State* const state = machine_->sight().alive(i, now_)) distrust(i, state->version);
+        if (const auto* const state = machine_->sight().alive(i, now_)) distrust(i, state->version);
       }
       return finish(Progress::resolve_again);
     case conditional::ChangeOutcome::Kind::contention:
@@ -210,7 +160,7 @@ void LeaseChange::conclude() {
   }
 }
 
-const bucket::State* LeaseChange::alive(std::size_t place) const {
+const conditional::Record* LeaseChange::alive(std::size_t place) const {
   if (step_ != Step::looking) return machine_->sight().alive(place, now_);
   const auto& item = seen_[place].item;
   return item && item->expires_at > now_ ? &*item : nullptr;
@@ -218,22 +168,21 @@ const bucket::State* LeaseChange::alive(std::size_t place) const {
 
 void LeaseChange::report() {
   outcome_.report.clear();
-  decision::Chain stops;
+  decision::Chain chain;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const limits::LimitSet& set = *places_[i].resolution->limits;
     if (set.size() == 0) continue;
-    decision::Link& stop = stops.add(places_[i].name.entity, places_[i].resolution.get());
-    const bucket::State* const state = alive(i);
-    show(stops, stop, state, now_);
-    stop.named = 0;
+    decision::Link& link = chain.add(places_[i].name.entity, places_[i].resolution.get());
+    show(chain, link, alive(i), now_);
+    link.named = 0;
     for (std::size_t j = 0; j < set.size(); ++j) {
-      stop.amount[j] = 0;
-      for (const decision::LeaseAmount& charge : charges_) {
-        if ((charge.buckets >> i & 1U) != 0 && charge.limit == set.name(j)) stop.amount[j] = charge.amount;
+      link.amount[j] = 0;
+      for (const decision::LeaseAmount& charge : machine_->outcome().charges) {
+        if ((charge.buckets >> i & 1U) != 0 && charge.limit == set.name(j)) link.amount[j] = charge.amount;
       }
     }
-    decision::report_lines(outcome_.report, stop, base::join(stop.entity, resource_),
-                           state == nullptr ? 0 : state->generation, false, set.size());
+    decision::report(outcome_.report, link, resource_, link.generation, false);
+    if (step_ != Step::looking && !machine_->sight().exact(i)) outcome_.report.mark_remaining_at_most();
   }
 }
 

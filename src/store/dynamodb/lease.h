@@ -20,13 +20,10 @@ class LeaseChange final : public Operation {
   void resolve_as_is(std::size_t place, const conditional::Image& image);
   void on_event(const conditional::Event& event) override;
   Purpose purpose(bool decided) const override;
-  void act(conditional::Action action);
-  /// Leaves out buckets that do not have a limit (any more), and takes that down in the lease. False: the
-  /// buckets have to be looked at first.
-  Result<bool> correct(conditional::Transaction& transaction);
+  void act(const conditional::Action& action);
   void conclude();
   void report();
-  const bucket::State* alive(std::size_t place) const;
+  const conditional::Record* alive(std::size_t place) const;
 
   const store::LeasePlan& plan_;
   store::LeaseOutcome& outcome_;
@@ -35,8 +32,6 @@ class LeaseChange final : public Operation {
   Time now_ = 0;
   std::uint64_t new_generation_ = 0;
   std::vector<conditional::Image> seen_;
-  std::vector<decision::LeaseAmount> charges_;  ///< of the change
-  std::optional<decision::LeaseRecord> corrected_;
 };
 
 }  // namespace weir::dynamodb

@@ -49,21 +49,6 @@ std::int64_t held_at_any(const LegacyLimit& limit, Time moment) {
   return limit.state.tokens - bucket::granted(limit.state.parameters.rate, moment, limit.refilled_at);
 }
 
-void insert(Expression& expression, const LegacyLimit& limit, Time refilled_at) {
-  const bucket::LimitState& state = limit.state;
-  const auto set = [&](std::string_view field, std::int64_t number) {
-    expression.set(limit_attribute(state.name, field), Value::of(number));
-  };
-  expression.condition(
-      base::join("attribute_not_exists(", expression.name(limit_attribute(state.name, "tk")), ")"));
-  set("tk", held_at_any(limit, refilled_at));
-  set("tc", state.consumed);
-  set("cp", state.parameters.capacity);
-  set("bx", state.parameters.burst);
-  set("ra", state.parameters.refill_amount);
-  set("rp", state.parameters.refill_period);
-}
-
 }  // namespace
 
 std::optional<LegacyName> legacy_name(const Key& key) {
@@ -133,37 +118,22 @@ bucket::State merged(std::span<const LegacyLimit> limits, std::uint64_t generati
 
 std::vector<ItemWrite> conversion(const BucketName& name, std::span<const LegacyLimit> limits,
                                   const bucket::State& state, Time now) {
-  conditional::Write create;
-  create.path = conditional::Write::Path::create;
-  create.absent_at = now;
-  create.item = state;
-  std::vector<ItemWrite> writes{render(create, name, {}, false, now)};
+  // Under whom these were charged is not known; the next charge finds it out.
+  std::vector<ItemWrite> writes{render(conditional::convert(0, {state, std::nullopt}, now), name, now)};
   for (const LegacyLimit& limit : limits) writes.push_back(removal(limit));
   return writes;
 }
 
 std::vector<ItemWrite> absorption(const BucketName& name, std::span<const LegacyLimit> limits,
-                                  const bucket::State& there, Time now) {
-  ItemWrite update{.kind = ItemWrite::Kind::update, .key = name.key()};
-  Expression& expression = update.expression;
-  const std::string refilled = expression.name("rf");
-  expression.condition(base::join(refilled, "=", expression.value(there.refilled_at)));
-  expression.set("at", Value::of(now));
+                                  const conditional::Record& there, const conditional::Settings& settings,
+                                  Time now) {
+  std::vector<conditional::Absorbed> absorbed;
   for (const LegacyLimit& limit : limits) {
-    const bucket::LimitState* const same = there.find(limit.state.name);
-    if (same == nullptr) {
-      insert(expression, limit, there.refilled_at);
-      continue;
-    }
-    const std::string tokens = limit_attribute(limit.state.name, "tk");
-    expression.condition(base::join("attribute_exists(", expression.name(tokens), ")"));
-    const std::int64_t lacks =
-        limit.state.parameters.burst - held_at_any(limit, std::max(now, there.refilled_at));
-    if (lacks > 0) expression.add(tokens, -lacks);
-    if (limit.state.consumed != 0)
-      expression.add(limit_attribute(limit.state.name, "tc"), limit.state.consumed);
+    conditional::Absorbed& one = absorbed.emplace_back(conditional::Absorbed{limit.state});
+    one.limit.tokens = held_at_any(limit, there.refilled_at);
+    one.lacks = limit.state.parameters.burst - held_at_any(limit, std::max(now, there.refilled_at));
   }
-  std::vector<ItemWrite> writes{std::move(update)};
+  std::vector<ItemWrite> writes{render(conditional::absorb(0, there, absorbed, settings), name, now)};
   for (const LegacyLimit& limit : limits) writes.push_back(removal(limit));
   return writes;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "store/conditional/upkeep.h"
 #include "store/dynamodb/items.h"
 #include "store/dynamodb/request.h"
 
@@ -51,6 +52,7 @@ std::vector<ItemWrite> conversion(const BucketName& name, std::span<const Legacy
 /// The same where a composite item exists: somebody who knows nothing of it has written the others beside it.
 /// What they lack to be full is charged to it, their counters are added, limits that it lacks are put in.
 std::vector<ItemWrite> absorption(const BucketName& name, std::span<const LegacyLimit> limits,
-                                  const bucket::State& there, Time now);
+                                  const conditional::Record& there, const conditional::Settings& settings,
+                                  Time now);
 
 }  // namespace weir::dynamodb

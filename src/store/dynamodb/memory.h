@@ -9,20 +9,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/lock.h"
 #include "store/catalog.h"
 #include "store/conditional/machine.h"
-#include "base/lock.h"
 
 namespace weir::dynamodb {
 
 /// The name of a bucket, as one text: no name has a zero byte.
 std::string bucket_id(std::string_view name_space, std::string_view entity, std::string_view resource);
 
-/// An image and what else the item said.
 struct Remembered {
   conditional::Image image;
-  std::vector<std::string> dormant = {};
-  Time seen_at = 0;  ///< when the table showed it, or took what was made of it
+  Time seen_at = 0;  ///< when the request was sent that the table answered with it
 };
 
 /// Safe to use from any thread.
@@ -55,6 +53,8 @@ class Memory {
   store::Found learn(const std::string& id, store::Found found, const Ticket& ticket);
   /// A bucket of this version was seen, which is newer than what is known here: read again.
   void distrust(const std::string& id, std::int64_t version);
+  /// The catalog says something else of the parent than is known here: read again.
+  void distrust_chain(const std::string& id) { distrust(id, 0); }
   /// Up to this version of the bucket nothing is newer than these records.
   std::int64_t resolved_after(const std::string& id, const limits::Levels& levels);
   /// This process has written the bucket under these records, as this version.

@@ -41,8 +41,7 @@ class Migration {
  public:
   Migration(aws::DynamoClient& client, const std::string& table, const Clock& clock, base::Entropy& entropy,
             const MigrationOptions& options)
-      : site_{client, table, clock, entropy, {}, {}, {}, 0, 0, false, Memory(std::chrono::milliseconds(0)),
-              {}},
+      : site_{client, table, clock, entropy, {}, 0, 0, false, Memory(std::chrono::milliseconds(0)), {}},
         asking_(site_),
         options_(options) {}
 
@@ -176,14 +175,14 @@ class Migration {
       const Time now = site_.now();
       if (auto erased = erase_expired(*limits, now); !erased) return erased.error();
       if (limits->empty()) return {};
-      std::optional<bucket::State> state;
+      std::optional<conditional::Record> state;
       if (!there->empty()) {
         auto composite = read_bucket(there->begin()->second);
         if (!composite) return report_.problems.push_back(composite.error().message), Result<void>();
         if (composite->state.expires_at > now) state = std::move(composite->state);
       }
       const std::vector<ItemWrite> writes =
-          state ? absorption(bucket, *limits, *state, now)
+          state ? absorption(bucket, *limits, *state, site_.settings, now)
                 : conversion(bucket, *limits, merged(*limits, (site_.entropy.next() >> 11U) | 1U), now);
       const std::string token = join(std::to_string(site_.entropy.next() >> 1U), "-m");
       const auto asked = asking_.ask(transaction(site_.table, writes, token), true);

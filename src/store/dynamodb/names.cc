@@ -27,6 +27,10 @@ Key bucket_key(std::string_view name_space, std::string_view entity, std::string
   return {entity_pk(name_space, entity), join(bucket_prefix, resource)};
 }
 
+bool is_bucket(const Key& key) {
+  return key.sk.starts_with(bucket_prefix) && key.sk.find('#', bucket_prefix.size()) == std::string::npos;
+}
+
 Key meta_key(std::string_view name_space, std::string_view entity) {
   return {entity_pk(name_space, entity), "#META"};
 }

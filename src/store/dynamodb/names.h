@@ -57,6 +57,9 @@ std::string journal_pk(std::string_view name_space, std::string_view id);
 /// Of the whole table.
 Key version_key();
 
+/// Whether an item with this key is a bucket; those before the composite item are not meant.
+bool is_bucket(const Key& key);
+
 /// "b_rpm_tk".
 inline std::string limit_attribute(std::string_view limit, std::string_view field) {
   std::string name;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "decision/report.h"
 
 namespace weir::dynamodb {
 
@@ -11,19 +10,29 @@ using conditional::Event;
 using store::Progress;
 using Kind = aws::DynamoFailure::Kind;
 
-void Operation::add_place(std::string_view entity, limits::ResolutionRef resolution) {
+void Operation::add_place(limits::ResolutionRef resolution) {
   Place& place = places_.emplace_back();
-  place.name = {name_space_, entity, resource_};
-  place.id = bucket_id(name_space_, entity, resource_);
+  place.link = links_.size() - 1;
+  place.name = {name_space_, links_.back(), resource_};
+  place.id = bucket_id(name_space_, links_.back(), resource_);
+  place.parent = resolution->parent;
   place.resolution = std::move(resolution);
+}
+
+conditional::BucketPlan Operation::plan_of(std::size_t at) const {
+  const Place& place = places_[at];
+  return {.resolution = place.resolution,
+          .resolved_after = site_.memory.resolved_after(place.id, place.resolution->levels),
+          .charges = {},
+          .generation = 0,
+          .entity = place.link,
+          .parent = place.parent};
 }
 
 std::vector<conditional::Image> Operation::images() {
   std::vector<conditional::Image> images;
   for (Place& place : places_) {
     Remembered known = site_.memory.image(place.id);
-    place.had_dormant = !known.dormant.empty();
-    place.dormant = std::move(known.dormant);
     place.seen_at = known.seen_at;
     images.push_back(std::move(known.image));
   }
@@ -33,6 +42,7 @@ std::vector<conditional::Image> Operation::images() {
 void Operation::submit(Request request_of_it) {
   operation = std::move(request_of_it.operation);
   request = std::move(request_of_it.json);
+  asked_at_ = site_.now();
   site_.send(*this);
 }
 
@@ -53,31 +63,28 @@ void Operation::write(const conditional::Transaction& transaction, Time now) {
   if (wait_for_legacy(transaction, now)) return;
   std::vector<ItemWrite> writes;
   sent_to_.clear();
+  // Only one copy of these can meet its condition.
+  bool happens_once = transaction.writes.empty();
   for (const conditional::Write& write : transaction.writes) {
-    Place& place = places_[write.bucket];
-    std::vector<std::string> dormant;
-    const auto note = [&](const std::string& limit) {
-      if (!place.resolution->limits || place.resolution->limits->find(limit) < 0) dormant.push_back(limit);
-    };
-    if (write.item) {
-      for (const bucket::LimitState& limit : write.item->limits) note(limit.name);
-    } else {
-      for (const conditional::LimitWrite& limit : write.limits) {
-        if (limit.effect != conditional::LimitWrite::Effect::remove) note(limit.name);
-      }
-    }
-    writes.push_back(render(write, place.name, dormant, place.had_dormant, now));
+    writes.push_back(render(write, places_[write.bucket].name, now));
     sent_to_.push_back(write.bucket);
-    if (write.path == conditional::Write::Path::normal || write.item) place.dormant = std::move(dormant);
+    happens_once = happens_once || write.path == conditional::Write::Path::repair;
   }
   if (transaction.marker) {
     writes.push_back(render(*transaction.marker, marker_key_, marker_deadline_, now));
-    sent_to_.push_back(places_.size());
+    sent_to_.push_back(to_marker);
   }
+  for (const conditional::LinkCheck& check : transaction.links) {
+    writes.push_back(render(check, meta_key(name_space_, links_[check.entity])));
+    sent_to_.push_back(to_link);
+  }
+  send_writes(writes, happens_once, now);
+}
+
+void Operation::send_writes(const std::vector<ItemWrite>& writes, bool happens_once, Time now) {
   reading_ = false;
   if (writes.size() == 1) {
-    // Only one copy of a marker can meet its condition.
-    repeatable = transaction.writes.empty();
+    repeatable = happens_once;
     return submit(single_write(site_.table, writes[0]));
   }
   repeatable = true;
@@ -86,25 +93,9 @@ void Operation::write(const conditional::Transaction& transaction, Time now) {
                                base::join(std::to_string(high), "-", std::to_string(now)).substr(0, 36)));
 }
 
-void Operation::repair(std::size_t place, const bucket::State& state, Time now) {
-  ItemWrite write{.kind = ItemWrite::Kind::update, .key = places_[place].name.key()};
-  Expression& expression = write.expression;
-  const std::string refilled = expression.name("rf");
-  expression.condition(base::join(refilled, "=", expression.value(state.refilled_at)));
-  expression.set("rf", Value::of(now));
-  expression.set("at", Value::of(now));
-  sent_to_ = {place};
-  reading_ = false;
-  // Only one copy can meet its condition.
-  repeatable = true;
-  submit(single_write(site_.table, write));
-}
-
 Result<void> Operation::take_bucket(std::size_t place, const Item& item, Event& event) {
   auto read = read_bucket(item);
   if (!read) return read.error();
-  places_[place].had_dormant = !read->dormant.empty();
-  places_[place].dormant = std::move(read->dormant);
   event.images[place] = conditional::Image::of(std::move(read->state));
   return {};
 }
@@ -155,7 +146,11 @@ void Operation::take_items(const aws::DynamoAnswer& answer) {
 Result<void> Operation::take_failure(const aws::DynamoFailure& failure, Event& event) {
   const auto see = [&](std::size_t at, const std::optional<Item>& item) -> Result<void> {
     const std::size_t place = sent_to_[at];
-    if (place < places_.size()) {
+    if (place == to_link) {
+      event.link_failed = true;
+      return {};
+    }
+    if (place != to_marker) {
       event.images[place] = conditional::Image::absent();
       return item ? take_bucket(place, *item, event) : Result<void>();
     }
@@ -214,8 +209,8 @@ void Operation::remember(const conditional::Sight& sight) {
     // As it lies in the table, in whole seconds.
     if (image.item && image.item->expires_at != bucket::never)
       image.item->expires_at = to_ttl(image.item->expires_at) * 1000;
-    const Time seen_at = sight.seen_here(i) ? site_.now() : places_[i].seen_at;
-    site_.memory.remember(places_[i].id, {std::move(image), places_[i].dormant, seen_at});
+    const Time seen_at = sight.seen_here(i) ? asked_at_ : places_[i].seen_at;
+    site_.memory.remember(places_[i].id, {std::move(image), seen_at});
   }
 }
 
@@ -223,8 +218,13 @@ void Operation::distrust(std::size_t place, std::int64_t version) {
   site_.memory.distrust(places_[place].id, version);
 }
 
-void Operation::show(decision::Chain& stops, decision::Link& stop, const bucket::State* state, Time now) {
-  stops.claim(stop, state != nullptr ? std::optional(*state) : std::nullopt, now);
+void Operation::distrust_chain() {
+  for (const std::string_view entity : links_)
+    site_.memory.distrust_chain(bucket_id(name_space_, entity, resource_));
+}
+
+void Operation::show(decision::Chain& chain, decision::Link& link, const bucket::State* state, Time now) {
+  chain.claim(link, state != nullptr ? std::optional(*state) : std::nullopt, now);
 }
 
 }  // namespace weir::dynamodb

@@ -22,17 +22,22 @@ class Operation : public aws::DynamoCall {
     BucketName name;
     std::string id;  ///< in the memory
     limits::ResolutionRef resolution;
-    bool had_dormant = false;
-    std::vector<std::string> dormant = {};  ///< as last seen
-    Time seen_at = 0;                       ///< the image from before
-    bool without_legacy = false;            ///< it was looked for, and there is none
+    std::string parent;           ///< of the entity, as it was resolved
+    std::size_t link = 0;         ///< in links_
+    Time seen_at = 0;             ///< the image from before
+    bool without_legacy = false;  ///< it was looked for, and there is none
   };
   /// The texts must stay valid until the completion.
   Operation(Site& site, std::string_view name_space, std::string_view resource,
             store::Completion<store::Progress> done)
       : site_(site), name_space_(name_space), resource_(resource), done_(done) {}
 
-  void add_place(std::string_view entity, limits::ResolutionRef resolution);
+  /// An entity of the chain, with or without a bucket.
+  void add_link(std::string_view entity) { links_.push_back(entity); }
+  /// The bucket of the last entity.
+  void add_place(limits::ResolutionRef resolution);
+  /// What a machine is asked of a place; without charges.
+  conditional::BucketPlan plan_of(std::size_t place) const;
   /// What is remembered of the places.
   std::vector<conditional::Image> images();
 
@@ -42,8 +47,6 @@ class Operation : public aws::DynamoCall {
   void read_to_show();
   /// Sends a transaction of a machine. on_event() follows.
   void write(const conditional::Transaction& transaction, Time now);
-  /// Sets the refill time of a bucket that is ahead of everybody's clock to now. on_event() follows.
-  void repair(std::size_t place, const bucket::State& state, Time now);
   /// What a machine is told.
   virtual void on_event(const conditional::Event& event) = 0;
   void finish(Result<store::Progress> result);
@@ -53,23 +56,28 @@ class Operation : public aws::DynamoCall {
   void remember(const conditional::Sight& sight);
   /// The limits of a place are older than the bucket.
   void distrust(std::size_t place, std::int64_t version);
+  /// The chain is another one than it was resolved to.
+  void distrust_chain();
 
-  /// A stop at a place with what it holds at a moment.
-  static void show(decision::Chain& stops, decision::Link& stop, const bucket::State* state, Time now);
+  /// What a link holds at a moment.
+  static void show(decision::Chain& chain, decision::Link& link, const bucket::State* state, Time now);
 
   Site& site_;
   const std::string_view name_space_;
   const std::string_view resource_;
+  std::vector<std::string_view> links_;  ///< the entities of the chain
   std::vector<Place> places_;
   Key marker_key_;                 ///< empty: none
   Time marker_deadline_ = 0;       ///< of the marker that is written
   Time seen_marker_deadline_ = 0;  ///< of the marker that was last seen
+  Time asked_at_ = 0;              ///< when the last request was sent
 
  private:
   void on_answer(const aws::DynamoAnswer& answer) final;
   void on_error(const aws::DynamoFailure& failure) final;
   void take_items(const aws::DynamoAnswer& answer);
   void submit(Request request);
+  void send_writes(const std::vector<ItemWrite>& writes, bool happens_once, Time now);
   /// Before a bucket is made: legacy items of it become a bucket first, and the transaction has failed.
   bool wait_for_legacy(const conditional::Transaction& transaction, Time now);
   void find_legacy(std::size_t place);
@@ -95,9 +103,10 @@ class Operation : public aws::DynamoCall {
   Time held_back_at_ = 0;
   bool to_show_ = false;
   bool reading_ = false;
-  std::vector<Key> sent_keys_;        ///< of the transaction, in its order
-  std::vector<std::size_t> sent_to_;  ///< which place each is; places_.size(): the marker
-  conditional::Event event_;          ///< while a read takes several answers
+  /// Where a write of the transaction went to: a bucket, or one of these.
+  static constexpr std::size_t to_marker = std::size_t(-1), to_link = std::size_t(-2);
+  std::vector<std::size_t> sent_to_;
+  conditional::Event event_;  ///< while a read takes several answers
 };
 
 }  // namespace weir::dynamodb

@@ -58,7 +58,8 @@ void Operation::found_legacy() {
   Place& place = places_[legacy_place_];
   place.without_legacy = legacy_.empty();
   if (legacy_step_ == Legacy::showing) {
-    if (!legacy_.empty()) event_.images[legacy_place_] = conditional::Image::of(merged(legacy_, 0));
+    if (!legacy_.empty())
+      event_.images[legacy_place_] = conditional::Image::of({merged(legacy_, 0), std::nullopt});
     return show_next_legacy(legacy_place_ + 1);
   }
   if (!legacy_.empty()) return convert_legacy();

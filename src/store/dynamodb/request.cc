@@ -1,6 +1,7 @@
 #include "store/dynamodb/request.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -25,7 +26,16 @@ std::string item_json(const Item& item) {
   return text;
 }
 
+std::atomic<std::uint64_t> foreign_writes{0};
+
+/// Every write passes here on its way into a request.
+void check_origin(const ItemWrite& write) {
+  if (!write.from_machine && is_bucket(write.key)) foreign_writes.fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace
+
+std::uint64_t foreign_bucket_writes() { return foreign_writes.load(std::memory_order_relaxed); }
 
 std::string Expression::name(std::string_view attribute) {
   auto found = std::find(names_.begin(), names_.end(), attribute);
@@ -160,13 +170,16 @@ void render_conditions(Expression& expression, const Write& write) {
 
 }  // namespace
 
-ItemWrite render(const Write& write, const BucketName& name, const std::vector<std::string>& dormant,
-                 bool had_dormant, Time now) {
-  ItemWrite rendered{.key = name.key()};
+ItemWrite render(const Write& write, const BucketName& name, Time now) {
+  ItemWrite rendered{.key = name.key(), .from_machine = FromMachine()};
+  if (write.path == Write::Path::forget) {
+    rendered.kind = ItemWrite::Kind::erase;
+    return rendered;
+  }
   Expression& expression = rendered.expression;
   render_conditions(expression, write);
   if (write.item) {
-    rendered.item = write_bucket(name, *write.item, dormant, now);
+    rendered.item = write_bucket(name, *write.item, *write.dormant, now);
     return rendered;
   }
   rendered.kind = ItemWrite::Kind::update;
@@ -177,23 +190,42 @@ ItemWrite render(const Write& write, const BucketName& name, const std::vector<s
   } else if (write.set_expires_at) {
     expression.set("ttl", Value::of(to_ttl(*write.set_expires_at)));
   }
+  if (write.set_parent) {
+    expression.set("pa", Value::of(*write.set_parent));
+    expression.set("fv", Value::of(item_format));
+  }
   expression.set("at", Value::of(now));
-  const bool claims = write.path == Write::Path::normal;
-  if (claims && !dormant.empty()) {
+  if (write.dormant && !write.dormant->empty()) {
     std::vector<Value> names;
-    for (const std::string& one : dormant) names.push_back(Value::of(one));
+    for (const std::string& one : *write.dormant) names.push_back(Value::of(one));
     expression.set("dm", Value::of_list(std::move(names)));
-  } else if (claims && had_dormant) {
+  } else if (write.dormant) {
+    // Whether or not the image had any: to remove what is not there costs nothing.
     expression.remove("dm");
   }
   for (const LimitWrite& limit : write.limits) render_effect(expression, limit);
   return rendered;
 }
 
+ItemWrite render(const conditional::LinkCheck& check, const Key& meta) {
+  ItemWrite rendered{.kind = ItemWrite::Kind::check, .key = meta};
+  Expression& expression = rendered.expression;
+  const std::string parent = expression.name("parent_id");
+  const std::string cascade = expression.name("cascade");
+  expression.condition(join("attribute_not_exists(", expression.name("moving"), ")"));
+  if (check.parent.empty()) {
+    expression.condition(join("(attribute_not_exists(", parent, ") OR attribute_not_exists(", cascade,
+                              ") OR ", cascade, "=", expression.value(Value::of_flag(false)), ")"));
+  } else {
+    expression.condition(join(parent, "=", expression.value(Value::of(check.parent))));
+    expression.condition(join(cascade, "=", expression.value(Value::of_flag(true))));
+  }
+  return rendered;
+}
+
 ItemWrite render(const conditional::MarkerWrite& write, const Key& key, Time deadline, Time now) {
   ItemWrite rendered = put(write_marker(key, {write.next, deadline}));
   Expression& expression = rendered.expression;
-  if (write.unconditional) return rendered;
   if (write.sequence) {
     const std::string name = expression.name("seq");
     expression.condition(join(name, "=", expression.value(*write.sequence)));
@@ -217,6 +249,7 @@ namespace {
 
 /// `"TableName":...` and all that a write says, without braces.
 std::string body_of(const std::string& table, const ItemWrite& write) {
+  check_origin(write);
   std::string json = join("\"TableName\":", json_string(table));
   if (write.kind == ItemWrite::Kind::put) {
     json += join(",\"Item\":", item_json(write.item));
@@ -271,6 +304,7 @@ Request batch_write(const std::string& table, std::span<const ItemWrite> writes)
   std::string json = join("{\"RequestItems\":{", json_string(table), ":[");
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const bool puts = writes[i].kind == ItemWrite::Kind::put;
+    check_origin(writes[i]);
     json += join(i == 0 ? "" : ",", puts ? R"({"PutRequest":{"Item":)" : R"({"DeleteRequest":{"Key":)",
                  item_json(puts ? writes[i].item : writes[i].key.item()), "}}");
   }

@@ -39,6 +39,16 @@ class Expression {
   std::string remove_;
 };
 
+struct ItemWrite;
+
+/// Says of a write that it renders one of the machines'. Nothing else writes to buckets.
+class FromMachine {
+  FromMachine() = default;
+  friend ItemWrite render(const conditional::Write& write, const BucketName& name, Time now);
+};
+/// Requests of this process that wrote to a bucket what no machine has made: always 0.
+std::uint64_t foreign_bucket_writes();
+
 /// One write, alone or as a part of a transaction.
 struct ItemWrite {
   enum class Kind : unsigned char { put, update, erase, check };
@@ -46,11 +56,13 @@ struct ItemWrite {
   Key key = {};
   Item item = {};  ///< put
   Expression expression = {};
+  std::optional<FromMachine> from_machine = {};
 };
 
-/// A write of the machines to a bucket. `dormant`: which of its limits are not in force from now on.
-ItemWrite render(const conditional::Write& write, const BucketName& name,
-                 const std::vector<std::string>& dormant, bool had_dormant, Time now);
+/// A write of the machines to a bucket.
+ItemWrite render(const conditional::Write& write, const BucketName& name, Time now);
+/// What the catalog must say of an entity's parent.
+ItemWrite render(const conditional::LinkCheck& check, const Key& meta);
 /// The marker of a transaction. An expired one counts as absent.
 ItemWrite render(const conditional::MarkerWrite& write, const Key& key, Time deadline, Time now);
 

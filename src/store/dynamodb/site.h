@@ -10,7 +10,6 @@
 #include "aws/dynamo_client.h"
 #include "base/entropy.h"
 #include "store/conditional/machine.h"
-#include "store/conditional/rules.h"
 #include "store/dynamodb/memory.h"
 #include "weir/clock.h"
 
@@ -59,9 +58,7 @@ struct Site {
   const std::string table;
   const Clock& clock;
   base::Entropy& entropy;
-  const conditional::Settings settings;        ///< Normal first
-  const conditional::Settings settings_retry;  ///< Retry first
-  const conditional::Rules rules;
+  const conditional::Settings settings;
   /// How far clocks may differ; 0: one clock for all, as in tests.
   const Time clock_bound;
   /// A bucket that is known to be empty is not asked again for so long.

@@ -18,7 +18,9 @@ Batch::Batch(Database& database)
           "expires_at_ms, version, generation) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
           "ON CONFLICT DO UPDATE SET balances = excluded.balances, limit_set = excluded.limit_set, "
           "refilled_at_ms = excluded.refilled_at_ms, expires_at_ms = excluded.expires_at_ms, "
-          "version = excluded.version, generation = excluded.generation"),
+          "version = excluded.version, generation = excluded.generation, "
+          // Of a bucket that expired and was made anew nothing is left.
+          "later = iif(generation = excluded.generation, later, NULL)"),
       upsert_lease_(database,
                     "INSERT INTO leases (nonce, ending, amounts, keys, deadline_ms, buckets) "
                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6) "

@@ -8,9 +8,11 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "decision/repair.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/schema.h"
+#include "store/table/clock_watch.h"
 
 namespace weir::sqlite {
 namespace {
@@ -92,6 +94,35 @@ void count_rows(Database& database, Time now, std::vector<Finding>& findings) {
   count("audit events", "SELECT count(*) FROM audit");
 }
 
+/// Stored times that only a clock that was ahead can have written.
+void check_clock(Database& database, Time now, std::vector<Finding>& findings) {
+  const std::string bound = std::to_string(now + decision::clock_bound);
+  const auto number = [&](const char* what, const char* where) {
+    return database.number(base::join("SELECT ", what, where, bound).c_str());
+  };
+  constexpr const char* buckets = " FROM buckets WHERE refilled_at_ms > ";
+  const auto count = number("count(*)", buckets);
+  const auto newest = number("max(refilled_at_ms)", buckets);
+  const auto stamp = number("max(stamp)", " FROM limits WHERE stamp > ");
+  for (const auto* result : {&count, &newest, &stamp}) {
+    if (!*result) return findings.push_back(failed("clock", result->error()));
+  }
+  if (*count == 0) {
+    findings.push_back({Severity::ok, "clock", "no bucket was written ahead of this machine's clock"});
+  } else {
+    findings.push_back({Severity::warning, "clock",
+                        base::join(std::to_string(*count), *count == 1 ? " bucket was" : " buckets were",
+                                   " written up to ", table::rough_duration(*newest - now),
+                                   " ahead of this machine's clock: each refills again from its next refusal "
+                                   "on. Check that the clock is right")});
+  }
+  if (*stamp == 0) return;
+  findings.push_back({Severity::warning, "clock of limits",
+                      base::join("limits were changed ", table::rough_duration(*stamp - now),
+                                 " ahead of this machine's clock: until then a lowered rate counts from each "
+                                 "bucket's next decision on")});
+}
+
 }  // namespace
 
 std::vector<Finding> check(const std::string& path, Time now) {
@@ -109,7 +140,9 @@ std::vector<Finding> check(const std::string& path, Time now) {
   findings.push_back(check_schema(**database));
   if (findings.back().severity != Severity::ok) return findings;
   findings.push_back(check_integrity(**database));
-  if (findings.back().severity == Severity::ok) count_rows(**database, now, findings);
+  if (findings.back().severity != Severity::ok) return findings;
+  check_clock(**database, now, findings);
+  count_rows(**database, now, findings);
   return findings;
 }
 

@@ -18,7 +18,8 @@ Cleaner::Cleaner(Database& database)
                   "WHERE deadline_ms < ?1 ORDER BY deadline_ms LIMIT ?2)"),
       delete_leases_(database, "DELETE FROM leases WHERE deadline_ms <= ?1"),
       remember_leases_(database,
-                       "INSERT OR REPLACE INTO settings (name, value) VALUES ('leases_forgotten_to_ms', ?1)"),
+                       "INSERT INTO settings (name, value) VALUES ('leases_forgotten_to_ms', ?1) "
+                       "ON CONFLICT DO UPDATE SET value = max(value, excluded.value)"),
       delete_audit_(database,
                     "DELETE FROM audit WHERE (namespace, id) IN (SELECT namespace, id FROM audit "
                     "WHERE at_ms <= ?1 ORDER BY at_ms LIMIT ?2) RETURNING 1") {}

@@ -1,23 +1,42 @@
 #include "store/sqlite/journal.h"
 
 #include "base/text.h"
+#include "decision/repair.h"
 #include "store/sqlite/codec.h"
 #include "store/sqlite/level_row.h"
 
 namespace weir::sqlite {
 
-Journal::Journal(std::unique_ptr<Database> database, Checkpointer& checkpointer)
+namespace {
+
+// Every commit would write one page more; a minute is what matters (decision/repair.h).
+constexpr Time marks_apart = 10'000;
+
+}  // namespace
+
+Journal::Journal(std::unique_ptr<Database> database, Checkpointer& checkpointer, const Clock& clock,
+                 Time written_at)
     : database_(std::move(database)),
+      clock_(clock),
+      written_at_(written_at),
       batch_(*database_),
       cleaner_(*database_),
       upsert_limits_(
           *database_,
-          "INSERT OR REPLACE INTO limits (namespace, entity, resource, limits, owner, expires_at_ms, "
+          "INSERT INTO limits (namespace, entity, resource, limits, owner, expires_at_ms, "
           "bucket_ttl_refill_multiplier, on_unavailable, from_file, stamp, earlier) "
-          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
+          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
+          "ON CONFLICT DO UPDATE SET limits = excluded.limits, owner = excluded.owner, "
+          "expires_at_ms = excluded.expires_at_ms, "
+          "bucket_ttl_refill_multiplier = excluded.bucket_ttl_refill_multiplier, "
+          "on_unavailable = excluded.on_unavailable, from_file = excluded.from_file, stamp = excluded.stamp, "
+          "earlier = excluded.earlier"),
       upsert_entity_(*database_,
-                     "INSERT OR REPLACE INTO entities (namespace, id, parent, cascade, name, metadata, "
-                     "created_at_ms, from_file) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
+                     "INSERT INTO entities (namespace, id, parent, cascade, name, metadata, "
+                     "created_at_ms, from_file) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
+                     "ON CONFLICT DO UPDATE SET parent = excluded.parent, cascade = excluded.cascade, "
+                     "name = excluded.name, metadata = excluded.metadata, "
+                     "created_at_ms = excluded.created_at_ms, from_file = excluded.from_file"),
       delete_entity_(*database_, "DELETE FROM entities WHERE namespace = ?1 AND id = ?2"),
       delete_buckets_(*database_, "DELETE FROM buckets WHERE namespace = ?1 AND entity = ?2"),
       add_event_(
@@ -29,18 +48,29 @@ Journal::Journal(std::unique_ptr<Database> database, Checkpointer& checkpointer)
                        &checkpointer);
 }
 
-Result<void> Journal::commit(const std::function<Result<void>()>& more) {
+Result<Time> Journal::mark_time(table::ClockWatch& watch) {
+  const Time now = clock_.now();
+  if (now >= written_at_ && now - written_at_ < marks_apart) return written_at_;
+  if (decision::is_ahead(written_at_, now)) watch.saw_ahead(written_at_ - now);
+  auto set = set_setting_.begin().bind(std::string_view("written_at_ms")).bind(now).run();
+  return set ? Result<Time>(now) : set.error();
+}
+
+Result<void> Journal::commit(table::Table& table, const std::function<Result<void>()>& more) {
   const auto started = std::chrono::steady_clock::now();
   Transaction transaction(*database_);
   auto done = transaction.begin();
   if (done) done = batch_.write();
   if (done && more) done = more();
+  const auto marked = done ? mark_time(table.clock_watch()) : done.error();
+  if (!marked) done = marked.error();
   const bool written = done.ok();
   if (written) done = transaction.commit();
   if (!done) {
     batch_.rolled_back();
     return written ? Error{ErrorCode::outcome_unknown, done.error().message} : done.error();
   }
+  written_at_ = *marked;
   if (observer_) observer_(std::chrono::steady_clock::now() - started);
   ++counts_.commits;
   counts_.bucket_rows += batch_.buckets();
@@ -58,7 +88,7 @@ Result<void> Journal::flush(table::Table& table) {
 Result<void> Journal::flush_locked(table::Table& table) {
   table.capture(batch_);
   if (batch_.empty()) return {};
-  return commit({});
+  return commit(table, {});
 }
 
 Result<void> Journal::flush_and_let_go(table::Table& table) {
@@ -74,7 +104,7 @@ Result<void> Journal::keep(table::Table& table, std::string_view name_space, con
   // Buckets whose expiry was put off for this change must be in the same commit.
   table.capture(batch_);
   const auto rest = [&]() WEIR_NOT_ANALYSED { return write(draft, name_space, events); };
-  if (auto done = commit(rest); !done) {
+  if (auto done = commit(table, rest); !done) {
     const bool unknown = done.error().code == ErrorCode::outcome_unknown;
     return base::error(done.error().code, "the change is not in force",
                        unknown ? ", but may be after a crash; look before you repeat it: " : ": ",

@@ -17,8 +17,10 @@ namespace weir::sqlite {
 /// Safe to use from any thread.
 class Journal {
  public:
-  /// The checkpointer hears of every commit; it must outlive the journal.
-  Journal(std::unique_ptr<Database> database, Checkpointer& checkpointer);
+  /// The checkpointer hears of every commit. Both it and the clock must outlive the journal. `written_at`:
+  /// what the file says of its last commit; 0: nothing that counts.
+  Journal(std::unique_ptr<Database> database, Checkpointer& checkpointer, const Clock& clock,
+          Time written_at);
 
   /// Writes what changed in the table since the last time, and commits. On failure it is tried again with the
   /// next call.
@@ -56,10 +58,15 @@ class Journal {
   Result<void> write_event(std::string_view name_space, const store::AuditEvent& event) WEIR_REQUIRES(mutex_);
   /// Begins, writes the batch and what `more` writes, and commits. Fails with outcome_unknown if the commit
   /// itself failed: it is undone, but what of it is on the disk would count after a crash.
-  Result<void> commit(const std::function<Result<void>()>& more) WEIR_REQUIRES(mutex_);
+  Result<void> commit(table::Table& table, const std::function<Result<void>()>& more) WEIR_REQUIRES(mutex_);
+  /// Keeps in the file what the clock says, now and then: see Settings::written_at. Returns the time that the
+  /// file holds once the transaction is committed.
+  Result<Time> mark_time(table::ClockWatch& watch) WEIR_REQUIRES(mutex_);
 
   base::Mutex mutex_;
   const std::unique_ptr<Database> database_;
+  const Clock& clock_;
+  Time written_at_ WEIR_GUARDED_BY(mutex_);
   Batch batch_ WEIR_GUARDED_BY(mutex_);
   Cleaner cleaner_ WEIR_GUARDED_BY(mutex_);
   Statement upsert_limits_ WEIR_GUARDED_BY(mutex_);

@@ -94,20 +94,34 @@ SELECT b.namespace, b.entity, b.resource, each.key AS "limit",
 FROM buckets AS b JOIN limit_sets AS s ON s.id = b.limit_set, json_each(b.balances) AS each;
 )sql";
 
-// From 1 to 2: leases name the buckets that they charged, and every record has room for fields of later
-// versions. A weir that does not know a field leaves it as it is; a field that must be known raises
-// settings.least_client.
+// From 1 to 2: leases name the buckets that they charged, the file says by which time it was last written,
+// and every record has room for fields of later versions. A weir that does not know a field leaves it as it
+// is; a field that must be known raises settings.least_client.
 constexpr const char* named_buckets_and_later_fields = R"sql(
 ALTER TABLE leases ADD COLUMN buckets TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE leases ADD COLUMN later TEXT;
 ALTER TABLE buckets ADD COLUMN later TEXT;
 ALTER TABLE limits ADD COLUMN later TEXT;
 ALTER TABLE entities ADD COLUMN later TEXT;
+INSERT INTO settings (name, value) VALUES ('least_client', 2);
+INSERT INTO settings (name, value)
+SELECT 'written_at_ms', newest FROM (SELECT max(refilled_at_ms) AS newest FROM buckets) WHERE newest IS NOT NULL;
 )sql";
 
 /// steps[i] leads from version i to i + 1. A step that was released is never changed again.
 constexpr const char* steps[] = {first_tables, named_buckets_and_later_fields};
 static_assert(std::size(steps) == schema_version);
+
+/// True, or why this version must not open the file.
+Result<bool> check_least_client(Database& database) {
+  auto least = database.number("SELECT value FROM settings WHERE name = 'least_client'");
+  if (!least) return least.error();
+  if (*least <= client_version) return true;
+  return base::error(ErrorCode::conflict, database.path(),
+                     ": holds what only a newer weir understands (it asks for ", std::to_string(*least),
+                     ", this one knows ", std::to_string(client_version),
+                     "); use that version or a later one. Nothing was changed");
+}
 
 }  // namespace
 
@@ -128,7 +142,8 @@ Result<bool> check_version(Database& database) {
                        std::to_string(*version), ", this one knows ", std::to_string(schema_version),
                        "); use that version or a later one. Nothing was changed");
   }
-  return *version == schema_version;
+  if (*version < 2) return false;
+  return check_least_client(database);
 }
 
 Result<void> migrate(Database& database) {

@@ -10,6 +10,10 @@ inline constexpr int schema_version = 2;
 /// "weir" in bytes: tells our files from other programs'.
 inline constexpr int application_id = 0x77656972;
 
+/// What a file may ask of those who open it, in settings.least_client: a feature that an earlier weir would
+/// misread raises it when it is first used.
+inline constexpr int client_version = 2;
+
 /// Whether this is a file of ours that this version can read: fails on another program's file, on one of a
 /// newer version, and on a damaged one. True: it has the present version; false: new or older.
 Result<bool> check_version(Database& database);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "decision/repair.h"
 #include "store/audit.h"
 #include "store/sqlite/schema.h"
 
@@ -22,6 +23,15 @@ Result<Progress> result_of(Start&& start) {
       },
       &result));
   return *std::move(result);
+}
+
+// As long as most leases last: less ahead, leases of today end after those that were forgotten.
+constexpr Time leases_ahead = 600'000;
+
+/// How far a stored time is ahead of the clock; 0 where that is within bounds.
+Time ahead_of(const Clock& clock, Time stored) {
+  const Time now = clock.now();
+  return decision::is_ahead(stored, now) ? stored - now : 0;
 }
 
 }  // namespace
@@ -59,7 +69,8 @@ void DurableBuckets::change(const store::LeasePlan& plan, store::LeaseOutcome& o
   writer_.commit(done);
 }
 
-Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, base::Entropy& entropy) {
+Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, base::Entropy& entropy,
+                                                         Time now) {
   Settings settings;
   settings.keep_audit_for = store::keep_audit_for_by_default;
   bool has_key = false;
@@ -72,14 +83,22 @@ Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, bas
     const std::string_view name = rows.text(0);
     if (name == "keep_audit_for_ms") settings.keep_audit_for = rows.integer(1);
     if (name == "leases_forgotten_to_ms") settings.leases_forgotten_to = rows.integer(1);
+    if (name == "written_at_ms") settings.written_at = rows.integer(1);
     if (name != "lease_key" || rows.text(1).size() != settings.lease_key.size()) continue;
     std::memcpy(settings.lease_key.data(), rows.text(1).data(), settings.lease_key.size());
     has_key = true;
   }
-  if (has_key) return settings;
+  // Leases were forgotten by a clock that was ahead. Those of today would count as forgotten, too, until the
+  // clock has caught up. Under a new key they are told from those of before, which must not change again.
+  settings.new_key = has_key && settings.leases_forgotten_to - now > leases_ahead;
+  if (has_key && !settings.new_key) return settings;
   entropy.fill(settings.lease_key);
   Statement put(database, "INSERT OR REPLACE INTO settings (name, value) VALUES ('lease_key', ?1)");
   if (auto kept = put.begin().bind_blob(settings.lease_key).run(); !kept) return kept.error();
+  if (!settings.new_key) return settings;
+  settings.leases_forgotten_to = 0;
+  Statement reset(database, "DELETE FROM settings WHERE name = 'leases_forgotten_to_ms'");
+  if (auto done = reset.begin().run(); !done) return done.error();
   return settings;
 }
 
@@ -107,7 +126,7 @@ Result<SqliteStore::Parts> SqliteStore::open_parts(const std::string& path, cons
     if (*current) continue;
     if (auto done = migrate(**database); !done) return done.error();
   }
-  auto settings = read_settings(*parts.write, entropy);
+  auto settings = read_settings(*parts.write, entropy, options.clock->now());
   if (!settings) return settings.error();
   parts.settings = *settings;
   return parts;
@@ -128,9 +147,13 @@ SqliteStore::SqliteStore(Parts parts, const OpenOptions& options, base::Entropy&
     : lock_(std::move(parts.lock)),
       clock_(options.clock),
       lease_key_(parts.settings.lease_key),
+      leases_forgotten_(parts.settings.new_key),
+      found_ahead_(ahead_of(*clock_, parts.settings.written_at)),
       keep_audit_for_(parts.settings.keep_audit_for),
       checkpointer_(std::move(parts.copy), options.checkpoints),
-      journal_(std::move(parts.write), checkpointer_),
+      // Found now, it is not to be found once more by the next commit.
+      journal_(std::move(parts.write), checkpointer_, *clock_,
+               found_ahead_ != 0 ? 0 : parts.settings.written_at),
       shelf_(std::move(parts.read)),
       // Odd seeds keep every bit in the products of the hash.
       table_(*clock_, {entropy.next() | 1U, entropy.next() | 1U}, entropy.next(), catalog_generation_, this),
@@ -142,6 +165,23 @@ SqliteStore::SqliteStore(Parts parts, const OpenOptions& options, base::Entropy&
 }
 
 SqliteStore::~SqliteStore() = default;
+
+std::vector<std::string> SqliteStore::warnings() const {
+  std::vector<std::string> warnings;
+  if (found_ahead_ != 0) {
+    warnings.push_back(base::join(
+        "the file was last written ", table::rough_duration(found_ahead_),
+        " ahead of this machine's clock. Buckets that were charged then refill again from their next refusal "
+        "on; check that the clock is right, and see weir store check"));
+  }
+  if (leases_forgotten_) {
+    warnings.push_back(
+        "leases and idempotency keys from before the clock was set back are not known any more: what those "
+        "leases charged stands, and an acquire that is repeated is a new one");
+  }
+  for (std::string& warning : table_.clock_watch().warnings()) warnings.push_back(std::move(warning));
+  return warnings;
+}
 
 Result<void> SqliteStore::keep_audit_for(Time duration) {
   if (auto kept = journal_.set_setting("keep_audit_for_ms", duration); !kept) return kept;

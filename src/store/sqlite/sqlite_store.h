@@ -69,6 +69,8 @@ class SqliteStore final : public store::Store, private table::Backing {
     return failure == nullptr ? Result<void>() : Result<void>(*failure);
   }
   Time now() const override { return clock_->now(); }
+  std::vector<store::Reading> readings() const override { return table_.clock_watch().readings(); }
+  std::vector<std::string> warnings() const override;
   Result<void> keep_audit_for(Time duration) override;
 
   const Clock& clock() const { return *clock_; }
@@ -91,6 +93,8 @@ class SqliteStore final : public store::Store, private table::Backing {
     store::LeaseKey lease_key{};
     Time keep_audit_for = 0;
     Time leases_forgotten_to = 0;
+    Time written_at = 0;   ///< by the clock of its last commit, to within some seconds
+    bool new_key = false;  ///< leases from before are not known any more
   };
   struct Parts {
     FileLock lock;
@@ -101,7 +105,7 @@ class SqliteStore final : public store::Store, private table::Backing {
   };
   static Result<Parts> open_parts(const std::string& path, const OpenOptions& options,
                                   base::Entropy& entropy);
-  static Result<Settings> read_settings(Database& database, base::Entropy& entropy);
+  static Result<Settings> read_settings(Database& database, base::Entropy& entropy, Time now);
   SqliteStore(Parts parts, const OpenOptions& options, base::Entropy& entropy);
 
   Result<table::RecordPtr> load(const table::Key& key) override { return shelf_.load(key); }
@@ -128,6 +132,8 @@ class SqliteStore final : public store::Store, private table::Backing {
   FileLock lock_;
   const std::shared_ptr<const Clock> clock_;
   const store::LeaseKey lease_key_;
+  const bool leases_forgotten_;
+  const Time found_ahead_;  ///< how far the file was ahead of the clock when it was opened; 0: within bounds
   std::atomic<Time> keep_audit_for_;
   std::atomic<std::uint64_t> catalog_generation_{1};
   // The last connection to close tidies up, which one that only reads could not.

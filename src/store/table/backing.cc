@@ -98,7 +98,7 @@ void Table::start_purged(Time to) {
 
 void Markers::clear() {
   markers_.clear();
-  expiries_.clear();
+  expiries_ = {};
 }
 
 void Table::let_go() {

@@ -15,18 +15,18 @@ const Marker* Markers::find(const Nonce& nonce) const {
 }
 
 const Marker& Markers::put(const Nonce& nonce, Marker marker, Time now) {
-  while (!expiries_.empty() && expiries_.front().first < now) {
+  while (!expiries_.empty() && expiries_.top().first < now) {
     // The clock may go back, and what is forgotten must not be asked for again.
-    const auto& [deadline, expired] = expiries_.front();
+    const auto [deadline, expired] = expiries_.top();
     purged_to_ = std::max(purged_to_, deadline);
     // A key that was used again has a later one meanwhile.
     const auto found = markers_.find(expired);
     if (found != markers_.end() && found->second.deadline == deadline) markers_.erase(found);
-    expiries_.pop_front();
+    expiries_.pop();
   }
   const auto known = markers_.find(nonce);
   if (known == markers_.end() || known->second.deadline != marker.deadline)
-    expiries_.emplace_back(marker.deadline, nonce);
+    expiries_.emplace(marker.deadline, nonce);
   return markers_.insert_or_assign(nonce, std::move(marker)).first->second;
 }
 

@@ -281,6 +281,7 @@ Result<void> Table::evaluate(const Request& request, Slots& slots, Time now) con
 }
 
 void Table::put(const Request& request, const Link& link, Slot& slot, const bucket::State& state, Time now) {
+  if (link.claimed->repaired) clock_watch_.repaired(slot.record->refilled_at - now);
   Record* const record = record_of({request.name_space, link.entity, request.resource}, state,
                                    limits::ResolutionRef(link.resolution));
   record->stored = slot.record != nullptr && slot.record->stored;

@@ -7,10 +7,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <queue>
 #include <unordered_map>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/lock.h"
@@ -18,6 +19,7 @@
 #include "store/buckets.h"
 #include "store/table/backing.h"
 #include "store/table/bucket_map.h"
+#include "store/table/clock_watch.h"
 #include "store/table/slots.h"
 #include "weir/clock.h"
 
@@ -48,7 +50,9 @@ class Markers {
  private:
   Time purged_to_ WEIR_GUARDED_BY(mutex) = 0;
   std::unordered_map<Nonce, Marker, NonceHash> markers_ WEIR_GUARDED_BY(mutex);
-  std::deque<std::pair<Time, Nonce>> expiries_ WEIR_GUARDED_BY(mutex);  // in the order of first change
+  using Expiry = std::pair<Time, Nonce>;
+  // The earliest first: deadlines differ, and those from a clock that was ahead must not hold up the others.
+  std::priority_queue<Expiry, std::vector<Expiry>, std::greater<>> expiries_ WEIR_GUARDED_BY(mutex);
 
  public:
   std::vector<Nonce> dirty WEIR_GUARDED_BY(mutex);  ///< changed since what lies behind was last told
@@ -91,6 +95,8 @@ class Table final : public store::Buckets {
   void let_go();
   /// Leases with a deadline up to here were forgotten by an earlier table on the same backing.
   void start_purged(Time to);
+  ClockWatch& clock_watch() { return clock_watch_; }
+  const ClockWatch& clock_watch() const { return clock_watch_; }
 
  private:
   static constexpr std::size_t shard_count = 64;
@@ -150,6 +156,7 @@ class Table final : public store::Buckets {
   Backing* const backing_;
   std::unique_ptr<Shard[]> shards_;
   Markers markers_;
+  ClockWatch clock_watch_;
 };
 
 }  // namespace weir::table
