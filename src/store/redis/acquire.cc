@@ -12,6 +12,19 @@ using store::Progress;
 
 namespace {
 
+/// Whether the bucket is under exactly these limits.
+bool is_under(const bucket::State& state, const limits::Resolution& resolution) {
+  const limits::LimitSet& set = *resolution.limits;
+  std::size_t in_force = 0;
+  for (const bucket::LimitState& limit : state.limits) {
+    if (limit.dormant) continue;
+    const int index = set.find(limit.name);
+    if (index < 0 || set[static_cast<std::size_t>(index)] != limit.parameters) return false;
+    ++in_force;
+  }
+  return in_force == set.size() && state.version >= resolution.stamp;
+}
+
 Error unreadable() { return {ErrorCode::outcome_unknown, "Redis answers nonsense"}; }
 
 }  // namespace
@@ -178,6 +191,7 @@ bool Acquire::refuse_from_memory() {
     if (places_[k].resolution->valid_until <= now) return false;
     if (!seen[k].bucket || seen[k].bucket->state.expires_at <= now) continue;
     if (seen[k].bucket->stamp > known(places_[k])) return false;
+    if (!is_under(seen[k].bucket->state, *places_[k].resolution)) return false;
     states[k] = seen[k].bucket->state;
   }
   // What is admitted, or makes a write, is for Redis to decide.
