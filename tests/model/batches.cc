@@ -322,6 +322,11 @@ void stale(std::vector<Batch>& batches) {
                      pairs(Operations{acquire(1), cached(acquire(unnamed, 1)), store_limits(0),
                                       store_limits(1), store_limits(2)}),
                      2, 4});
+  asleep.sets = {
+      {Tiny{1, 1, 1, 1}, Tiny{4, 4, 2, 1}}, {Tiny{1, 1, 1, 1}, Tiny{1, 2, 2, 1}}, {Tiny{1, 1, 1, 1}, {}}};
+  asleep.tokens = {1, -2};
+  batches.push_back({"H4", "the same, with a limit in debt", asleep,
+                     pairs({acquire(1), store_limits(0), store_limits(1), store_limits(2)}), 2, 1});
 }
 
 void requests(std::vector<Batch>& batches) {

@@ -312,6 +312,12 @@ const std::vector<Mutation>& all_mutations() {
            [](Sent sent, const Grounds&) {
              for (Write& w : sent.writes) w.version.reset();
            }},
+      {.name = "any-dormancy-of-requests",
+       .batch = "K3",
+       .sent =
+           [](Sent sent, const Grounds&) {
+             each_limit(sent, Path::normal, [](LimitWrite& l) { l.dormant.reset(); });
+           }},
       {.name = "any-generation",
        .batch = "C6",
        .sent =
@@ -498,7 +504,7 @@ const std::vector<Mutation>& all_mutations() {
       {.name = "change-belated", .batch = "H1", .sent = &claimed<&belated>},
       {.name = "change-without-claim", .batch = "A7", .sent = &claimed<&unclaimed>},
       {.name = "made-at-burst", .batch = "C3", .sent = &claimed<&starting_full>},
-      {.name = "dormant-limit-keeps-its-burst", .batch = "H3", .sent = &claimed<&untightened>},
+      {.name = "dormant-limit-keeps-its-burst", .batch = "H4", .sent = &claimed<&untightened>},
   };
   return mutations;
 }
