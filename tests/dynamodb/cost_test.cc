@@ -71,10 +71,11 @@ TEST_F(Cost, AWarmAcquireIsOneRequestAndOneWriteUnitWithTenLimitsToo) {
   ASSERT_TRUE(table.limiter().set_limits(Level::system(), some_limits(10)));
   auto store = table.store();
   std::vector<Charge> consume;
-  for (const NamedLimit& limit : some_limits(10)) consume.push_back({limit.name, 1});
+  const std::vector<NamedLimit> limits = some_limits(10);
+  for (const NamedLimit& limit : limits) consume.push_back({limit.name, 1});
   Meter meter(*store);
   ASSERT_TRUE(acquire(*store, "user-123", consume));
-  EXPECT_EQ(meter.requests(), 2U) << "cold: one read for everything, one write";
+  EXPECT_EQ(meter.requests(), 2U) << "cold: one read for everything, one transaction that makes the bucket";
   RecordProperty("cold_units", std::to_string(meter.units()));
   for (int i = 0; i < 10; ++i) {
     table.clock.advance(std::chrono::milliseconds(i % 2 == 0 ? 10 : 5000));
@@ -84,6 +85,24 @@ TEST_F(Cost, AWarmAcquireIsOneRequestAndOneWriteUnitWithTenLimitsToo) {
     EXPECT_EQ(meter.units(), 1.0);
   }
   EXPECT_EQ(store->counts().failed_first_writes, 0U);
+}
+
+/// By the rule: two units for the bucket, two for the check of its entity, and one for its keys in an index.
+TEST_F(Cost, MakingABucketIsOneTransactionThatChecksTheEntity) {
+  Limiter admin = table.limiter();
+  ASSERT_TRUE(admin.set_limits(Level::system(), some_limits(10)));
+  ASSERT_TRUE(admin.put_entity({.id = "user-123", .name = "somebody"}));
+  auto store = table.store();
+  find(*store, "user-123");
+  Meter meter(*store);
+  ASSERT_TRUE(acquire(*store, "user-123", {{"l10", 1}}));
+  EXPECT_EQ(meter.requests(), 1U);
+  EXPECT_LE(wire::aws::size_of(table.bucket("user-123")), 1024U);
+  EXPECT_LE(wire::aws::size_of(table.item(meta_key("default", "user-123"))), 1024U);
+  table.clock.advance(1s);
+  meter.reset();
+  ASSERT_TRUE(acquire(*store, "user-123", {{"l10", 1}}));
+  EXPECT_EQ(meter.units(), 1.0) << "and never again, as long as it is there";
 }
 
 TEST_F(Cost, AWarmCascadeOfTwoIsOneTransaction) {

@@ -109,6 +109,10 @@ void expiry(std::vector<Batch>& batches) {
       {"C5", "expiry, limits altered at once", altered,
        pairs(Operations{acquire(1, 1), cached(acquire(1)), adjust(1, 1), alter(0), alter(1), alter(2)}), 2,
        1});
+  Scenario shortened = with(expires, {1, 1, 1, 1});
+  batches.push_back({"C7", "debts that are given back, and expiries that follow", shortened,
+                     pairs({adjust(2), adjust(-1), acquire(0), cached(acquire(0)), cached(acquire(1))}), 2,
+                     1});
   Scenario forgets = plain();
   batches.push_back({"C6", "an entity is deleted", forgets,
                      pairs(few_acquires + few_changes + Operations{forget()}), 2, 2});
@@ -318,6 +322,11 @@ void stale(std::vector<Batch>& batches) {
                      pairs(Operations{acquire(1), cached(acquire(unnamed, 1)), store_limits(0),
                                       store_limits(1), store_limits(2)}),
                      2, 4});
+  asleep.sets = {
+      {Tiny{1, 1, 1, 1}, Tiny{4, 4, 2, 1}}, {Tiny{1, 1, 1, 1}, Tiny{1, 2, 2, 1}}, {Tiny{1, 1, 1, 1}, {}}};
+  asleep.tokens = {1, -2};
+  batches.push_back({"H4", "the same, with a limit in debt", asleep,
+                     pairs({acquire(1), store_limits(0), store_limits(1), store_limits(2)}), 2, 1});
 }
 
 void requests(std::vector<Batch>& batches) {
@@ -328,6 +337,10 @@ void requests(std::vector<Batch>& batches) {
   const Operations operations = {acquire(1, 1), cached(acquire(1)), cached(acquire(1)), adjust(-1),
                                  adjust(1)};
   batches.push_back({"K1", "limits that come with requests and differ", sent, pairs(operations), 2, 1});
+  Scenario subsets = sent;
+  subsets.sets = {{Tiny{1, 1, 1, 1}}, {Tiny{1, 1, 1, 1}, Tiny{1, 2, 1, 1}}};
+  batches.push_back(
+      {"K3", "the same, and one names a limit that the other leaves out", subsets, pairs(operations), 2, 3});
   sent.keep_for = 1;
   sent.sets = {{Tiny{2, 3, 1, 1}}, {Tiny{1, 1, 1, 2}, Tiny{1, 2, 1, 1}}};
   batches.push_back({"K2", "the same, with expiry", sent, pairs(operations), 2, 2});

@@ -2,9 +2,9 @@
 //
 //   weir_model quick             a sample of every batch
 //   weir_model full [PART]       every batch, or those of one part
-//   weir_model batch NAME        one batch in full
-//   weir_model mutations [NAME]  turns off one rule at a time; each must be caught
-//   weir_model traces [NAME]     the same, with the traces
+//   weir_model long [STRIDE]     every batch, or every so many combinations of it: hundreds of millions of
+//   states weir_model batch NAME        one batch in full weir_model mutations [NAME]  turns off one rule at
+//   a time; each must be caught weir_model traces [NAME]     the same, with the traces
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -50,7 +50,11 @@ int main(int count, char** arguments) {
   const std::string command = count > 1 ? arguments[1] : "quick";
   const std::string name = count > 2 ? arguments[2] : "";
   if (command == "quick") {
-    const std::size_t stride = name.empty() ? 80 : std::strtoul(name.c_str(), nullptr, 10);
+    const std::size_t stride = name.empty() ? 160 : std::strtoul(name.c_str(), nullptr, 10);
+    return explore(stride, [](const Batch&) { return true; });
+  }
+  if (command == "long" || command == "--long") {
+    const std::size_t stride = name.empty() ? 1 : std::strtoul(name.c_str(), nullptr, 10);
     return explore(stride, [](const Batch&) { return true; });
   }
   if (command == "full") {

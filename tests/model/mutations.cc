@@ -217,7 +217,7 @@ const std::vector<Mutation>& all_mutations() {
              });
            }},
       {.name = "normal-to-expired",
-       .batch = "C4",
+       .batch = "C7",
        .sent = [](Sent sent,
                   const Grounds&) { each(sent, Path::normal, [](Write& w) { w.expires_since.reset(); }); }},
       {.name = "normal-expiry-of-an-old-image",
@@ -278,27 +278,22 @@ const std::vector<Mutation>& all_mutations() {
        .sent = [](Sent sent,
                   const Grounds&) { each_limit(sent, Path::normal, [](LimitWrite& l) { l.consumed = 0; }); }},
 
-      // Retry: the blind write that leaves the refill time alone.
+      // Retry: the blind write that leaves the refill time alone. Its conditions on the refill time and on
+      // the
+      // expiry hold whenever the image meets them that made the machine choose it, since both only move ahead
+      // within a generation; they guard against a bucket that was repaired or written by another program.
       {.name = "retry-without-ceiling",
        .batch = "A8",
        .sent =
            [](Sent sent, const Grounds&) {
              each_limit(sent, Path::retry, [](LimitWrite& l) { l.at_most.reset(); });
            }},
-      {.name = "retry-long-after-a-claim",
-       .batch = "A8",
-       .sent = [](Sent sent,
-                  const Grounds&) { each(sent, Path::retry, [](Write& w) { w.refilled_since.reset(); }); }},
       {.name = "retry-without-floor",
        .batch = "A8",
        .sent =
            [](Sent sent, const Grounds&) {
              each_limit(sent, Path::retry, [](LimitWrite& l) { l.at_least.reset(); });
            }},
-      {.name = "retry-before-expiry",
-       .batch = "C1",
-       .sent = [](Sent sent,
-                  const Grounds&) { each(sent, Path::retry, [](Write& w) { w.expires_since.reset(); }); }},
       {.name = "retry-does-not-count",
        .batch = "A8",
        .sent = [](Sent sent,
@@ -316,6 +311,12 @@ const std::vector<Mutation>& all_mutations() {
        .sent =
            [](Sent sent, const Grounds&) {
              for (Write& w : sent.writes) w.version.reset();
+           }},
+      {.name = "any-dormancy-of-requests",
+       .batch = "K3",
+       .sent =
+           [](Sent sent, const Grounds&) {
+             each_limit(sent, Path::normal, [](LimitWrite& l) { l.dormant.reset(); });
            }},
       {.name = "any-generation",
        .batch = "C6",
@@ -503,7 +504,7 @@ const std::vector<Mutation>& all_mutations() {
       {.name = "change-belated", .batch = "H1", .sent = &claimed<&belated>},
       {.name = "change-without-claim", .batch = "A7", .sent = &claimed<&unclaimed>},
       {.name = "made-at-burst", .batch = "C3", .sent = &claimed<&starting_full>},
-      {.name = "dormant-limit-keeps-its-burst", .batch = "H3", .sent = &claimed<&untightened>},
+      {.name = "dormant-limit-keeps-its-burst", .batch = "H4", .sent = &claimed<&untightened>},
   };
   return mutations;
 }

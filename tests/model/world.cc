@@ -67,7 +67,8 @@ class Bytes {
   }
   Bytes& operator<<(const conditional::LimitWrite& value) {
     return *this << value.name << value.absent << value.exists << value.at_least << value.at_most
-                 << static_cast<int>(value.effect) << value.tokens << value.consumed << value.parameters;
+                 << value.dormant << static_cast<int>(value.effect) << value.tokens << value.consumed
+                 << value.parameters;
   }
   Bytes& operator<<(const conditional::Write& value) {
     *this << static_cast<int>(value.path) << static_cast<std::int64_t>(value.bucket) << value.absent_at

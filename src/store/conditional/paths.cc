@@ -65,6 +65,9 @@ LimitWrite claim(const Maker& maker, const Stand& stand, const LimitClaim& limit
 
   LimitWrite write{.name = limit.name, .consumed = amount};
   if (limit.changed) write.parameters = limit.parameters;
+  // Coming back, it is cut at its capacity. Limits that requests leave out do not make another version.
+  if (limit.index >= 0 && limit.in_force && limit.parameters.burst > limit.parameters.capacity)
+    write.dormant = stand.item->limits[static_cast<std::size_t>(limit.index)].dormant;
   if (limit.index < 0) {
     write.absent = true;
     write.effect = Effect::insert;

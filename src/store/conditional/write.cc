@@ -13,6 +13,7 @@ bool holds(const LimitState* limit, const LimitWrite& write) {
   if (write.exists && limit == nullptr) return false;
   if (write.at_least && (limit == nullptr || limit->tokens < *write.at_least)) return false;
   if (write.at_most && (limit == nullptr || limit->tokens > *write.at_most)) return false;
+  if (write.dormant && (limit == nullptr || limit->dormant != *write.dormant)) return false;
   return true;
 }
 

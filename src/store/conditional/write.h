@@ -40,6 +40,7 @@ struct LimitWrite {
   bool exists = false;                        ///< condition: it does
   std::optional<std::int64_t> at_least = {};  ///< condition on tokens
   std::optional<std::int64_t> at_most = {};   ///< condition on tokens
+  std::optional<bool> dormant = {};           ///< condition: it was not in force at the last write, or was
 
   Effect effect = Effect::none;
   std::int64_t tokens = 0;

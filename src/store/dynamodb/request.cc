@@ -109,6 +109,12 @@ void render_condition(Expression& expression, const LimitWrite& limit) {
     const std::string name = expression.name(tokens);
     expression.condition(join(name, ">=", expression.value(*limit.at_least)));
   }
+  if (limit.dormant) {
+    // Where there is no list, it contains nothing.
+    const std::string list = expression.name("dm");
+    expression.condition(join(*limit.dormant ? "contains(" : "NOT contains(", list, ",",
+                              expression.value(Value::of(limit.name)), ")"));
+  }
   if (limit.at_most) {
     const std::string name = expression.name(tokens);
     expression.condition(join(name, "<=", expression.value(*limit.at_most)));
@@ -238,9 +244,9 @@ ItemWrite render(const conditional::MarkerWrite& write, const Key& key, Time dea
 }
 
 ItemWrite put(Item item) {
-  ItemWrite write{.kind = ItemWrite::Kind::put, .key = key_of(item)};
-  write.item = std::move(item);
-  return write;
+  ItemWrite rendered{.kind = ItemWrite::Kind::put, .key = key_of(item)};
+  rendered.item = std::move(item);
+  return rendered;
 }
 
 ItemWrite erase(Key key) { return {.kind = ItemWrite::Kind::erase, .key = std::move(key)}; }
