@@ -120,12 +120,13 @@ Time Oracle::wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amo
   return moment_granted(named.terms, stop.claims.at, amount - stop.claims.find(named.limit)->held) - now;
 }
 
-/// Whether a refusal must write the bucket, because it could not grow otherwise: it does not exist, limits
-/// came with the request that are not in force in it, or it was refilled ahead of the clock and the clock has
-/// to catch up.
+/// Whether a refusal must write the bucket, because it could not grow otherwise: it does not exist, it was
+/// refilled ahead of the clock and the clock has to catch up, or limits are in force only from now on, since
+/// they came with the request or are dated ahead of the clock.
 bool Oracle::lacks(const Stop& stop, Time now) const {
   if (stop.state == nullptr || stop.state->refilled_at > now + config_.clock_bound) return true;
-  if (stop.resolution.source != Source::request) return false;
+  const bool undated = stop.claims.changed_at > stop.claims.at + config_.clock_bound;
+  if (stop.resolution.source != Source::request && !undated) return false;
   const auto& limits = stop.claims.limits;
   return stop.claims.changed ||
          std::any_of(limits.begin(), limits.end(), [](const Claimed& claimed) { return claimed.joins; });

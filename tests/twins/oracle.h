@@ -263,6 +263,7 @@ class Oracle {
     Time at = 0;
     std::int64_t version = 0;
     bool changed = false;
+    Time changed_at = 0;  ///< the newest change that the bucket missed
     std::vector<Claimed> limits;
     const Claimed* find(int limit) const;
   };

@@ -340,6 +340,7 @@ Oracle::Claims Oracle::claim(const BucketState* state, const Resolution& resolut
   claims.version =
       resolution.stamp > state->version ? resolution.stamp : state->version + (claims.changed ? 1 : 0);
   const Missed missed = missed_by(*state, resolution, claims, now);
+  claims.changed_at = missed.moment;
   const Time turn = std::clamp(missed.moment, from, claims.at);
   for (const Held& held : state->limits) {
     const Terms* const in_force = find(set, held.limit);
@@ -352,7 +353,10 @@ Oracle::Claims Oracle::claim(const BucketState* state, const Resolution& resolut
     tokens = std::min(tokens, next.burst);
     tokens = std::min(tokens + granted(next, turn, claims.at), next.burst);
     const bool returns = in_force != nullptr && held.dormant;
-    if (returns) tokens = std::min(tokens, next.capacity);
+    // A dormant limit may have been forgotten, and then comes back with its capacity; among several changes
+    // it may have come back and left again.
+    if (returns || (held.dormant && missed.several))
+      tokens = std::min(tokens, low != nullptr ? tighter(next, *low).capacity : next.capacity);
     claims.limits.push_back({held.limit, next, tokens, held.consumed, in_force == nullptr, returns});
   }
   for (const NamedTerms& named : set) {
