@@ -89,10 +89,12 @@ TEST(Twins, Redis) {
             50'000);
 }
 
+// One limiter: what others charge meanwhile is not in the report of a refusal from memory. Forward only: what
+// was seen last is told by its time.
 TEST(Twins, RedisRefusingFromMemory) {
   tests::RedisServer server;
   run_twins({"redis refusing from memory",
-             {.refuses_for = 60'000, .hears_later = true},
+             {.shared = false, .clock_goes_back = false, .hears_later = true},
              [&] { return std::make_unique<InRedis>(server, "&refuse_ms=60000"); }},
             50'000);
 }
