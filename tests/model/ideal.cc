@@ -49,10 +49,10 @@ int IdealBuckets::cap(const Tiny& tiny) const {
   return tiny.burst + (scenario_.allowance * tiny.amount + tiny.period - 1) / tiny.period;
 }
 
-int IdealBuckets::counts(const State& state, std::size_t item, int limit, int version, int balance) const {
-  if (!scenario_.exact() || scenario_.request_limits || state.items[item] == 0) return balance;
-  const Tiny* const own = named_by(world_.ancestor(state.history, version), limit);
-  return own == nullptr ? balance : std::min(balance, cap_of_next(state.items[item], limit, *own));
+int IdealBuckets::counts(ItemId item, HistoryId history, int limit, int version, int balance) const {
+  if (!scenario_.exact() || scenario_.request_limits || item == 0) return balance;
+  const Tiny* const own = named_by(world_.ancestor(history, version), limit);
+  return own == nullptr ? balance : std::min(balance, cap_of_next(item, limit, *own));
 }
 
 int IdealBuckets::seen_by(ItemId item, HistoryId history) const {
@@ -170,7 +170,7 @@ void IdealBuckets::charged(const State& before, State& state, std::size_t item, 
   if (rate == nullptr || (scenario_.request_limits && !had && !has_it)) return;
 
   int held = balance_of(std::as_const(ideal), acting);
-  if (was_alive) held = counts(before, item, limit, acting, held);
+  if (was_alive) held = counts(before.items[item], state.history, limit, acting, held);
   if (charge.acquires && held < charge.amount) alarm_.raise("admitted more than the ideal bucket holds");
   balance_of(ideal, acting) = small(std::min(held - charge.amount, cap(*rate)));
   const ItemInfo& after = world_.info(state.items[item]);
@@ -277,7 +277,8 @@ IdealBuckets::Found IdealBuckets::found(const State& state, std::size_t item, in
   const int version = std::max(world_.history(history).depth, seen);
   const int balance = balance_of(ideal, version);
   return {named_by(world_.ancestor(state.history, version), limit),
-          is_alive ? counts(state, item, limit, version, balance) : balance, version - seen < 2};
+          is_alive ? counts(state.items[item], state.history, limit, version, balance) : balance,
+          version - seen < 2};
 }
 
 void IdealBuckets::check_limit(const State& state, std::size_t item, int limit) {
@@ -288,7 +289,8 @@ void IdealBuckets::check_limit(const State& state, std::size_t item, int limit) 
     if (held > should) alarm_.raise("the bucket holds more than the ideal one");
     // Dormant after several changes, it refills by the strictest of them.
     const bool named = named_by(world_.ancestor(state.history, version), limit) != nullptr;
-    if (held < counts(state, item, limit, version, should) && version <= seen + 1 && named)
+    if (held < counts(state.items[item], state.history, limit, version, should) && version <= seen + 1 &&
+        named)
       alarm_.raise("the bucket holds less than the ideal one");
   }
 }

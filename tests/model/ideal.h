@@ -63,7 +63,7 @@ class IdealBuckets {
   int cap(const Tiny& tiny) const;
   /// What a reader under a version may count on: the part of a limit that has come back beyond its capacity
   /// counts only from the next write on.
-  int counts(const State& state, std::size_t item, int limit, int version, int balance) const;
+  int counts(ItemId item, HistoryId history, int limit, int version, int balance) const;
   /// The most that a limit of a stored bucket holds under parameters that it did not have: one that was not
   /// in force could have been forgotten, so it comes back with its capacity at the most.
   int cap_of_next(ItemId item, int limit, const Tiny& next) const {

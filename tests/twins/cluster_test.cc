@@ -24,7 +24,7 @@ TEST(Twins, RedisCluster) {
   run_twins({"redis cluster",
              {.reopens = true, .hears_later = true},
              [&] { return std::make_unique<InCluster>(cluster); }},
-            20'000);
+            4'000);
 }
 
 }  // namespace

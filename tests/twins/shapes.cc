@@ -134,16 +134,25 @@ std::vector<Shape> covering_array() {
   return rows;
 }
 
-std::uint64_t& PairCounts::at(std::size_t f, int a, std::size_t g, int b) {
-  return counts_[((f * factor_count + g) * most_values + static_cast<std::size_t>(a)) * most_values +
-                 static_cast<std::size_t>(b)];
+std::size_t PairCounts::index(std::size_t f, int a, std::size_t g, int b) {
+  return ((f * factor_count + g) * most_values + static_cast<std::size_t>(a)) * most_values +
+         static_cast<std::size_t>(b);
 }
 
 void PairCounts::add(const Shape& shape, const Seen& seen) {
   for (std::size_t f = 0; f < factor_count; ++f) {
     for (std::size_t g = f + 1; g < factor_count; ++g)
-      at(f, shape.value[f], g, shape.value[g]) += std::min(seen[f], seen[g]);
+      counts_[index(f, shape.value[f], g, shape.value[g])] += std::min(seen[f], seen[g]);
   }
+}
+
+bool PairCounts::lacks(const Shape& shape) const {
+  for (std::size_t f = 0; f < factor_count; ++f) {
+    for (std::size_t g = f + 1; g < factor_count; ++g) {
+      if (counts_[index(f, shape.value[f], g, shape.value[g])] == 0) return true;
+    }
+  }
+  return false;
 }
 
 std::vector<std::string> PairCounts::missing(bool clock_goes_back) const {
@@ -152,7 +161,7 @@ std::vector<std::string> PairCounts::missing(bool clock_goes_back) const {
     const auto [f, a, g, b] = pair;
     const bool back = g == static_cast<std::size_t>(Factor::clock) && b >= clock_back;
     if (back && !clock_goes_back) continue;
-    if (const_cast<PairCounts*>(this)->at(f, static_cast<int>(a), g, static_cast<int>(b)) > 0) continue;
+    if (counts_[index(f, static_cast<int>(a), g, static_cast<int>(b))] > 0) continue;
     missing.push_back(std::string(factors()[f].name) + " " + factors()[f].values[a] + " with " +
                       factors()[g].name + " " + factors()[g].values[b]);
   }
@@ -167,8 +176,7 @@ std::string PairCounts::table() const {
       for (std::size_t a = 0; a < factors()[f].values.size(); ++a) {
         text += a == 0 ? " " : " | ";
         for (std::size_t b = 0; b < factors()[g].values.size(); ++b) {
-          const std::uint64_t count =
-              const_cast<PairCounts*>(this)->at(f, static_cast<int>(a), g, static_cast<int>(b));
+          const std::uint64_t count = counts_[index(f, static_cast<int>(a), g, static_cast<int>(b))];
           text += (b == 0 ? "" : " ") + std::to_string(count);
         }
       }

@@ -63,6 +63,8 @@ class PairCounts {
  public:
   using Seen = std::array<std::uint64_t, factor_count>;
   void add(const Shape& shape, const Seen& seen);
+  /// Whether a pair of this shape was never met.
+  bool lacks(const Shape& shape) const;
   /// The pairs that were never met, as text; empty: none. `clock_goes_back`: whether those are wanted too.
   std::vector<std::string> missing(bool clock_goes_back) const;
   /// A line for each pair of factors: pairs, least and most.
@@ -70,7 +72,7 @@ class PairCounts {
 
  private:
   static constexpr std::size_t most_values = 6;
-  std::uint64_t& at(std::size_t f, int a, std::size_t g, int b);
+  static std::size_t index(std::size_t f, int a, std::size_t g, int b);
   std::array<std::uint64_t, factor_count * factor_count * most_values * most_values> counts_{};
 };
 

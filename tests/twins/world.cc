@@ -134,8 +134,6 @@ std::string World::acquire(const Op& op) {
   options.idempotency_key = request.key;
   auto real =
       limiter(op).acquire(entity_name(request.entity), resource_name(request.resource), charges_, options);
-  if (real && real->from_memory() && oracle_.look(request, now_).admitted && credited_lately(request.entity))
-    return observed_.skipped = true, "";
   observed_.answer = oracle_.acquire(request, now_);
   const Answer& answer = observed_.answer;
   if (std::string wrong = compare(real, answer, request.resource); !wrong.empty()) return wrong;
@@ -281,7 +279,6 @@ std::string World::change(const Op& op) {
   const Answer& answer = observed_.answer;
   if (std::string wrong = compare_errors(real, answer.error); !wrong.empty() || answer.error) return wrong;
   if (std::string wrong = compare(*real, answer, known.resource); !wrong.empty()) return wrong;
-  for (const Lease::Bucket& bucket : known.buckets) credits_[bucket.entity] = {now_, op.limiter};
   return ideal_.check(oracle_, known.resource, answer, IdealBuckets::Step::lease, now_);
 }
 
@@ -296,15 +293,6 @@ std::string World::set_limits(const Op& op) {
   const std::string wrong = compare_errors(real, oracle_.set_limits(op.level, op.limits, op.options, now_));
   ideal_.change(oracle_, op.level.entity < 0, now_);
   return wrong.empty() ? hear() : wrong;
-}
-
-/// Whether somebody gave back to a bucket of the chain so lately that a process may not have heard of it.
-bool World::credited_lately(int entity) const {
-  for (const int one : oracle_.chain(entity)) {
-    const auto found = credits_.find(one);
-    if (found != credits_.end() && now_ - found->second.first <= kind_.traits.refuses_for) return true;
-  }
-  return false;
 }
 
 }  // namespace weir::twins

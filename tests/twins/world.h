@@ -26,7 +26,6 @@ struct Traits {
   /// Writes may leave the refill time and the expiry of a bucket as they were: a record then says the same by
   /// other numbers, and expires up to an eighth and this margin later than it must.
   std::optional<Time> blind_margin = {};
-  Time refuses_for = 0;      ///< a process may refuse from memory for so long what others have given back
   bool hears_later = false;  ///< changes of the catalog reach other limiters a moment later
 };
 
@@ -105,7 +104,6 @@ class World {
   const RequestLimits* limits_of(const SetRef& set);
   std::string hear();
   bool heard(Limiter& limiter) const;
-  bool credited_lately(int entity) const;
   bool same_wait(std::optional<Time> told, const Answer& answer) const;
 
   const StoreKind& kind_;
@@ -121,8 +119,6 @@ class World {
       leases_;  // by the id of the acquire; after the limiters: leases must not outlive them
   std::map<int, std::string> ids_;  // by the oracle's lease
   std::vector<std::pair<SetRef, RequestLimits>> request_limits_;
-  std::map<int, std::pair<Time, int>>
-      credits_;  // by entity: when something was given back, and by which limiter
   Observed observed_;
   std::vector<Charge> charges_;
 };
