@@ -1,5 +1,7 @@
 #include "decision/acquire.h"
 
+#include <bit>
+
 namespace weir::decision {
 namespace {
 
@@ -47,6 +49,11 @@ void answer_repeated(const Chain& chain, const Marker& marker, std::span<const C
     if (asked != charges.end())
       lease.amounts.push_back({amount.limit, asked->amount.millitokens(), amount.buckets});
   }
+  // In the order of the first answer: by bucket, then by name.
+  std::sort(lease.amounts.begin(), lease.amounts.end(), [](const LeaseAmount& a, const LeaseAmount& b) {
+    const int first = std::countr_zero(a.buckets) - std::countr_zero(b.buckets);
+    return first != 0 ? first < 0 : a.limit < b.limit;
+  });
   lease.resource = resource;
   lease.deadline = marker.deadline;
   decision.set_admitted();

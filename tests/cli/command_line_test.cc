@@ -49,7 +49,7 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamplesAndTheCommonOptions) {
 }
 
 TEST_F(CommandLineTest, ThereAreNoCommandsOfLaterWork) {
-  for (const char* later : {"gateway", "bench", "usage", "store migrate", "acquire e r -c a=1 --server x"}) {
+  for (const char* later : {"gateway", "bench", "usage", "acquire e r -c a=1 --server x"}) {
     EXPECT_EQ(shell.run(later), 2) << later;
   }
 }

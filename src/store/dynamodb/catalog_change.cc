@@ -31,7 +31,10 @@ void require(Expression& expression, const Moving& moving) {
 
 }  // namespace
 
-void CatalogChange::tell(std::size_t done) const {
+/// What is drafted twice is told once.
+void CatalogChange::tell(std::size_t done) {
+  if (done < told_) return;
+  told_ = done;
   if (changes_.options.progress) changes_.options.progress(done, 2 * changes_.changes.size());
 }
 

@@ -81,7 +81,7 @@ class CatalogChange {
                                const std::vector<ItemWrite>& writes);
   /// Carries out what a journal says.
   Result<void> roll_forward(const std::string& id);
-  void tell(std::size_t done) const;
+  void tell(std::size_t done);
 
   Site& site_;
   Asking asking_;
@@ -90,6 +90,7 @@ class CatalogChange {
   const Time keep_audit_for_;
   Time now_ = 0;
   int attempts_ = 0;
+  std::size_t told_ = 0;
   Head head_;
   table::Tenant tenant_;
   std::set<std::string> looked_up_;
