@@ -47,7 +47,7 @@ struct Replay {
     const bucket::State& next = read->state;
     const bool made = !last_ || last_->generation != next.generation;
     const std::int64_t delta = limit->consumed - (made ? 0 : last_->find("rpm")->consumed);
-    made ? make(next, *limit) : refill(next.refilled_at, limit->parameters);
+    made ? make(next, *limit) : refill(next.refilled_at, limit->parameters, next.version);
     (delta > 0 ? charged : given_back) += static_cast<long>(std::abs(delta) / 1000);
     const std::int64_t burst = limit->parameters.burst;
     const std::int64_t stored = std::min(limit->tokens, burst);
@@ -73,7 +73,7 @@ struct Replay {
       // Who makes one in the place of another has seen the time of its expiry. Who finds none may have looked
       // at the clock before: the expiry must have been in order, and what is charged counts from then.
       check(deleted_ || last_->expires_at <= next.refilled_at, "made anew before it expired");
-      refill(last_->expires_at, old);
+      refill(last_->expires_at, old, last_->version);
       check(holds_ >= old.capacity, "expired before it was full again");
     }
     ++generations;
@@ -83,9 +83,11 @@ struct Replay {
   }
 
   /// The ideal bucket at a later moment, under limits that may be others from then on.
-  void refill(Time moment, const bucket::Parameters& parameters) {
+  void refill(Time moment, const bucket::Parameters& parameters, std::int64_t version) {
     const bucket::Parameters& old = last_->find("rpm")->parameters;
-    changed_ = old != parameters;
+    // Limits that came back to what they were are a change too: the bucket is held to the lowest of those it
+    // missed.
+    changed_ = old != parameters || last_->version != version;
     changes += changed_ ? 1 : 0;
     check(moment >= last_->refilled_at, "refill that was granted is granted again");
     const std::int64_t granted = std::max(bucket::granted(old.rate, last_->refilled_at, moment),
