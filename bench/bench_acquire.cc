@@ -14,9 +14,9 @@
 #include <thread>
 
 #include "base/hash.h"
+#include "base/lock.h"
 #include "bucket/refill.h"
 #include "rounds.h"
-#include "base/lock.h"
 #include "weir/weir.h"
 
 namespace {

@@ -4,11 +4,11 @@
 #include <map>
 
 #include "app/url.h"
+#include "base/lock.h"
 #include "base/text.h"
 #include "limiter/core.h"
 #include "limits/names.h"
 #include "store/dynamodb/dynamodb_store.h"
-#include "base/lock.h"
 #include "store/memory/memory_store.h"
 #include "store/redis/redis_store.h"
 #include "store/sqlite/sqlite_store.h"
