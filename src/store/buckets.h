@@ -100,8 +100,7 @@ class Buckets {
   virtual void begin_round() {}
   virtual void end_round() {}
 
-  /// The buckets of an entity, by resource. `in_force` of a limit: whether it was when the bucket was last
-  /// written.
+  /// The buckets of an entity, by resource. `in_force`: whether a limit was when the bucket was last written.
   virtual void list(std::string_view name_space, std::string_view entity, const Paging& paging,
                     Completion<Page<Bucket>> done) = 0;
 };
