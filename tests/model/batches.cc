@@ -178,8 +178,6 @@ void markers(std::vector<Batch>& batches) {
   expires.timeouts = 1;
   expires.ticks = 2;
   batches.push_back({"T2", "the same with timeouts", expires, repeats, 2, 4});
-  expires.timeouts = 0;
-  batches.push_back({"T3", "the same, three clients", expires, repeats, 3, 1});
 }
 
 /// Waits: a bucket that is asked for more than its capacity must last until it holds that.

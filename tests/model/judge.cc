@@ -81,14 +81,23 @@ void Judge::kept_up(const State& before, State& state, const Node& node) {
   }
 }
 
-/// Forgets the moments that refusals have named, of items that somebody has taken from since.
+/// Forgets the moments that refusals have named, of items that somebody has taken from since. What is given
+/// back brings them nearer.
 void Judge::take_back_promises(const State& before, State& state) {
   for (std::size_t i = 0; i < ideal_.items(); ++i) {
     const ItemInfo& item = world_.info(state.items[i]);
     const ItemInfo& old = world_.info(before.items[i]);
     bool taken = item.generation != old.generation || item.version != old.version;
-    for (std::size_t at = 0; at < max_limits; ++at) taken = taken || item.consumed[at] > old.consumed[at];
-    if (taken) state.promised[i] = 0;
+    int nearer = 0;
+    for (int limit = 0; limit < max_limits; ++limit) {
+      const auto at = static_cast<std::size_t>(limit);
+      const int given_back = old.consumed[at] - item.consumed[at];
+      const Tiny* const rate = ideal_.named_by(state.history, limit);
+      taken = taken || given_back < 0;
+      if (given_back > 0 && rate != nullptr)
+        nearer = std::max(nearer, given_back * rate->period / rate->amount);
+    }
+    state.promised[i] = taken ? std::int8_t{0} : small(std::max(wide(state.promised[i]) - nearer, 0));
   }
 }
 

@@ -50,7 +50,7 @@ int main(int count, char** arguments) {
   const std::string command = count > 1 ? arguments[1] : "quick";
   const std::string name = count > 2 ? arguments[2] : "";
   if (command == "quick") {
-    const std::size_t stride = name.empty() ? 160 : std::strtoul(name.c_str(), nullptr, 10);
+    const std::size_t stride = name.empty() ? 320 : std::strtoul(name.c_str(), nullptr, 10);
     return explore(stride, [](const Batch&) { return true; });
   }
   if (command == "long" || command == "--long") {
