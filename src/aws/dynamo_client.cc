@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "wire/buffer.h"
 #include "wire/http_write.h"
+#include "wire/url.h"
 
 namespace weir::aws {
 namespace {

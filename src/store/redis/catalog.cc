@@ -1,6 +1,7 @@
 #include "store/redis/catalog.h"
 
 #include "base/text.h"
+#include "limits/names.h"
 #include "store/audit.h"
 #include "store/redis/catalog_change.h"
 #include "store/redis/codec.h"
