@@ -96,6 +96,7 @@ Result<Url> parse_url(std::string_view text) {
   rest.remove_prefix(authority.size());
   url.path = rest.substr(0, rest.find('?'));
   url.query = rest.substr(std::min(url.path.size() + 1, rest.size()));
+  if (url.path.find('#') != std::string::npos) return invalid("it must not have a fragment; write # as %23");
   if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
     if (auto read = read_user(authority.substr(0, at), url); !read) return read.error();
     authority.remove_prefix(at + 1);

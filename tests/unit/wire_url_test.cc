@@ -27,6 +27,8 @@ TEST(Url, HasTheseParts) {
 TEST(Url, SaysWhatToWriteInstead) {
   EXPECT_EQ(parts("a:1"), "begin with a scheme, such as http://");
   EXPECT_EQ(parts("://a"), "begin with a scheme, such as http://");
+  for (const char* const text : {"http://a#b", "http://t#@:/:", "http://a/b#c?d"})
+    EXPECT_EQ(parts(text), "it must not have a fragment; write # as %23") << text;
   for (const char* const text :
        {"redis://", "redis://:1", "redis:///x", "redis://?x", "redis://a b", "redis://a\n"})
     EXPECT_EQ(parts(text), "it names no host; write redis://HOST:PORT") << text;
