@@ -50,12 +50,12 @@ bool World::heard(Limiter& limiter) const {
 /// Waits until every limiter has heard of the last change of limits and entities.
 std::string World::hear() {
   if (!kind_.traits.hears_later) return {};
-  for (int patience = 0; patience < 2000; ++patience) {
+  for (int patience = 0; patience < 60'000; ++patience) {
     if (std::all_of(limiters_.begin(), limiters_.end(), [&](Limiter& limiter) { return heard(limiter); }))
       return {};
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return "a limiter has not heard of a change within two seconds";
+  return "a limiter has not heard of a change within a minute";
 }
 
 std::string World::compare_entity(int entity, bool other) {

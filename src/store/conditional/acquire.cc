@@ -97,7 +97,7 @@ Action Acquire::attempt(Time now) {
   const std::vector<Stand> all = stands(now);
   for (const Stand& stand : all) {
     if (is_stale(stand)) return stale(stand.item->version, false);
-    // Somebody whose clock was wrong has claimed refill of the future: nobody would get any until then.
+    // A process whose clock was ahead has claimed refill of the future: until then nothing would refill.
     const bool ahead = settings_->most_ahead > 0 && stand.item != nullptr &&
                        stand.item->refilled_at > base::saturating_add(now, settings_->most_ahead);
     if (ahead) return send(Sent::repair, {.writes = {Maker::repair(stand)}});

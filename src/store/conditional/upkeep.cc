@@ -13,7 +13,7 @@ std::optional<Write> adopt(const BucketPlan& plan, const Record& item, const Set
   if (is_stale(stand)) return std::nullopt;
   if (!stand.claims.changed && stand.claims.version == item.version) return std::nullopt;
   Write write = maker.normal(stand);
-  // Who is above the entity is not what this is about.
+  // New limits do not change the parent of the entity.
   write.set_parent.reset();
   return write;
 }

@@ -161,7 +161,7 @@ class Finding final : public aws::DynamoCall {
     }
   }
   void on_error(const aws::DynamoFailure& failure) override {
-    // Somebody else was faster.
+    // Another process has ended the move already.
     if (std::exchange(ending_, false) && failure.kind == aws::DynamoFailure::Kind::condition) return read();
     aws::DynamoFailure only_read = failure;
     if (only_read.kind == aws::DynamoFailure::Kind::unknown)

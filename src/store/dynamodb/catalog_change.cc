@@ -279,7 +279,7 @@ Result<void> CatalogChange::announce(const table::Draft& draft) {
     const bool alone = !tenant_.entities.contains(id);
     ItemWrite& write =
         writes.emplace_back(ItemWrite{.kind = ItemWrite::Kind::update, .key = meta_key(name_space_, id)});
-    // Whoever has announced one before finds this one in its place, and starts over.
+    // A process that announced a move before finds this mover in its place, and starts over.
     write.expression.set("moving", Value::of(since));
     write.expression.set("mover", Value::of_unsigned(mover));
     write.expression.set("entity_id", Value::of(id));
@@ -314,7 +314,7 @@ Result<void> CatalogChange::check_moved(const table::Draft& draft) {
     QueryOf wanted{.pk = entity_pk(name_space_, id), .begins_with = std::string(bucket_prefix)};
     auto listed = asking_.for_each(wanted, [&](const Item& item) {
       const auto ttl = integer_of(item, "ttl");
-      // Somebody whose clock is behind may still charge one that has just expired.
+      // A process whose clock is behind may still charge a bucket that has just expired.
       has_bucket = has_bucket || !ttl || *ttl * 1000 + site_.settings.margin > now_;
       return !has_bucket;
     });

@@ -21,7 +21,7 @@
 
 namespace weir::redis {
 
-/// Nobody knows a chain for longer than this without reading it again.
+/// A process uses a cached chain for at most this long before it reads it again.
 inline constexpr std::chrono::hours longest_cache{1};
 
 /// Safe to use from any thread. What takes one command completes on the client's thread: what resolutions
