@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/text.h"
-#include "decision/repair.h"
 
 namespace weir::decision {
 namespace {
@@ -32,10 +31,14 @@ Error named_twice(std::span<const Charge> charges) {
 
 }  // namespace
 
-void Chain::claim(Link& link, std::optional<bucket::State> state, Time now) {
-  Claimed& claimed = *claimed_.emplace_back(std::make_unique<Claimed>());
+void Chain::claim(Link& link, std::optional<bucket::State> state, Time now, Time bound) {
+  const auto index = static_cast<std::size_t>(&link - links_);
+  Claimed& claimed = claimed_[index];
+  if ((claimed_mask_ >> index & 1U) != 0) std::destroy_at(&claimed);
+  std::construct_at(&claimed);
+  claimed_mask_ |= 1U << index;
   claimed.state = std::move(state);
-  claimed.repaired = claimed.state && repair(*claimed.state, now);
+  claimed.repaired = claimed.state && repair(*claimed.state, now, bound);
   claimed.claims = bucket::claims_of(claimed.stored(), *link.resolution, now);
   link.claimed = &claimed;
   link.generation = claimed.state ? claimed.state->generation : 0;
@@ -51,6 +54,10 @@ void Chain::claim(Link& link, std::optional<bucket::State> state, Time now) {
 Result<void> match_all(Chain& chain, std::span<const Charge> charges) {
   std::uint64_t known = 0;
   for (Link& link : chain) {
+    if (match_in_order(link, charges, link.limit_count())) {
+      known = all_of(charges);
+      continue;
+    }
     const Matched matched = match(link, charges);
     if (matched.twice) return named_twice(charges);
     known |= matched.charges;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bucket/claims.h"
+#include "decision/repair.h"
 #include "limits/names.h"
 #include "limits/resolution.h"
 #include "weir/amount.h"
@@ -30,6 +31,7 @@ struct Claimed {
 /// One bucket of the chain. Plain memory, so that making the array costs nothing.
 struct Link {
   std::string_view entity;
+  std::string_view key;  ///< the entity and, right behind it, the resource, where the store has them so
   const limits::Resolution* resolution;
 
   // Set together with what the bucket holds.
@@ -51,9 +53,17 @@ struct Link {
 class Chain {
  public:
   Chain() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the storage
+  ~Chain() {
+    for (std::size_t i = 0; claimed_mask_ != 0; ++i, claimed_mask_ >>= 1U) {
+      if ((claimed_mask_ & 1U) != 0) std::destroy_at(&claimed_[i]);
+    }
+  }
+  Chain(const Chain&) = delete;
+  Chain& operator=(const Chain&) = delete;
   Link& add(std::string_view entity, const limits::Resolution* resolution) {
     Link& link = links_[size_++];
     link.entity = entity;
+    link.key = {};
     link.resolution = resolution;
     link.claimed = nullptr;
     link.generation = 0;
@@ -70,14 +80,18 @@ class Chain {
   const Link* end() const { return links_ + size_; }
 
   /// Brings a link to the present. `state`: what is stored; nothing where the bucket is absent or has
-  /// expired. Requires that the resolution has limits.
-  void claim(Link& link, std::optional<bucket::State> state, Time now);
+  /// expired. Requires that the resolution has limits. A refill time further ahead of the clock than `bound`
+  /// is repaired.
+  void claim(Link& link, std::optional<bucket::State> state, Time now, Time bound = clock_bound);
 
  private:
   std::size_t size_ = 0;
-  std::vector<std::unique_ptr<Claimed>> claimed_;
+  unsigned claimed_mask_ = 0;  ///< bit i: there is a claimed_[i]
   union {
     Link links_[limits::max_chain];
+  };
+  union {
+    Claimed claimed_[limits::max_chain];  ///< by link
   };
 };
 

@@ -23,9 +23,9 @@ class Expiry {
   Expiry(Time at, const limits::Resolution& resolution)
       : at_(at), multiplier_(resolution.multiplier), keep_for_(resolution.keep_for) {}
 
-  /// One limit of the record, in force or dormant, and what it holds.
-  void hold(const limits::Parameters& parameters, std::int64_t tokens) {
-    if (keep_for_ == bucket::never) return;
+  /// One limit of the record and what it holds.
+  void hold(const limits::Parameters& parameters, std::int64_t tokens, bool dormant) {
+    if ((!dormant && tokens >= 0) || keep_for_ == bucket::never) return;
     const Time paid_at = bucket::moment_granted(parameters.rate, at_, -tokens);
     keep_for_ =
         std::max(keep_for_, base::saturating_add(paid_at - at_, limits::keep_for(parameters, multiplier_)));

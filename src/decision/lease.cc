@@ -119,4 +119,23 @@ Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
   return result;
 }
 
+Result<void> settle_masks(LeaseStep& step) {
+  for (const LeaseAmount& charge : step.charges) {
+    if (charge.amount < 0) continue;
+    if (charge.buckets == 0) {
+      return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(charge.limit),
+                         " is not among the limits of the lease's buckets any more");
+    }
+    for (LeaseAmount& amount : step.next.amounts) {
+      if (amount.limit == charge.limit) amount.buckets = charge.buckets;
+    }
+  }
+  return {};
+}
+
+Result<void> check_debt(std::string_view limit, std::int64_t tokens) {
+  if (tokens >= -Amount::max_millitokens) return {};
+  return base::invalid("the debt of ", base::quoted(limit), " would be too large; charge less");
+}
+
 }  // namespace weir::decision

@@ -50,4 +50,10 @@ struct LeaseStep {
 Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
                        std::span<const limits::LimitSetRef> sets);
 
+/// Takes over into the next record which buckets were really charged, once the charges name no other. Fails
+/// where none was.
+Result<void> settle_masks(LeaseStep& step);
+/// Fails on a balance below the range that every store computes exactly.
+Result<void> check_debt(std::string_view limit, std::int64_t tokens);
+
 }  // namespace weir::decision

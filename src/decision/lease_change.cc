@@ -1,18 +1,13 @@
 #include "decision/lease_change.h"
 
+#include <bitset>
+
 #include "base/text.h"
 #include "base/wide.h"
 #include "decision/report.h"
 
 namespace weir::decision {
 namespace {
-
-/// One bucket of the lease and what it becomes.
-struct Pending {
-  std::size_t position = 0;  ///< in the chain of the lease
-  bucket::State state;
-  bool touched = false;
-};
 
 std::uint8_t without(std::uint8_t buckets, std::size_t position) {
   return static_cast<std::uint8_t>(buckets & ~(1U << position));
@@ -22,51 +17,37 @@ bool charged_in(const LeaseAmount& charge, std::size_t position) {
   return (charge.buckets >> position & 1U) != 0;
 }
 
-/// Takes over which buckets were really charged; fails where none was.
-Result<void> settle_masks(LeaseStep& step) {
-  for (const LeaseAmount& charge : step.charges) {
-    if (charge.amount < 0) continue;
-    if (charge.buckets == 0) {
-      return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(charge.limit),
-                         " is not among the limits of the lease's buckets any more");
-    }
-    for (LeaseAmount& amount : step.next.amounts) {
-      if (amount.limit == charge.limit) amount.buckets = charge.buckets;
-    }
-  }
-  return {};
-}
-
-/// Charges the limits that the bucket has, or gives back to them.
-Result<void> apply(Pending& bucket, std::span<LeaseAmount> charges, bool same_bucket) {
+/// Charges the limits that the bucket has, or gives back to them; whether there was anything to do.
+Result<bool> apply(bucket::State& state, std::size_t position, std::span<LeaseAmount> charges,
+                   bool same_bucket) {
+  bool touched = false;
   for (LeaseAmount& charge : charges) {
-    if (!charged_in(charge, bucket.position) || (charge.amount < 0 && !same_bucket)) continue;
+    if (!charged_in(charge, position) || (charge.amount < 0 && !same_bucket)) continue;
     bool found = false;
-    for (bucket::LimitState& limit : bucket.state.limits) {
+    for (bucket::LimitState& limit : state.limits) {
       if (limit.name != charge.limit) continue;
       limit.tokens = std::min(limit.tokens - charge.amount, limit.parameters.burst);
       limit.consumed = base::wrapping_add(limit.consumed, charge.amount);
-      bucket.touched = true;
       found = true;
-      if (limit.tokens < -Amount::max_millitokens) {
-        return base::invalid("the debt of ", base::quoted(charge.limit), " would be too large; charge less");
-      }
+      if (auto checked = check_debt(limit.name, limit.tokens); !checked) return checked.error();
     }
+    touched = touched || found;
     // What is not charged here must not be given back here later.
-    if (!found && charge.amount > 0) charge.buckets = without(charge.buckets, bucket.position);
+    if (!found && charge.amount > 0) charge.buckets = without(charge.buckets, position);
   }
-  return {};
+  return touched;
 }
 
 /// Puts the new balances and the differences where the report reads them.
-void show(Link& link, const Pending& bucket, std::span<const LeaseAmount> charges) {
+void show(Link& link, const bucket::State& state, std::size_t position,
+          std::span<const LeaseAmount> charges) {
   const limits::LimitSet& set = *link.resolution->limits;
   link.named = 0;
   for (std::size_t i = 0; i < set.size(); ++i) {
-    link.held[i] = bucket.state.find(set.name(i))->tokens;
+    link.held[i] = state.find(set.name(i))->tokens;
     link.amount[i] = 0;
     for (const LeaseAmount& charge : charges) {
-      if (charged_in(charge, bucket.position) && charge.limit == set.name(i)) link.amount[i] = charge.amount;
+      if (charged_in(charge, position) && charge.limit == set.name(i)) link.amount[i] = charge.amount;
     }
   }
 }
@@ -75,6 +56,7 @@ void show(Link& link, const Pending& bucket, std::span<const LeaseAmount> charge
 std::vector<limits::LimitSetRef> sets_of(Chain& chain, std::span<std::optional<bucket::State>> states,
                                          Time now, LeaseAnswer& answer) {
   std::vector<limits::LimitSetRef> sets;
+  sets.reserve(chain.size());
   for (std::size_t i = 0; i < chain.size(); ++i) {
     if (!chain[i].resolution->limits && states[i]) {
       if (auto as_stored = resolve_as_stored(*chain[i].resolution, *states[i], now)) {
@@ -87,11 +69,14 @@ std::vector<limits::LimitSetRef> sets_of(Chain& chain, std::span<std::optional<b
   return sets;
 }
 
-/// Claims and charges every bucket that has limits.
-Result<std::vector<Pending>> pending_of(Chain& chain, std::span<std::optional<bucket::State>> states,
-                                        const LeaseQuestion& question, const NewGeneration& new_generation,
-                                        LeaseStep& step) {
-  std::vector<Pending> pending;
+/// Claims and charges every bucket that has limits. Sets the states of the answer, and for each link whether
+/// it was touched.
+Result<std::bitset<limits::max_chain>> charge_all(Chain& chain,
+                                                  std::span<std::optional<bucket::State>> states,
+                                                  const LeaseQuestion& question,
+                                                  const NewGeneration& new_generation, LeaseStep& step,
+                                                  LeaseAnswer& answer) {
+  std::bitset<limits::max_chain> touched;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     Link& link = chain[i];
     if (!link.resolution->limits) {
@@ -102,11 +87,13 @@ Result<std::vector<Pending>> pending_of(Chain& chain, std::span<std::optional<bu
     }
     chain.claim(link, std::move(states[i]), question.now);
     if (auto checked = check_size(link); !checked) return checked.error();
-    pending.push_back({i, claimed_state(link, new_generation()), false});
+    answer.states[i] = claimed_state(link, new_generation());
     const bool same_bucket = link.generation != 0 && link.generation == question.buckets[i].generation;
-    if (auto applied = apply(pending.back(), step.charges, same_bucket); !applied) return applied.error();
+    auto applied = apply(*answer.states[i], i, step.charges, same_bucket);
+    if (!applied) return applied.error();
+    touched[i] = *applied;
   }
-  return pending;
+  return touched;
 }
 
 }  // namespace
@@ -139,18 +126,21 @@ Result<LeaseAnswer> change(Chain& chain, std::span<std::optional<bucket::State>>
   LeaseAnswer answer;
   auto next = step(question.record, question.change, sets_of(chain, states, question.now, answer));
   if (!next) return next.error();
-  auto pending = pending_of(chain, states, question, new_generation, *next);
-  if (!pending) return pending.error();
+  const auto touched = charge_all(chain, states, question, new_generation, *next, answer);
+  if (!touched) return touched.error();
   if (auto settled = settle_masks(*next); !settled) return settled.error();
   report_of.clear();
-  for (Pending& bucket : *pending) {
-    Link& link = chain[bucket.position];
-    show(link, bucket, next->charges);
-    report(report_of, link, question.resource, bucket.touched ? bucket.state.generation : link.generation,
-           false);
-    if (!bucket.touched) continue;
-    set_expiry(bucket.state, *link.resolution);
-    answer.states[bucket.position] = std::move(bucket.state);
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    std::optional<bucket::State>& state = answer.states[i];
+    if (!state) continue;
+    Link& link = chain[i];
+    show(link, *state, i, next->charges);
+    report(report_of, link, question.resource, (*touched)[i] ? state->generation : link.generation, false);
+    if ((*touched)[i]) {
+      set_expiry(*state, *link.resolution);
+    } else {
+      state.reset();
+    }
   }
   answer.record = std::move(next->next);
   return answer;

@@ -11,8 +11,8 @@
 namespace weir::decision {
 
 struct LeaseQuestion {
-  LeaseRecord
-      record;  ///< of the marker; of the lease itself only where the store has shown that there is no marker
+  /// Of the marker; of the lease itself only where the store has shown that there is no marker.
+  const LeaseRecord& record;
   LeaseChange change;
   std::span<const LeaseBucket> buckets;  ///< that the lease charged, by link
   std::string_view resource;

@@ -22,9 +22,12 @@ struct Marker {
   std::vector<LeaseBucket> buckets;  ///< that were charged, in the order of the chain; empty in format 1
 };
 
-/// The marker of a lease as acquire made it.
+/// The record and the marker of a lease as acquire made it.
+inline LeaseRecord record_of(const detail::LeaseData& lease) {
+  return {.ending = lease.ending, .amounts = lease.amounts, .keys = {}};
+}
 inline Marker marker_of(const detail::LeaseData& lease) {
-  return {{.ending = lease.ending, .amounts = lease.amounts, .keys = {}}, lease.deadline, lease.buckets};
+  return {record_of(lease), lease.deadline, lease.buckets};
 }
 
 /// Whether an acquire that is sent again was admitted before.

@@ -28,7 +28,8 @@ bucket::State uncharged(const Link& link, std::uint64_t new_generation) {
 
 void set_expiry(bucket::State& state, const limits::Resolution& resolution) {
   Expiry expiry(state.refilled_at, resolution);
-  for (const bucket::LimitState& limit : state.limits) expiry.hold(limit.parameters, limit.tokens);
+  for (const bucket::LimitState& limit : state.limits)
+    expiry.hold(limit.parameters, limit.tokens, limit.dormant);
   state.expires_at = expiry.expires_at();
 }
 

@@ -11,11 +11,13 @@ namespace weir::decision {
 /// set back by less only pauses refill for as long.
 inline constexpr Time clock_bound = 60'000;
 
-inline bool is_ahead(Time refilled_at, Time now) { return refilled_at - clock_bound > now; }
+inline bool is_ahead(Time refilled_at, Time now, Time bound = clock_bound) {
+  return refilled_at - bound > now;
+}
 
 /// Sets a refill time back that lies too far ahead; whether it did.
-inline bool repair(bucket::State& state, Time now) {
-  if (!is_ahead(state.refilled_at, now)) return false;
+inline bool repair(bucket::State& state, Time now, Time bound) {
+  if (!is_ahead(state.refilled_at, now, bound)) return false;
   state.refilled_at = now;
   return true;
 }

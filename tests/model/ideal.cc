@@ -84,7 +84,7 @@ State IdealBuckets::first_state() {
     const int given = scenario_.tokens[static_cast<std::size_t>(limit)];
     const std::int64_t tokens = given == unnamed ? parameters->burst : given;
     item.limits.push_back({World::limit_name(limit), *parameters, tokens, 0, false});
-    expiry.hold(*parameters, tokens);
+    expiry.hold(*parameters, tokens, true);
     const Tiny& own = *named_by(1, limit);
     const int start = scenario_.missing ? own.capacity : static_cast<int>(tokens);
     for (std::size_t i = 0; i < max_items; ++i) {

@@ -2,58 +2,18 @@
 
 #include <algorithm>
 
+#include "decision/next_state.h"
+#include "decision/repair.h"
+
 namespace weir::conditional {
-namespace {
-
-using bucket::LimitClaim;
-
-bool exceeded(const Stand& stand, const LimitClaim& limit) {
-  const auto charge = charge_of(*stand.plan, limit.name);
-  return limit.in_force && charge.has_value() && *charge > limit.held(stand.item);
-}
-
-bool exceeded(const Stand& stand) {
-  return std::any_of(stand.claims.limits.begin(), stand.claims.limits.end(),
-                     [&](const LimitClaim& limit) { return exceeded(stand, limit); });
-}
-
-/// Whether a bucket that refuses has to be written before it can grow: it does not exist, or lacks a limit
-/// that refuses, or stands under other limits than the request has brought along.
-bool must_exist(const Stand& stand) {
-  if (stand.item == nullptr) return true;
-  if (stand.plan->resolution->source == Source::request && stand.claims.changed) return true;
-  return std::any_of(stand.claims.limits.begin(), stand.claims.limits.end(),
-                     [&](const LimitClaim& limit) { return limit.joins && exceeded(stand, limit); });
-}
-
-/// How long a refusal has to wait. `written`: the buckets that it makes or changes first.
-decision::Wait wait_of(const std::vector<Stand>& stands, const std::vector<Write>& written) {
-  decision::Chain chain;
-  for (const Stand& stand : stands) {
-    decision::Link& link = chain.add({}, stand.plan->resolution.get());
-    chain.claim(link, stand.item == nullptr ? std::nullopt : std::optional<bucket::State>(*stand.item),
-                stand.now);
-    std::vector<Charge> charges;
-    for (const LimitCharge& charge : stand.plan->charges)
-      charges.push_back({charge.limit, Amount::milli(charge.amount)});
-    decision::match(link, charges);
-    for (const Write& write : written) {
-      if (write.bucket != stand.bucket) continue;
-      link.expires_at = write.item ? write.item->expires_at : write.set_expires_at.value_or(link.expires_at);
-    }
-  }
-  return decision::wait_of(chain, stands.front().now);
-}
-
-}  // namespace
-
 Acquire::Acquire(AcquirePlan plan, const Settings& settings)
     : plan_(std::move(plan)), settings_(&settings), sight_(plan_.buckets.size()) {}
 
 Action Acquire::start(std::span<const Image> images, Time now) {
   sight_.remember(images);
   if (plan_.read_first && sight_.complete()) {
-    const std::vector<Stand> all = stands(now);
+    decision::Chain chain;
+    const std::vector<Stand> all = stands(chain, now);
     if (!std::all_of(all.begin(), all.end(), [this](const Stand& stand) { return retry_will_do(stand); }))
       return {Action::Kind::read, {}};
   }
@@ -85,25 +45,26 @@ Action Acquire::resume(const Event& event, Time now) {
   return attempt(now);
 }
 
-std::vector<Stand> Acquire::stands(Time now) const {
+std::vector<Stand> Acquire::stands(decision::Chain& chain, Time now) const {
   std::vector<Stand> all;
   for (std::size_t i = 0; i < plan_.buckets.size(); ++i)
-    all.push_back(Maker::stand(i, plan_.buckets[i], sight_.alive(i, now), now));
+    all.push_back(evaluate(chain, i, plan_.buckets[i], sight_.alive(i, now), now));
   return all;
 }
 
 Action Acquire::attempt(Time now) {
   if (!sight_.complete()) return {Action::Kind::read, {}};
-  const std::vector<Stand> all = stands(now);
+  decision::Chain chain;
+  const std::vector<Stand> all = stands(chain, now);
   for (const Stand& stand : all) {
     if (is_stale(stand)) return stale(stand.item->version, false);
     // A process whose clock was ahead has claimed refill of the future: until then nothing would refill.
     const bool ahead = settings_->most_ahead > 0 && stand.item != nullptr &&
-                       stand.item->refilled_at > base::saturating_add(now, settings_->most_ahead);
+                       decision::is_ahead(stand.item->refilled_at, now, settings_->most_ahead);
     if (ahead) return send(Sent::repair, {.writes = {Maker::repair(stand)}});
   }
-  const auto refuses = [](const Stand& stand) { return exceeded(stand); };
-  return std::any_of(all.begin(), all.end(), refuses) ? refuse(all) : charge(all);
+  const bool fits = std::all_of(chain.begin(), chain.end(), [](const auto& link) { return link.fits; });
+  return fits ? charge(all) : refuse(chain, all);
 }
 
 Action Acquire::charge(const std::vector<Stand>& stands) {
@@ -127,7 +88,7 @@ Action Acquire::charge(const std::vector<Stand>& stands) {
 
 bool Acquire::retry_will_do(const Stand& stand) const {
   if (stand.item == nullptr || checks_link(stand)) return false;
-  if (stand.claims.changed || stand.claims.version != stand.item->version) return false;
+  if (stand.claims().changed || stand.claims().version != stand.item->version) return false;
   return holds(stand.item, maker(true).retry(stand));
 }
 
@@ -141,26 +102,28 @@ Write Acquire::write_for(const Stand& stand) const {
 
 /// The bucket as it is, if it has to be there.
 void Acquire::add_uncharged(const Stand& stand, Transaction& transaction) const {
-  if (!exceeded(stand) || !must_exist(stand)) return;
+  if (!decision::must_exist(*stand.link)) return;
   BucketPlan plan = *stand.plan;
   plan.charges.clear();
   Stand uncharged = stand;
   uncharged.plan = &plan;
-  transaction.writes.push_back(stand.item == nullptr ? maker(false).create(uncharged)
-                                                     : maker(false).normal(uncharged));
+  const Write write = stand.item == nullptr ? maker(false).create(uncharged) : maker(false).normal(uncharged);
+  stand.link->expires_at =
+      write.item ? write.item->expires_at : write.set_expires_at.value_or(stand.link->expires_at);
+  transaction.writes.push_back(write);
   if (checks_link(stand)) transaction.links.push_back({plan.entity, plan.parent});
 }
 
-Action Acquire::refuse(const std::vector<Stand>& stands) {
+Action Acquire::refuse(decision::Chain& chain, const std::vector<Stand>& stands) {
   // An old image may refuse what the bucket holds by now.
   for (const Stand& stand : stands) {
-    if (exceeded(stand) && !sight_.current(stand.bucket)) return {Action::Kind::read, {}};
+    if (!stand.link->fits && !sight_.current(stand.bucket)) return {Action::Kind::read, {}};
   }
   // An earlier copy may have been admitted and be the reason for the refusal.
   if (plan_.once && !marker_.known) return {Action::Kind::read, {}};
   Transaction transaction;
   for (const Stand& stand : stands) add_uncharged(stand, transaction);
-  outcome_ = {.wait = wait_of(stands, transaction.writes)};
+  outcome_ = {.wait = decision::wait_of(chain, stands.front().now)};
   // What can never fit need not grow.
   if (outcome_.wait.never_fits) transaction = {};
   if (in_doubt_) {

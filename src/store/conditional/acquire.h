@@ -66,9 +66,9 @@ class Acquire {
   enum class Sent : unsigned char { charge, refusal, repair };
 
   Action attempt(Time now);
-  std::vector<Stand> stands(Time now) const;
+  std::vector<Stand> stands(decision::Chain& chain, Time now) const;
   Action charge(const std::vector<Stand>& stands);
-  Action refuse(const std::vector<Stand>& stands);
+  Action refuse(decision::Chain& chain, const std::vector<Stand>& stands);
   Action finish(AcquireOutcome::Kind kind);
   Action stale(std::int64_t version, bool chain);
   Action repeat();

@@ -15,15 +15,14 @@ std::vector<LimitCharge> charges_in(std::size_t bucket, std::span<const decision
   return charges;
 }
 
-/// Balances stay in the range that every store computes exactly.
-std::optional<Error> debt_error(const Stand& stand) {
-  for (const bucket::LimitClaim& limit : stand.claims.limits) {
+Result<void> check_debts(const Stand& stand) {
+  for (const bucket::LimitClaim& limit : stand.claims().limits) {
     const std::int64_t amount = charge_of(*stand.plan, limit.name).value_or(0);
-    if (amount > 0 && limit.held(stand.item) - amount < -Amount::max_millitokens) {
-      return base::invalid("the debt of ", base::quoted(limit.name), " would be too large; charge less");
-    }
+    if (amount <= 0) continue;
+    if (auto checked = decision::check_debt(limit.name, limit.held(stand.item) - amount); !checked)
+      return checked;
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -81,14 +80,8 @@ Result<bool> Change::leave_out_missing(decision::LeaseStep& step, Time now) cons
                        (item != nullptr && item->find(charge.limit) != nullptr);
       if (!has) charge.buckets = static_cast<std::uint8_t>(charge.buckets & ~(1U << i));
     }
-    if (charge.buckets == 0) {
-      return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(charge.limit),
-                         " is not among the limits of the lease's buckets any more");
-    }
-    for (decision::LeaseAmount& amount : step.next.amounts) {
-      if (amount.limit == charge.limit) amount.buckets = charge.buckets;
-    }
   }
+  if (auto settled = decision::settle_masks(step); !settled) return settled.error();
   return true;
 }
 
@@ -149,19 +142,20 @@ Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction
     // Another generation, seen since the lease was made, means that the charged bucket was full and is gone.
     const bool gone = sight_.seen_here(bucket) && (item == nullptr || item->generation != plan.generation);
     if (gone) return Step::ready;
-    Write credit = maker.credit({bucket, &plan, sight_.seen_here(bucket) ? item : nullptr, now, {}});
+    Write credit = maker.credit({bucket, &plan, sight_.seen_here(bucket) ? item : nullptr, now, nullptr});
     if (!credit.limits.empty()) transaction.writes.push_back(std::move(credit));
     return Step::ready;
   }
   if (!sight_[bucket].known) return Step::look;
-  const Stand stand = Maker::stand(bucket, plan, item, now);
-  if (auto error = debt_error(stand)) return *std::move(error);
+  decision::Chain chain;
+  const Stand stand = evaluate(chain, bucket, plan, item, now);
+  if (auto checked = check_debts(stand); !checked) return checked.error();
   if (is_stale(stand)) {
     outcome_.version = stand.item->version;
     return Step::stale;
   }
   // A bucket without limits is not made.
-  if (stand.claims.limits.empty()) return Step::ready;
+  if (stand.claims().limits.empty()) return Step::ready;
   transaction.writes.push_back(item == nullptr ? maker.create(stand) : maker.normal(stand));
   if (checks_link(stand)) transaction.links.push_back({plan.entity, plan.parent});
   return Step::ready;

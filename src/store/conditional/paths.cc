@@ -53,7 +53,7 @@ void add(const Maker& maker, const Stand& stand, const LimitClaim& limit, LimitW
   if (stand.plan->resolution->keep_for != bucket::never) {
     write.at_least = std::max(write.at_least.value_or(least - write.tokens), least - write.tokens);
   }
-  expiry.hold(limit.parameters, least);
+  expiry.hold(limit.parameters, least, !limit.in_force);
 }
 
 /// One limit in Normal.
@@ -72,12 +72,12 @@ LimitWrite claim(const Maker& maker, const Stand& stand, const LimitClaim& limit
     write.absent = true;
     write.effect = Effect::insert;
     write.tokens = after;
-    expiry.hold(limit.parameters, after);
+    expiry.hold(limit.parameters, after, !limit.in_force);
   } else if (stand.item->limits[static_cast<std::size_t>(limit.index)].tokens > ceiling - grant) {
     write.effect = Effect::set;
     write.tokens = ceiling - amount;
     write.at_least = ceiling - grant + 1;
-    expiry.hold(limit.parameters, after);
+    expiry.hold(limit.parameters, after, !limit.in_force);
   } else {
     add(maker, stand, limit, write, expiry);
   }
@@ -98,21 +98,30 @@ bool is_stale(const Stand& stand) {
          stand.item->version > std::max(stand.plan->resolution->stamp, stand.plan->resolved_after);
 }
 
-Stand Maker::stand(std::size_t bucket, const BucketPlan& plan, const Record* item, Time now) {
-  return {bucket, &plan, item, now, bucket::claims_of(item, *plan.resolution, now)};
+Stand evaluate(decision::Chain& chain, std::size_t bucket, const BucketPlan& plan, const Record* item,
+               Time now) {
+  decision::Link& link = chain.add({}, plan.resolution.get());
+  // Refill times that lie too far ahead are repaired by a write of their own.
+  chain.claim(link, item == nullptr ? std::nullopt : std::optional<State>(*item), now, bucket::never);
+  std::vector<Charge> charges;
+  for (const LimitCharge& charge : plan.charges)
+    charges.push_back({charge.limit, Amount::milli(charge.amount)});
+  decision::match(link, charges);
+  link.fits = decision::fits(link, link.limit_count());
+  return {bucket, &plan, item, now, &link};
 }
 
 Write Maker::create(const Stand& stand) const {
-  Expiry expiry(stand.claims.at, *stand.plan->resolution);
+  Expiry expiry(stand.claims().at, *stand.plan->resolution);
   Record item;
-  item.refilled_at = stand.claims.at;
-  item.version = stand.claims.version;
+  item.refilled_at = stand.claims().at;
+  item.version = stand.claims().version;
   item.generation = new_generation;
   item.parent = stand.plan->parent;
-  for (const LimitClaim& limit : stand.claims.limits) {
+  for (const LimitClaim& limit : stand.claims().limits) {
     const std::int64_t amount = amount_of(stand, limit);
     item.limits.push_back({limit.name, limit.parameters, limit.held(nullptr) - amount, amount, false});
-    expiry.hold(limit.parameters, item.limits.back().tokens);
+    expiry.hold(limit.parameters, item.limits.back().tokens, false);
   }
   item.expires_at = later(expiry.expires_at(), settings.margin);
   Write write = blank(Write::Path::create, stand.bucket);
@@ -130,19 +139,20 @@ Write Maker::normal(const Stand& stand) const {
   // The image may show a later expiry than the one that another writer has set in the same millisecond.
   write.expires_since = base::saturating_add(stand.now, 1);
   write.dormant.emplace();
-  Expiry expiry(stand.claims.at, *stand.plan->resolution);
-  for (const LimitClaim& limit : stand.claims.limits) {
+  Expiry expiry(stand.claims().at, *stand.plan->resolution);
+  for (const LimitClaim& limit : stand.claims().limits) {
     write.limits.push_back(claim(*this, stand, limit, expiry));
     if (!limit.in_force && write.limits.back().effect != Effect::remove) write.dormant->push_back(limit.name);
   }
-  write.set_refilled_at = stand.claims.at;
-  if (stand.claims.version != stand.item->version) write.set_version = stand.claims.version;
+  write.set_refilled_at = stand.claims().at;
+  if (stand.claims().version != stand.item->version) write.set_version = stand.claims().version;
   if (checks_link(stand)) write.set_parent = stand.plan->parent;
   // Even if the image has the same: another writer may have set an earlier one in the same millisecond.
   const Time expires_at = expiry.expires_at();
   const bool never = expires_at == bucket::never && stand.item->expires_at == bucket::never;
   // An eighth more than it must be, so that the bucket can be charged by Retry for a while.
-  if (!never) write.set_expires_at = later(expires_at, settings.margin + (expires_at - stand.claims.at) / 8);
+  if (!never)
+    write.set_expires_at = later(expires_at, settings.margin + (expires_at - stand.claims().at) / 8);
   return write;
 }
 
@@ -154,8 +164,8 @@ Write Maker::retry(const Stand& stand) const {
   // What a limit is left with is 0 or more. Debts of limits that are not charged were counted by whoever
   // made them.
   Expiry expiry(stand.now, *stand.plan->resolution);
-  for (const LimitClaim& limit : stand.claims.limits) {
-    expiry.hold(limit.parameters, 0);
+  for (const LimitClaim& limit : stand.claims().limits) {
+    expiry.hold(limit.parameters, 0, !limit.in_force);
     const auto amount = charge_of(*stand.plan, limit.name);
     if (!amount || !limit.in_force) continue;
     LimitWrite charge{.name = limit.name, .effect = Effect::add, .tokens = -*amount, .consumed = *amount};

@@ -16,7 +16,7 @@
 // Only the machines and upkeep.h use this; stores do not.
 #pragma once
 
-#include "bucket/claims.h"
+#include "decision/chain.h"
 #include "store/conditional/machine.h"
 
 namespace weir::conditional {
@@ -27,16 +27,19 @@ struct Stand {
   const BucketPlan* plan = nullptr;
   const Record* item = nullptr;  ///< as last seen; null where it is absent or expired
   Time now = 0;
-  bucket::Claims claims;
+  decision::Link* link = nullptr;  ///< what it holds and what is asked of it; not needed for Credit
+
+  const bucket::Claims& claims() const { return link->claimed->claims; }
 };
+/// Adds the bucket to a chain, brings it to the present and matches its charges.
+Stand evaluate(decision::Chain& chain, std::size_t bucket, const BucketPlan& plan, const Record* item,
+               Time now);
 
 /// What the writes of an operation have in common.
 struct Maker {
   const Settings& settings;
   bool admitting;                ///< a charge must be covered (acquire); otherwise it may leave a debt
   std::uint64_t new_generation;  ///< of a bucket that this operation creates
-
-  static Stand stand(std::size_t bucket, const BucketPlan& plan, const Record* item, Time now);
 
   Write create(const Stand& stand) const;
   Write normal(const Stand& stand) const;

@@ -9,9 +9,10 @@ namespace weir::conditional {
 std::optional<Write> adopt(const BucketPlan& plan, const Record& item, const Settings& settings, Time now) {
   if (item.expires_at <= now) return std::nullopt;
   const Maker maker{settings, false, 0};
-  const Stand stand = Maker::stand(0, plan, &item, now);
+  decision::Chain chain;
+  const Stand stand = evaluate(chain, 0, plan, &item, now);
   if (is_stale(stand)) return std::nullopt;
-  if (!stand.claims.changed && stand.claims.version == item.version) return std::nullopt;
+  if (!stand.claims().changed && stand.claims().version == item.version) return std::nullopt;
   Write write = maker.normal(stand);
   // New limits do not change the parent of the entity.
   write.set_parent.reset();

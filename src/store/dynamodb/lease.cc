@@ -62,7 +62,7 @@ void LeaseChange::resolve_as_is(std::size_t place, const Image& image) {
 void LeaseChange::begin(std::vector<Image> images) {
   const detail::LeaseData& lease = plan_.lease;
   conditional::ChangePlan plan;
-  plan.lease = {.ending = lease.ending, .amounts = lease.amounts, .keys = {}};
+  plan.lease = decision::record_of(lease);
   plan.verb = plan_.change.verb;
   plan.key = plan_.change.key;
   for (const Charge& charge : plan_.change.charges)

@@ -21,7 +21,7 @@ void LeaseChange::start() {
   add_links(chain_);
   if (!plan_.lease.shared) return load();
   marker_ = lease_key(end, plan_.lease.nonce);
-  send_differences({.ending = plan_.lease.ending, .amounts = plan_.lease.amounts, .keys = {}}, {});
+  send_differences(decision::record_of(plan_.lease), {});
 }
 
 decision::Marker LeaseChange::marker_of(decision::LeaseRecord record) const {
@@ -126,16 +126,12 @@ Result<decision::Next> LeaseChange::decide(Time now, States& states, decision::M
   if (plan_.lease.shared) {
     if (auto open = decision::check_open(plan_.lease.deadline, now); !open) return open.error();
   }
-  decision::LeaseQuestion question{
-      .record = {.ending = plan_.lease.ending, .amounts = plan_.lease.amounts, .keys = {}},
-      .change = plan_.change,
-      .buckets = plan_.lease.buckets,
-      .resource = resource_,
-      .now = now};
-  if (marker != nullptr) question.record = std::move(marker->record);
+  const decision::LeaseRecord record =
+      marker != nullptr ? std::move(marker->record) : decision::record_of(plan_.lease);
   decision::Chain chain;
   add_links(chain);
-  auto answer = decision::change(chain, states, question, new_generation(), outcome_.report);
+  auto answer = decision::change(chain, states, {record, plan_.change, plan_.lease.buckets, resource_, now},
+                                 new_generation(), outcome_.report);
   if (!answer) return answer.error();
   decision::Next next;
   next.states = std::move(answer->states);

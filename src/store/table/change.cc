@@ -33,7 +33,7 @@ const Marker& Markers::put(const Nonce& nonce, Marker marker, Time now) {
 void Table::change(const LeasePlan& plan, store::LeaseOutcome& outcome, store::Completion<Progress> done) {
   if (plan.lease.shared) return done(change_shared(plan, outcome));
   // Nobody else knows this lease, so its holder's record is the only one.
-  outcome.record = decision::marker_of(plan.lease).record;
+  outcome.record = decision::record_of(plan.lease);
   done(change_lease(plan, outcome, clock_.now()));
 }
 

@@ -39,7 +39,7 @@ inline Time expiry_of(const Record& record, const limits::Resolution& resolution
     return base::saturating_add(record.refilled_at, resolution.keep_for);
   decision::Expiry expiry(record.refilled_at, resolution);
   for (std::size_t i = 0; i < record.limit_count; ++i)
-    expiry.hold((*record.limits)[i], record.balances()[i].tokens);
+    expiry.hold((*record.limits)[i], record.balances()[i].tokens, false);
   return expiry.expires_at();
 }
 

@@ -78,6 +78,7 @@ bool Table::usable(const Record* record, const Request& request, Time now) const
 /// A link at a record, under the limits that it carries.
 inline void start(Link& link, const Request& request, const Record& record) {
   link.entity = request.entity;
+  link.key = record.entity_and_resource();
   link.resolution = record.resolution.get();
 }
 
@@ -268,6 +269,7 @@ Result<void> Table::evaluate(const Request& request, Slots& slots, Time now) con
   for (Link& link : slots.chain) {
     const Record* const record = slots.of(link).record;
     if (is_aligned(record, *link.resolution) && !decision::is_ahead(record->refilled_at, now)) {
+      link.key = record->entity_and_resource();
       link.generation = record->generation;
       link.expires_at = record->expires_at;
       refill_in_place(link, *record, now, link.limit_count());
