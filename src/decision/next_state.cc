@@ -52,6 +52,12 @@ bucket::State charged_state(const Link& link, std::uint64_t new_generation) {
   return state;
 }
 
+bool must_adopt(const Link& link) {
+  const Claimed& claimed = *link.claimed;
+  const bool differs = claimed.claims.changed || claimed.claims.version != claimed.state->version;
+  return differs && check_size(link);
+}
+
 bool must_exist(const Link& link) {
   if (link.fits || link.claimed == nullptr) return false;
   const Claimed& claimed = *link.claimed;

@@ -68,6 +68,9 @@ std::string World::compare_entity(int entity, bool other) {
                                    ? &page->items[at++]
                                    : nullptr;
     if (state == nullptr && real == nullptr) continue;
+    // The clock keeps clear of expiries, but one with a capacity of 0 expires as it is made.
+    const Time blind = kind_.traits.blind_margin.value_or(0);
+    if (state == nullptr && oracle_.bucket(entity, resource, now_ - blind) != nullptr) continue;
     const SetRef in_force = oracle_.effective(entity, resource, now_);
     if (state != nullptr && real != nullptr &&
         (kind_.traits.blind_margin ? same_at(*real, *state, now_) : same(*real, *state, in_force.get())))

@@ -66,7 +66,7 @@ TEST(Twins, DynamoDbSharedWithoutACache) {
       {"dynamodb without a cache",
        {.first_moment = first_moment, .clock_bound = 2'000, .clock_goes_back = false, .blind_margin = margin},
        [] { return std::make_unique<InTable>("&cache_ms=0"); }},
-      4'000);
+      2'000);
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ Time Oracle::clear_of_expiries(Time at, Time margin) const {
   for (bool moved = true; moved;) {
     moved = false;
     for (const auto& state : buckets_) {
-      if (!state || state->expires_at > at) continue;
-      const Time gone = state->expires_at + (state->expires_at - state->refilled_at) / 8 + margin;
+      if (!state || state->earliest > at) continue;
+      const Time gone = state->latest + (state->latest - state->refilled_at) / 8 + margin;
       moved = moved || gone > at;
       at = std::max(at, gone);
     }
@@ -80,10 +80,16 @@ Time Oracle::expiry_of(const BucketState& state, const Resolution& resolution) {
   return expires_at;
 }
 
-void Oracle::put(const Stop& stop, int resource, BucketState state) {
+void Oracle::put(const Stop& stop, int resource, BucketState state, bool gives_only) {
   if (state.generation == 0) state.generation = ++generations_;
   state.expires_at = expiry_of(state, stop.resolution);
-  buckets_[bucket_index(stop.entity, resource)] = std::move(state);
+  auto& before = buckets_[bucket_index(stop.entity, resource)];
+  state.earliest = state.latest = state.expires_at;
+  if (before && before->generation == state.generation) {
+    state.latest = std::max(state.latest, before->latest);
+    if (gives_only) state.earliest = std::min(state.earliest, before->earliest);
+  }
+  before = std::move(state);
 }
 
 Oracle::Plan Oracle::plan(const Request& request, Time now) const {

@@ -118,6 +118,9 @@ struct BucketState {
   std::int64_t version = 0;
   std::uint64_t generation = 0;
   Time expires_at = never;
+  // A store that charges and gives back blindly leaves the expiry as it is: it lies between these.
+  Time earliest = never;          ///< by the last write that took something
+  Time latest = 0;                ///< of all writes
   std::vector<Held> limits = {};  ///< ordered by the number of the limit
 };
 
@@ -295,7 +298,7 @@ class Oracle {
   const Record& record(const LevelId& level) const { return const_cast<Oracle*>(this)->record(level); }
   std::size_t bucket_index(int entity, int resource) const;
   void write(const LevelId& level, SetRef limits, const SetOptions& options, Time now);
-  void prolong(int entity, Time now);
+  void adopt(const LevelId& level, Time now);
   Resolution resolve(int entity, int resource, const SetRef& request_limits, Time now, int depth = 0) const;
   static Time keep(const Terms& terms, int multiplier);
   static Missed missed_since(const Resolution& resolution, std::int64_t version, Time now);
@@ -309,7 +312,7 @@ class Oracle {
   bool lacks(const Stop& stop, Time now) const;
   void judge(Plan& plan, const Request& request, Time now) const;
   std::optional<Time> promised(const Plan& plan, const Request& request, Time longest, Time now) const;
-  void put(const Stop& stop, int resource, BucketState state);
+  void put(const Stop& stop, int resource, BucketState state, bool gives_only = false);
   Answer repeat(const Request& request, int lease, Time now) const;
   Answer apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> charges, Time now);
   Stop lease_stop(int entity, int resource, Time now) const;

@@ -154,7 +154,7 @@ Oracle::Outcome Oracle::set_limits(const LevelId& level, Set limits, const SetOp
   const bool there = at.written && version_at(at, now).limits;
   if (options.owner == Owner::sync && there && at.owner == Owner::operator_) return ErrorCode::operator_owned;
   write(level, std::make_shared<const Set>(std::move(limits)), options, now);
-  if (level.entity >= 0) prolong(level.entity, now);
+  if (level.entity >= 0) adopt(level, now);
   return {};
 }
 
@@ -162,21 +162,25 @@ Oracle::Outcome Oracle::delete_limits(const LevelId& level, Time now) {
   Record& at = record(level);
   if (!at.written || !version_at(at, now).limits) return ErrorCode::not_found;
   write(level, nullptr, {}, now);
-  if (level.entity >= 0) prolong(level.entity, now);
+  if (level.entity >= 0) adopt(level, now);
   return {};
 }
 
-/// A change of an entity's limits reaches the expiry of its buckets at once, and only puts it off.
-void Oracle::prolong(int entity, Time now) {
+/// The buckets of an entity take over its new limits at once.
+void Oracle::adopt(const LevelId& level, Time now) {
+  const int entity = level.entity;
   for (int resource = 0; resource < config_.resources; ++resource) {
+    if (level.resource >= 0 && level.resource != resource) continue;
     auto& state = buckets_[bucket_index(entity, resource)];
     if (!state || state->expires_at <= now) continue;
     Stop stop;
+    stop.entity = entity;
     stop.resolution = resolve(entity, resource, nullptr, now);
     if (!stop.resolution.limits) continue;
     stop.state = &*state;
     stop.claims = claim(stop.state, stop.resolution, now);
-    state->expires_at = std::max(state->expires_at, expiry_of(claimed_state(stop), stop.resolution));
+    if (!stop.claims.changed && stop.claims.version == state->version) continue;
+    put(stop, resource, claimed_state(stop));
   }
 }
 

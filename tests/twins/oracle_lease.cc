@@ -87,6 +87,7 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
     Stop stop;
     BucketState state;
     bool touched = false;
+    bool gives_only = true;
   };
   Answer answer;
   std::vector<Pending> pending;
@@ -109,6 +110,7 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
         held.tokens = std::min(held.tokens - charge.amount, held.terms.burst);
         held.consumed += charge.amount;
         one.touched = true;
+        one.gives_only = one.gives_only && charge.amount < 0;
         found = true;
       }
       if (!found && charge.amount > 0) charge.buckets &= ~bit;
@@ -141,7 +143,7 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
     }
   }
   for (Pending& one : pending) {
-    if (one.touched) put(one.stop, lease.resource, std::move(one.state));
+    if (one.touched) put(one.stop, lease.resource, std::move(one.state), one.gives_only);
   }
   lease = std::move(after);
   return answer;

@@ -123,7 +123,7 @@ bool same(const Bucket& real, const BucketState& state, const Set* in_force) {
 }
 
 bool same_at(const Bucket& real, const BucketState& state, Time now) {
-  if (real.expires_at.value_or(never) < state.expires_at) return false;
+  if (real.expires_at.value_or(never) < state.earliest) return false;
   for (const Held& held : state.limits) {
     const auto limit = std::find_if(real.limits.begin(), real.limits.end(), [&](const BucketLimit& one) {
       return one.name == limit_name(held.limit);

@@ -89,6 +89,11 @@ Action Acquire::charge(const std::vector<Stand>& stands) {
 bool Acquire::retry_will_do(const Stand& stand) const {
   if (stand.item == nullptr || checks_link(stand)) return false;
   if (stand.claims().changed || stand.claims().version != stand.item->version) return false;
+  // A limit that leaves the set is taken down as dormant, which Retry cannot do.
+  const auto leaves = [&](const bucket::LimitClaim& limit) {
+    return !limit.in_force && !stand.item->limits[static_cast<std::size_t>(limit.index)].dormant;
+  };
+  if (std::any_of(stand.claims().limits.begin(), stand.claims().limits.end(), leaves)) return false;
   return holds(stand.item, maker(true).retry(stand));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "decision/next_state.h"
 #include "store/conditional/paths.h"
 
 namespace weir::conditional {
@@ -12,7 +13,7 @@ std::optional<Write> adopt(const BucketPlan& plan, const Record& item, const Set
   decision::Chain chain;
   const Stand stand = evaluate(chain, 0, plan, &item, now);
   if (is_stale(stand)) return std::nullopt;
-  if (!stand.claims().changed && stand.claims().version == item.version) return std::nullopt;
+  if (!decision::must_adopt(*stand.link)) return std::nullopt;
   Write write = maker.normal(stand);
   // New limits do not change the parent of the entity.
   write.set_parent.reset();

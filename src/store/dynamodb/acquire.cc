@@ -189,12 +189,14 @@ void Acquire::report(bool charged) {
   decision_.report().clear();
   for (std::size_t i = 0; i < places_.size(); ++i) {
     decision::Link& link = chain_[i];
-    show(chain_, link, alive(i), now_);
     if (!charged) {
+      show(chain_, link, alive(i), now_);
       decision::report_refused(decision_.report(), link, resource_, now_);
       continue;
     }
-    // The image is from after the charge.
+    // The image is from after the charge, which counts even if the bucket has expired since.
+    const auto& item = machine_->sight()[i].item;
+    show(chain_, link, item ? &*item : nullptr, now_);
     for (std::size_t j = 0; j < link.limit_count(); ++j) link.held[j] += link.amount[j];
     decision::report(decision_.report(), link, resource_, link.generation, true);
     if (!machine_->sight().exact(i)) decision_.report().mark_remaining_at_most();

@@ -465,7 +465,6 @@ Result<void> CatalogChange::add_alter(const table::Draft& draft, const std::stri
     levels[i] = draft.record(table::level_key(static_cast<Source>(i), entity, resource));
   const auto resolution = limits::resolve(levels, {}, now_, changes_.ttl_multiplier);
   if (!resolution->limits) return {};
-  if (read->state.limits.size() + resolution->limits->size() > 2 * bucket::max_limits_kept) return {};
   conditional::BucketPlan plan;
   plan.resolution = limits::ResolutionRef(resolution.get());
   plan.resolved_after = read->state.version;

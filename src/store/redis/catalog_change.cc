@@ -20,7 +20,7 @@ constexpr std::size_t most_told = 64;
 constexpr std::chrono::seconds while_moving{15};
 /// Longer than anybody may know the chain from before.
 constexpr std::chrono::milliseconds fence_stays = 2 * longest_cache;
-/// Each attempt to put off the expiry of a bucket that fails means that somebody else has written it.
+/// Each attempt to write a bucket that fails means that somebody else has written it.
 constexpr int most_put_attempts = 200;
 
 /// The steps of the script.
@@ -238,7 +238,7 @@ Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
 }
 
 /// Each bucket gets the stamp of its limits, so that no process with older ones writes to it from here on.
-/// Then those stay longer that would go too early under the new limits.
+/// Then each takes the new limits over.
 Result<void> CatalogChange::tell_buckets_of(const table::Draft& draft, const std::string& entity,
                                             const std::map<std::string, Time>& stamps) {
   const auto of_all = stamps.find("");
@@ -262,13 +262,14 @@ Result<void> CatalogChange::tell_buckets_of(const table::Draft& draft, const std
     if (!read) return read.error();
     const auto own = stamps.find(std::string(resource));
     const Time told = std::max(all, own == stamps.end() ? 0 : own->second);
-    if (auto done = prolong(draft, entity, resource, *std::move(read), told, now); !done) return done;
+    if (told == 0) continue;
+    if (auto done = adopt(draft, entity, resource, *std::move(read), told, now); !done) return done;
   }
   return {};
 }
 
-Result<void> CatalogChange::prolong(const table::Draft& draft, const std::string& entity,
-                                    std::string_view resource, ReadBucket read, Time told, Time now) {
+Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& entity,
+                                  std::string_view resource, ReadBucket read, Time told, Time now) {
   limits::Levels levels;
   for (std::size_t i = 0; i < levels.size(); ++i)
     levels[i] = draft.record(table::level_key(static_cast<Source>(i), entity, resource));
@@ -280,10 +281,9 @@ Result<void> CatalogChange::prolong(const table::Draft& draft, const std::string
     decision::Chain chain;
     decision::Link& link = chain.add(entity, resolution.get());
     chain.claim(link, read.bucket->state, now);
-    const Time expires_at = decision::claimed_state(link, 0).expires_at;
-    if (expires_at <= read.bucket->state.expires_at && read.bucket->stamp >= told) return {};
+    if (!decision::must_adopt(link) && read.bucket->stamp >= told) return {};
     StoredBucket next = *read.bucket;
-    next.state.expires_at = std::max(next.state.expires_at, expires_at);
+    if (decision::must_adopt(link)) next.state = decision::claimed_state(link, 0);
     next.stamp = std::max(next.stamp, told);
     auto done = put(entity, resource, read.raw, next, now);
     if (!done) return done.error();

@@ -59,8 +59,8 @@ class CatalogChange {
   Result<void> tell_buckets(const table::Draft& draft);
   Result<void> tell_buckets_of(const table::Draft& draft, const std::string& entity,
                                const std::map<std::string, Time>& stamps);
-  Result<void> prolong(const table::Draft& draft, const std::string& entity, std::string_view resource,
-                       ReadBucket read, Time told, Time now);
+  Result<void> adopt(const table::Draft& draft, const std::string& entity, std::string_view resource,
+                     ReadBucket read, Time told, Time now);
   Result<bool> put(const std::string& entity, std::string_view resource, const std::string& before,
                    const StoredBucket& bucket, Time now);
   void tell(std::size_t done, std::size_t of) const;

@@ -153,7 +153,7 @@ Result<void> CatalogChange::read_family_trees() {
   return {};
 }
 
-/// Where the buckets of the entities lie, and what holds for those whose expiry may have to be put off.
+/// Where the buckets of the entities lie, and what holds for those that take over new limits.
 Result<void> CatalogChange::read_buckets() {
   for (const auto* const ids : {&concern_.limited, &concern_.put, &concern_.erased}) {
     for (const std::string& entity : *ids) {

@@ -101,7 +101,7 @@ Result<void> Journal::flush_and_let_go(table::Table& table) {
 Result<void> Journal::keep(table::Table& table, std::string_view name_space, const table::Draft& draft,
                            const std::vector<store::AuditEvent>& events, const std::function<void()>& kept) {
   const base::Guard guard(mutex_);
-  // Buckets whose expiry was put off for this change must be in the same commit.
+  // Buckets that have taken over new limits must be in the same commit.
   table.capture(batch_);
   const auto rest = [&]() WEIR_NOT_ANALYSED { return write(draft, name_space, events); };
   if (auto done = commit(table, rest); !done) {

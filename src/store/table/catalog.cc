@@ -76,8 +76,8 @@ Result<std::vector<store::Changed>> TableCatalog::change_all(const store::Change
     changed.push_back(*std::move(one));
   }
   if (auto still = hold_still(changes.name_space, draft); !still) return still.error();
-  if (auto prolonged = prolong(changes.name_space, draft, now, changes.ttl_multiplier); !prolonged)
-    return prolonged.error();
+  if (auto adopted = adopt(changes.name_space, draft, now, changes.ttl_multiplier); !adopted)
+    return adopted.error();
   std::vector<store::AuditEvent> events = sign(draft, changes.principal, now);
   const auto kept = [&]() WEIR_NOT_ANALYSED { put_in_place(changes, draft, events, now); };
   if (backing_ == nullptr) {
@@ -121,15 +121,14 @@ Result<void> TableCatalog::hold_still(std::string_view name_space, const Draft& 
   return {};
 }
 
-/// A bucket must not vanish before it is full under the limits that its entity has from now on. To be put off
-/// in vain, where the change then fails, does no harm.
-Result<void> TableCatalog::prolong(std::string_view name_space, const Draft& draft, Time now,
-                                   int multiplier) {
+/// Buckets take over the limits that their entity has from now on. Where the change then fails, they go on by
+/// the strictest of the two.
+Result<void> TableCatalog::adopt(std::string_view name_space, const Draft& draft, Time now, int multiplier) {
   for (const auto& [key, record] : draft.limits()) {
     const Level changed = level_of(key);
     if (changed.entity().empty()) continue;
     if (auto brought = table_.bring_in(name_space, changed.entity()); !brought) return brought.error();
-    table_.prolong(name_space, changed.entity(), [&](std::string_view resource) {
+    table_.adopt(name_space, changed.entity(), changed.resource(), [&](std::string_view resource) {
       limits::Levels levels;
       for (std::size_t i = 0; i < levels.size(); ++i)
         levels[i] = draft.record(level_key(static_cast<Source>(i), changed.entity(), resource));

@@ -59,7 +59,7 @@ class TableCatalog final : public store::Catalog {
   Tenant& tenant(std::string_view name_space) WEIR_REQUIRES(mutex_);
   Result<std::vector<store::Changed>> change_all(const store::Changes& changes) WEIR_EXCLUDES(mutex_);
   Result<void> hold_still(std::string_view name_space, const Draft& draft) WEIR_REQUIRES(mutex_);
-  Result<void> prolong(std::string_view name_space, const Draft& draft, Time now, int multiplier)
+  Result<void> adopt(std::string_view name_space, const Draft& draft, Time now, int multiplier)
       WEIR_REQUIRES(mutex_);
   void put_in_place(const store::Changes& changes, Draft& draft, std::vector<store::AuditEvent>& events,
                     Time now) WEIR_REQUIRES(mutex_);

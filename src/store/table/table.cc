@@ -309,24 +309,31 @@ void Table::forget(std::string_view name_space, std::string_view entity) {
   shard.map.erase_if([&](const Record& record) { return record.belongs_to(name_space, entity); });
 }
 
-void Table::prolong(std::string_view name_space, std::string_view entity,
-                    const std::function<base::Ref<limits::Resolution>(std::string_view resource)>& resolve) {
+void Table::adopt(std::string_view name_space, std::string_view entity, std::string_view on,
+                  const std::function<base::Ref<limits::Resolution>(std::string_view resource)>& resolve) {
   const std::uint64_t owner = owner_hash(token_of(name_space), entity);
   Shard& shard = shard_of(owner);
   const Time now = clock_.now();
   const base::Guard guard(shard.lock);
+  std::vector<RecordPtr> adopted;
   shard.map.for_each([&](Record& record) {
     if (record.expires_at <= now || !record.belongs_to(name_space, entity)) return;
+    if (!on.empty() && record.resource() != on) return;
     const auto resolution = resolve(record.resource());
     if (!resolution->limits) return;
     decision::Chain chain;
     Link& link = chain.add(entity, resolution.get());
     chain.claim(link, state_of(record), now);
-    const Time expires_at = decision::claimed_state(link, 0).expires_at;
-    if (expires_at <= record.expires_at) return;
-    record.expires_at = expires_at;
-    touch(shard, base::hash(record.resource(), seed_, owner), record);
+    if (!decision::must_adopt(link)) return;
+    adopted.emplace_back(record_of({name_space, entity, record.resource()}, decision::claimed_state(link, 0),
+                                   limits::ResolutionRef(resolution.get())));
+    adopted.back()->stored = record.stored;
   });
+  for (RecordPtr& next : adopted) {
+    const std::uint64_t hash = base::hash(next->resource(), seed_, owner);
+    touch(shard, hash, *next);
+    shard.map.put(hash, next.release(), now);
+  }
 }
 
 std::size_t Table::size() {

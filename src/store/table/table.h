@@ -82,10 +82,10 @@ class Table final : public store::Buckets {
   bool has_bucket(std::string_view name_space, std::string_view entity);
   /// Forgets every bucket of the entity.
   void forget(std::string_view name_space, std::string_view entity);
-  /// Puts off the expiry of each bucket of the entity as far as the limits that `resolve(resource)` gives ask
-  /// for.
-  void prolong(std::string_view name_space, std::string_view entity,
-               const std::function<base::Ref<limits::Resolution>(std::string_view resource)>& resolve);
+  /// Has the bucket of the entity on one resource, or on all if `on` is empty, take over the limits that
+  /// `resolve(resource)` gives.
+  void adopt(std::string_view name_space, std::string_view entity, std::string_view on,
+             const std::function<base::Ref<limits::Resolution>(std::string_view resource)>& resolve);
   std::size_t size();
 
   /// Gives everything that changed since the last call to the sink, as of one moment: no operation is half
