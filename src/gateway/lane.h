@@ -50,7 +50,7 @@ using LocalRoutingRef = boost::local_shared_ptr<LocalRouting>;
 /// All members are for its own thread.
 class Lane final : public server::ThreadHome {
  public:
-  Lane(Gateway& gateway, net::Thread& thread, std::size_t number);
+  Lane(Gateway& gateway, net::Loop& loop, std::size_t number);
   ~Lane() override;
 
   /// The lane of this thread; null elsewhere.

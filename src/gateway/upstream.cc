@@ -70,7 +70,7 @@ void UpstreamConnection::rest() {
   ++served_;
   wants_input_ = true;
   silence_.reset();
-  net::Thread& thread = pool_.graveyard_.thread();
+  net::Loop& thread = pool_.graveyard_.thread();
   thread.give_back(std::move(in_));
   thread.give_back(std::move(out_));
   thread.set_timer(*this, Pool::longest_idle);
@@ -83,7 +83,7 @@ void UpstreamConnection::close() {
   user_ = nullptr;
   net::TimerWheel::cancel(*this);
   close_socket();
-  net::Thread& thread = pool_.graveyard_.thread();
+  net::Loop& thread = pool_.graveyard_.thread();
   thread.give_back(std::move(in_));
   thread.give_back(std::move(out_));
 }
@@ -281,7 +281,7 @@ void UpstreamConnection::broken(Broken why) {
 void Graveyard::take(std::unique_ptr<UpstreamConnection> connection) {
   // Its own members may still be on the stack, and events of it may have been taken from the system already.
   if (dead_.empty() && !closed_)
-    thread_.defer({[](void* self) { static_cast<Graveyard*>(self)->clear(); }, this});
+    thread_.defer([this] { clear(); });
   dead_.push_back(std::move(connection));
 }
 

@@ -13,7 +13,7 @@
 #include "base/lock.h"
 #include "gateway/gateway_file.h"
 #include "net/address.h"
-#include "net/handler.h"
+#include "net/loop.h"
 #include "net/readiness.h"
 #include "net/timer_wheel.h"
 #include "net/transport.h"
@@ -151,15 +151,15 @@ class UpstreamConnection final : private net::Watched, private net::Timer {
 /// them any more.
 class Graveyard {
  public:
-  explicit Graveyard(net::Thread& thread) : thread_(thread) {}
-  net::Thread& thread() { return thread_; }
+  explicit Graveyard(net::Loop& thread) : thread_(thread) {}
+  net::Loop& thread() { return thread_; }
   void take(std::unique_ptr<UpstreamConnection> connection);
   void clear() { dead_.clear(); }
   /// The thread ends: what comes now stays until this goes.
   void close() { closed_ = true; }
 
  private:
-  net::Thread& thread_;
+  net::Loop& thread_;
   std::vector<std::unique_ptr<UpstreamConnection>> dead_;
   bool closed_ = false;
 };

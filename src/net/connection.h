@@ -1,4 +1,4 @@
-// The Asio shell around one session: waits for the socket, moves bytes, watches deadlines.
+// The shell around one session: waits for the socket, moves bytes, watches deadlines.
 //
 // Bytes are moved by plain calls, first and always; the loop only tells when the next call can do something.
 // So an answer that fits into the socket's buffer never goes through the loop, a connection that waits needs

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "net/handler.h"
+#include "net/loop.h"
 #include "net/options.h"
 #include "wire/buffer.h"
 #include "wire/http_message.h"
@@ -43,24 +44,22 @@ struct ExchangeState {
   void reset();
 };
 
-/// The thread that a session lives on. All but is_here() and hand_over() are for that thread only.
-class Host {
+/// The thread that a session lives on. All but hand_over() are for that thread only.
+class Host : public Loop {
  public:
-  virtual ~Host() = default;
+  using Loop::give_back;
+  using Loop::Loop;
   virtual Handler& handler() = 0;
   virtual const ServerOptions& options() const = 0;
   virtual unsigned index() const = 0;
-  /// Whether the caller is on this thread.
-  virtual bool is_here() const = 0;
   /// From another thread: the state is finished, with its answer in `made_elsewhere`.
   virtual void hand_over(ExchangeState& state) = 0;
 
-  // Things that are in use for the length of a request only are shared by all sessions of the thread: what
-  // one has just used is still in the cache for the next, and an idle connection holds nothing.
+  // Things that are in use for the length of a request only are shared by all sessions of the thread, as its
+  // buffers are: what one has just used is still in the cache for the next, and an idle connection holds
+  // nothing.
   virtual ExchangeState* take_state() = 0;
   virtual void give_back(ExchangeState* state) = 0;
-  virtual wire::Buffer take_buffer() = 0;
-  virtual void give_back(wire::Buffer&& buffer) = 0;
 };
 
 /// How a request ends that the handler let go of without an answer.

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -68,48 +67,34 @@ int ListenSocket::release() { return std::exchange(socket_, -1); }
 
 Listener::Listener(Worker& worker, ListenSocket socket, bool tls, std::vector<Worker*> targets,
                    Counters& counters)
-    : worker_(worker),
-      descriptor_(worker.context(), socket.release()),
+    : Watched(worker.readiness(), socket.release()),
+      worker_(worker),
       tls_(tls),
       targets_(std::move(targets)),
       counters_(counters) {}
 
-Listener::~Listener() { TimerWheel::cancel(*this); }
-
-void Listener::wait() {
-  descriptor_.async_wait(decltype(descriptor_)::wait_read, [this](const boost::system::error_code& error) {
-    if (error.failed()) return;
-    // In turns, so that a flood of connections does not keep the thread from those it has.
-    constexpr int turn = 64;
-    if (accept_some(turn)) return wait();
-    // Out of descriptors or memory: accepting at once would only spin.
-    ++worker_.timers_;
-    worker_.start_ticking();
-    worker_.set_deadline(*this, 2);
-  });
-}
-
-void Listener::on_deadline() {
-  --worker_.timers_;
-  wait();
+void Listener::on_ready() {
+  // In turns, so that a flood of connections does not keep the thread from those it has.
+  constexpr int turn = 64;
+  if (accept_some(turn)) return wait_for_read();
+  // Out of descriptors or memory: accepting at once would only spin.
+  worker_.set_ticks(*this, 2);
 }
 
 void Listener::stop() {
-  if (!descriptor_.is_open()) return;
+  if (socket() < 0) return;
   constexpr int everything = 1 << 20;
   accept_some(everything);
-  boost::system::error_code ignored;
-  descriptor_.close(ignored);
+  close_socket();
   TimerWheel::cancel(*this);
 }
 
 bool Listener::accept_some(int most) {
   for (int i = 0; i < most; ++i) {
     SocketAddress peer;
-    const int socket =
-        ::accept4(descriptor_.native_handle(), peer.pointer(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (socket >= 0) {
-      place(socket, from_socket(peer));
+    const int accepted = ::accept4(socket(), peer.pointer(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (accepted >= 0) {
+      place(accepted, from_socket(peer));
     } else if (errno == EAGAIN) {
       return true;
     } else if (!is_passing(errno)) {
@@ -130,8 +115,7 @@ void Listener::place(int socket, const Address& peer) {
   enable(socket, IPPROTO_TCP, TCP_NODELAY);
   Worker& target = *targets_[turn_++ % targets_.size()];
   if (&target == &worker_) return target.adopt(socket, peer, tls_);
-  boost::asio::post(target.context(),
-                    [&target, socket, peer, tls = tls_] { target.adopt(socket, peer, tls); });
+  target.Loop::post([&target, socket, peer, tls = tls_] { target.adopt(socket, peer, tls); });
 }
 
 void Listener::refuse(int socket) const {

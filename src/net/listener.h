@@ -1,13 +1,12 @@
 // Accepts connections on one address.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <memory>
 #include <vector>
 
 #include "net/address.h"
 #include "net/options.h"
+#include "net/readiness.h"
 #include "net/timer_wheel.h"
 #include "weir/result.h"
 
@@ -36,27 +35,25 @@ class ListenSocket {
 };
 
 /// Accepts on its worker's thread and gives connections to `targets` in turn.
-class Listener final : public Timer {
+class Listener final : private Watched, private Timer {
  public:
   Listener(Worker& worker, ListenSocket socket, bool tls, std::vector<Worker*> targets, Counters& counters);
-  ~Listener() override;
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  void begin() { wait(); }
+  void begin() { wait_for_read(); }
   /// Accepts what the system has already accepted for us, then stops.
   void stop();
-  void on_deadline() override;
 
  private:
-  void wait();
+  void on_ready() override;
+  void on_deadline() override { wait_for_read(); }
   /// False if the system is out of something and it is better to wait.
   bool accept_some(int most);
   void place(int socket, const Address& peer);
   void refuse(int socket) const;
 
   Worker& worker_;
-  boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> descriptor_;
   bool tls_;
   std::vector<Worker*> targets_;
   std::size_t turn_ = 0;
