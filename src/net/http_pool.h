@@ -39,6 +39,7 @@ struct HttpPoolOptions {
 /// An answer, valid until the function that was given it returns.
 struct HttpReply {
   int status = 0;
+  std::string_view reason;
   const wire::http::Fields& fields;
   std::string_view body;
 };
@@ -63,15 +64,13 @@ class HttpCall {
   virtual void on_reply(const HttpReply& reply) = 0;
   /// `failure.sent`: some of the request has left, and it may have had its effect. Else it had none.
   virtual void on_failure(const HttpFailure& failure) = 0;
+  /// Some of the body was handed to the connection, and so much is left of it.
+  virtual void on_sent(std::size_t /*left*/) {}
 
  private:
   friend class HttpPool;
-  friend class PooledConnection;
   std::chrono::steady_clock::time_point expires_;
 };
-
-/// "GET".
-std::string_view name_of(wire::http::Method method);
 
 /// Safe to use from any thread.
 class HttpPool {
@@ -96,11 +95,10 @@ class HttpPool {
   const HttpPoolOptions& options() const;
 
  private:
-  friend class PooledConnection;
-  class Loop;
-  explicit HttpPool(std::shared_ptr<Loop> loop);
+  class Inside;
+  explicit HttpPool(std::shared_ptr<Inside> inside);
   static std::chrono::steady_clock::time_point& expiry_of(HttpCall& call) { return call.expires_; }
-  std::shared_ptr<Loop> loop_;
+  std::shared_ptr<Inside> inside_;
 };
 
 }  // namespace weir::net

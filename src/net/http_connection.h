@@ -1,0 +1,84 @@
+// One connection to an HTTP/1.1 server: carries one request after the other. Lives on the thread of its loop.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/http_pool.h"
+#include "net/outbound.h"
+#include "wire/http_body.h"
+#include "wire/http_response.h"
+
+namespace weir::net {
+
+/// Ends in its owner's hands: after on_closed() it does nothing more and can be given to Loop::retire().
+class HttpConnection final : private OutboundUser {
+ public:
+  /// Whom a connection tells. All calls are on the loop's thread.
+  class Owner {
+   public:
+    /// It is free: connected for the first time, or done with a request.
+    virtual void on_free(HttpConnection& connection) = 0;
+    /// It is gone. `failure` is why it could not be made; nothing where it was made once.
+    virtual void on_closed(HttpConnection& connection, const std::optional<Failure>& failure) = 0;
+    /// The end of a call: exactly one of both.
+    virtual void on_reply(HttpCall& call, const HttpReply& reply) = 0;
+    virtual void on_failure(HttpCall& call, const Failure& failure) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  /// The options must outlive it.
+  HttpConnection(Loop& loop, const HttpPoolOptions& options, Owner& owner)
+      : options_(options), owner_(owner), link_(loop), parser_(options.limits), decoder_(options.limits) {}
+
+  /// `tls` is null without TLS.
+  void connect(std::vector<Address> addresses, const TlsContext& tls, std::chrono::milliseconds within);
+  /// Sends a request, whose answer must be whole within the time. Requires a connection that is free.
+  void carry(HttpCall& call, std::string_view body, std::chrono::milliseconds within);
+  /// Gives the call that it carries so much time from now on.
+  void allow(std::chrono::milliseconds within) { link_.finish_within(within); }
+  /// Ends it; the call that it carries fails.
+  void close(const Failure& failure);
+
+  bool is_free() const { return link_.is_idle(); }
+  bool is_connecting() const { return !was_made_; }
+
+ private:
+  using Kind = Failure::Kind;
+
+  void on_open() override;
+  void on_input() override;
+  void on_drained() override { send_body(); }
+  void on_end() override;
+  void on_late() override;
+  void on_failed(Outbound& connection, const Failure& why) override;
+
+  void send_body();
+  /// False: more is needed, or it has failed.
+  bool take_head();
+  void take_body();
+  void answered();
+  void fail(Kind kind, std::string detail) { close({kind, std::move(detail)}); }
+
+  const HttpPoolOptions& options_;
+  Owner& owner_;
+  Outbound link_;
+  bool was_made_ = false;
+  bool closed_ = false;
+
+  HttpCall* call_ = nullptr;
+  std::string_view body_left_;  ///< of the request, and not given to the link yet
+  wire::http::ResponseParser parser_;
+  wire::http::ResponseHead head_;
+  wire::http::BodyDecoder decoder_;
+  bool in_body_ = false;
+  bool ended_ = false;  ///< the server sends no more
+  std::string head_text_;
+  std::string body_;
+};
+
+}  // namespace weir::net
