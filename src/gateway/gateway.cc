@@ -107,15 +107,12 @@ Lane::Lane(Gateway& gateway, net::Loop& loop, std::size_t number)
       gateway_(gateway),
       number_(number),
       // A path is no name, so no route can be called this.
-      without_route_(gateway.counts().of(number, "")),
-      graveyard_(loop) {}
+      without_route_(gateway.counts().of(number, "")) {}
 
 Lane::~Lane() {
-  graveyard_.close();
   routing_.reset();
   passages_.clear();
   pools_.clear();
-  graveyard_.clear();
 }
 
 const LocalRoutingRef& Lane::routing() {
@@ -133,7 +130,7 @@ const LocalRoutingRef& Lane::routing() {
     for (const auto& server : route->servers) {
       std::weak_ptr<Pool>& known = pools_[server];
       std::shared_ptr<Pool> pool = known.lock();
-      if (!pool) known = pool = std::make_shared<Pool>(server, graveyard_);
+      if (!pool) known = pool = std::make_shared<Pool>(server, loop());
       choices.pools.push_back(std::move(pool));
     }
   }

@@ -78,7 +78,6 @@ class Lane final : public server::ThreadHome {
   Gateway& gateway_;
   const std::size_t number_;
   RouteCounts& without_route_;
-  Graveyard graveyard_;
   std::uint64_t generation_ = 0;
   LocalRoutingRef routing_;
   std::map<std::shared_ptr<const Server>, std::weak_ptr<Pool>> pools_;

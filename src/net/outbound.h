@@ -22,15 +22,15 @@ class Outbound;
 class OutboundUser {
  public:
   /// A new connection is open; the output is sent when this returns.
-  virtual void on_open() = 0;
+  virtual void on_open() {}
   /// Bytes have been added to input().
-  virtual void on_input() = 0;
+  virtual void on_input() {}
   /// Enough of the output has been sent that more may be added.
   virtual void on_drained() {}
   /// The server sends no more.
-  virtual void on_end() = 0;
+  virtual void on_end() {}
   /// The time that was allowed has passed. The connection is as before.
-  virtual void on_late() = 0;
+  virtual void on_late() {}
   /// The connection is over, and its socket closed.
   virtual void on_failed(Outbound& connection, const Failure& why) = 0;
 
