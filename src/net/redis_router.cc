@@ -1,9 +1,6 @@
 #include "net/redis_router.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <boost/asio/post.hpp>
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -11,7 +8,6 @@
 
 namespace weir::net {
 
-namespace asio = boost::asio;
 namespace resp = wire::resp;
 
 namespace {
@@ -38,33 +34,30 @@ RedisRouter::RedisRouter(RedisClient& client, base::Entropy& entropy, std::strin
     : client_(client),
       entropy_(entropy),
       listener_(listener),
-      context_(1),
-      work_(context_.get_executor()),
-      ticker_(context_),
-      bell_(context_, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      loop_(std::make_shared<Loop>(std::chrono::milliseconds(1))),
+      bell_(loop_->readiness(), [this] { take_calls(); }) {
   slots_call_.command = resp::command({"CLUSTER", "SLOTS"});
   slots_call_.repeatable = true;
   const RedisOptions& options = client_.options_;
   if (options.cluster) slots_.resize(slot_count);
   if (listener_ != nullptr) {
-    subscription_ = std::make_unique<RedisLink>(context_, options, options.address, *this, entropy_,
+    subscription_ = std::make_unique<RedisLink>(loop_, options, options.address, *this, entropy_,
                                                 resp::command({"SUBSCRIBE", channel}));
   }
 }
 
 void RedisRouter::start() {
-  asio::post(context_, [this] {
-    wait_for_bell();
+  loop_->post([this] {
     link_to(client_.options_.address);
     if (subscription_) subscription_->connect();
     start_ticking();
   });
-  thread_ = std::thread([this] { context_.run(); });
+  thread_ = std::thread([this] { loop_->run(); });
 }
 
 RedisRouter::~RedisRouter() {
   if (!thread_.joinable()) return;
-  asio::post(context_, [this] { stop(); });
+  loop_->post([this] { stop(); });
   thread_.join();
 }
 
@@ -74,30 +67,10 @@ void RedisRouter::stop() {
   for (auto& [address, link] : links_) link->close("the client is closing");
   if (subscription_) subscription_->close("the client is closing");
   for (RedisCall* call : std::exchange(later_, {})) on_failed(*call, {false, "the client is closing"});
-  work_.reset();
-  ticker_.cancel();
-  context_.stop();
-}
-
-void RedisRouter::wake() {
-  if (woken_.load(std::memory_order_relaxed) || woken_.exchange(true)) return;
-  const std::uint64_t one = 1;
-  static_cast<void>(!::write(bell_.native_handle(), &one, sizeof one));
-}
-
-void RedisRouter::wait_for_bell() {
-  bell_.async_wait(asio::posix::descriptor_base::wait_read, [this](const boost::system::error_code& error) {
-    if (error.failed() || stopped_) return;
-    std::uint64_t count = 0;
-    static_cast<void>(!::read(bell_.native_handle(), &count, sizeof count));
-    take_calls();
-    wait_for_bell();
-  });
+  loop_->stop();
 }
 
 void RedisRouter::take_calls() {
-  // Before the list is taken: who comes later wakes again.
-  woken_.store(false);
   RedisCall* taken = client_.handed_over_.exchange(nullptr, std::memory_order_acquire);
   RedisCall* in_order = nullptr;
   while (taken != nullptr) {
@@ -119,7 +92,7 @@ void RedisRouter::flush() {
 RedisLink& RedisRouter::link_to(const RedisAddress& address) {
   auto& link = links_[address];
   if (link == nullptr) {
-    link = std::make_unique<RedisLink>(context_, client_.options_, address, *this, entropy_);
+    link = std::make_unique<RedisLink>(loop_, client_.options_, address, *this, entropy_);
     link->connect();
     start_ticking();
   }
@@ -232,11 +205,12 @@ void RedisRouter::on_push(RedisLink& link, const resp::Reply& push) {
 void RedisRouter::start_ticking() {
   if (ticking_ || stopped_) return;
   ticking_ = true;
-  ticker_.expires_after(redis_tick);
-  ticker_.async_wait([this](const boost::system::error_code& error) {
-    ticking_ = false;
-    if (!error.failed() && !stopped_) tick();
-  });
+  loop_->set_ticks(*this, static_cast<std::uint64_t>(redis_tick / std::chrono::milliseconds(1)));
+}
+
+void RedisRouter::on_deadline() {
+  ticking_ = false;
+  if (!stopped_) tick();
 }
 
 void RedisRouter::tick() {

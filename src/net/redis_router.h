@@ -1,12 +1,6 @@
 // The inside of a RedisClient: its loop, its connections, and which of them a call goes to.
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -20,7 +14,7 @@
 namespace weir::net {
 
 /// All members are for the loop's thread, except where said.
-class RedisRouter final : public RedisLink::Owner {
+class RedisRouter final : public RedisLink::Owner, private Timer {
  public:
   RedisRouter(RedisClient& client, base::Entropy& entropy, std::string channel, RedisListener* listener);
   /// Called from outside.
@@ -29,17 +23,13 @@ class RedisRouter final : public RedisLink::Owner {
 
   /// From any thread: have the calls taken that were handed over, once for all who want it before it has
   /// happened.
-  void wake();
-  bool is_here() const { return std::this_thread::get_id() == thread_.get_id(); }
+  void wake() { bell_.ring(); }
+  bool is_here() const { return loop_->is_here(); }
 
  private:
   using Clock = RedisLink::Clock;
-  using Executor = boost::asio::io_context::executor_type;
-  using Timer = boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>, Executor>;
   static constexpr std::size_t slot_count = 16384;
 
-  void run();
-  void wait_for_bell();
   void take_calls();
   void route(RedisCall& call);
   RedisLink* link_for(int slot);
@@ -47,6 +37,7 @@ class RedisRouter final : public RedisLink::Owner {
   void flush();
   void finish(RedisCall& call, const RedisFailure* failure, const wire::resp::Reply* reply);
   void start_ticking();
+  void on_deadline() override;
   void tick();
   void stop();
   void update_state();
@@ -81,12 +72,8 @@ class RedisRouter final : public RedisLink::Owner {
   RedisClient& client_;
   base::Entropy& entropy_;
   RedisListener* const listener_;
-  boost::asio::io_context context_;
-  boost::asio::executor_work_guard<Executor> work_;
-  Timer ticker_;
-  /// What wakes the thread. Not Asio, which does it with a lock held that the thread then wants.
-  boost::asio::posix::basic_stream_descriptor<Executor> bell_;
-  std::atomic<bool> woken_{false};
+  const std::shared_ptr<Loop> loop_;
+  Bell bell_;
   bool ticking_ = false;
   bool stopped_ = false;
 
