@@ -11,7 +11,7 @@
 #include <string_view>
 #include <variant>
 
-#include "net/failure.h"
+#include "net/http_call.h"
 #include "wire/http_message.h"
 
 namespace weir::net {
@@ -51,9 +51,6 @@ struct HttpAnswer {
   std::string body = {};
 };
 
-/// Why there is no answer.
-using HttpFailure = Failure;
-
 /// Keeps its connection for the next request. Not safe for use by several threads at once.
 class HttpClient {
  public:
@@ -65,8 +62,10 @@ class HttpClient {
   std::variant<HttpAnswer, HttpFailure> ask(const HttpRequest& request);
 
  private:
-  class Inside;
-  std::unique_ptr<Inside> inside_;
+  std::variant<HttpAnswer, HttpFailure> ask_once(const HttpRequest& request);
+
+  const HttpClientOptions options_;
+  std::unique_ptr<class HttpPool> pool_;  ///< without a thread: its loop turns while somebody waits
 };
 
 }  // namespace weir::net

@@ -34,8 +34,9 @@ std::string_view name_of(Method method) {
 
 }  // namespace
 
-void HttpConnection::connect(std::vector<Address> addresses, const TlsContext& tls, milliseconds within) {
-  if (!link_.connect(*this, {std::move(addresses), tls, options_.host}, within)) close(link_.failure());
+void HttpConnection::connect(std::vector<Address> addresses, const TlsContext& tls) {
+  if (!link_.connect(*this, {std::move(addresses), tls, options_.host}, options_.connect_within))
+    close(link_.failure());
 }
 
 void HttpConnection::on_open() {
@@ -45,7 +46,7 @@ void HttpConnection::on_open() {
   owner_.on_free(*this);
 }
 
-void HttpConnection::carry(HttpCall& call, std::string_view body, milliseconds within) {
+void HttpConnection::carry(HttpCall& call, milliseconds within) {
   call_ = &call;
   in_body_ = false;
   parser_.clear();
@@ -56,10 +57,10 @@ void HttpConnection::carry(HttpCall& call, std::string_view body, milliseconds w
   wire::http::write_request_line(out, name_of(call.method), call.target);
   wire::http::write_field(out, "Host", wire::authority_of({options_.host, options_.port}, options_.tls));
   out.append(call.fields);
-  if (!body.empty() || call.method == Method::post || call.method == Method::put)
-    wire::http::write_field(out, "Content-Length", std::uint64_t{body.size()});
+  body_left_ = call.large_body.empty() ? std::string_view(call.body) : call.large_body;
+  if (!body_left_.empty() || call.method == Method::post || call.method == Method::put)
+    wire::http::write_field(out, "Content-Length", std::uint64_t{body_left_.size()});
   out.append("\r\n");
-  body_left_ = body;
   send_body();
 }
 
@@ -70,7 +71,7 @@ void HttpConnection::send_body() {
     body_left_.remove_prefix(part.size());
     link_.output().append(part);
     link_.flush();
-    if (!part.empty()) call_->on_sent(body_left_.size());
+    if (const auto within = call_->on_sent(body_left_.size())) link_.finish_within(*within);
   } while (!body_left_.empty() && !link_.congested());
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/http_pool.h"
+#include "net/http_call.h"
 #include "net/outbound.h"
 #include "wire/http_body.h"
 #include "wire/http_response.h"
@@ -36,11 +36,9 @@ class HttpConnection final : private OutboundUser {
       : options_(options), owner_(owner), link_(loop), parser_(options.limits), decoder_(options.limits) {}
 
   /// `tls` is null without TLS.
-  void connect(std::vector<Address> addresses, const TlsContext& tls, std::chrono::milliseconds within);
+  void connect(std::vector<Address> addresses, const TlsContext& tls);
   /// Sends a request, whose answer must be whole within the time. Requires a connection that is free.
-  void carry(HttpCall& call, std::string_view body, std::chrono::milliseconds within);
-  /// Gives the call that it carries so much time from now on.
-  void allow(std::chrono::milliseconds within) { link_.finish_within(within); }
+  void carry(HttpCall& call, std::chrono::milliseconds within);
   /// Ends it; the call that it carries fails.
   void close(const Failure& failure);
 

@@ -21,6 +21,9 @@ Loop::~Loop() = default;
 void Loop::run() {
   here = this;
   while (!stopped_) turn();
+  // What was posted before whoever posts knew that it ends.
+  take_posted();
+  run_deferred();
   here = nullptr;
 }
 
