@@ -33,7 +33,7 @@ class Shell {
   ~Shell() = default;
 };
 
-/// Not safe for use by several threads at once: everything happens on the thread of its Host.
+/// Not safe for use by several threads at once: everything happens on the thread of its worker.
 class Session {
  public:
   /// What the session waits for. A new serial with the same kind is a new wait, with a new deadline.
@@ -44,7 +44,7 @@ class Session {
     friend bool operator==(const Wait&, const Wait&) = default;
   };
 
-  Session(Host& host, Shell& shell, const Address& peer, bool tls);
+  Session(Worker& worker, Shell& shell, const Address& peer, bool tls);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -134,7 +134,7 @@ class Session {
   std::string_view unparsed() const { return in_.view().substr(parsed_); }
   bool at_capacity() const;
 
-  Host& host_;
+  Worker& worker_;
   Shell& shell_;
   Address peer_;
   wire::Buffer in_;

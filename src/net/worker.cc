@@ -31,7 +31,7 @@ class Visit {
 }  // namespace
 
 Worker::Worker(unsigned index, const ServerOptions& options, Handler& handler, Counters& counters)
-    : Host(options.tick),
+    : Loop(options.tick),
       index_(index),
       options_(options),
       handler_(handler),

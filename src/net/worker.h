@@ -8,6 +8,7 @@
 
 #include "net/exchange_state.h"
 #include "net/listener.h"
+#include "net/loop.h"
 #include "net/tls.h"
 
 namespace weir::net {
@@ -22,7 +23,7 @@ struct Counters {
 };
 
 /// All members are for the worker's own thread, except where said.
-class Worker final : public Host, private Timer {
+class Worker final : public Loop, private Timer {
  public:
   Worker(unsigned index, const ServerOptions& options, Handler& handler, Counters& counters);
   ~Worker() override;
@@ -42,13 +43,17 @@ class Worker final : public Host, private Timer {
   void remove(Connection& connection);
 
   void post(Work work) override;
-  Handler& handler() override { return handler_; }
-  const ServerOptions& options() const override { return options_; }
-  unsigned index() const override { return index_; }
-  void hand_over(ExchangeState& state) override;
-  ExchangeState* take_state() override;
-  using Host::give_back;
-  void give_back(ExchangeState* state) override;
+  Handler& handler() { return handler_; }
+  const ServerOptions& options() const { return options_; }
+  unsigned index() const { return index_; }
+  /// From another thread: the state is finished, with its answer in `made_elsewhere`.
+  void hand_over(ExchangeState& state);
+  /// Things that are in use for the length of a request only are shared by all sessions of the thread, as its
+  /// buffers are: what one has just used is still in the cache for the next, and an idle connection holds
+  /// nothing.
+  ExchangeState* take_state();
+  using Loop::give_back;
+  void give_back(ExchangeState* state);
 
  private:
   void on_deadline() override;
