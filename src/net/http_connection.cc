@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "net/http_pool.h"
 #include "wire/http_write.h"
 #include "wire/url.h"
 
@@ -34,6 +35,13 @@ std::string_view name_of(Method method) {
 
 }  // namespace
 
+HttpConnection::HttpConnection(HttpPool& pool)
+    : pool_(pool),
+      options_(pool.options()),
+      link_(pool.loop()),
+      parser_(options_.limits),
+      decoder_(options_.limits) {}
+
 void HttpConnection::connect(std::vector<Address> addresses, const TlsContext& tls) {
   if (!link_.connect(*this, {std::move(addresses), tls, options_.host}, options_.connect_within))
     close(link_.failure());
@@ -43,7 +51,7 @@ void HttpConnection::on_open() {
   was_made_ = true;
   // The server may close it while nobody uses it.
   link_.rest(*this, options_.idle_for);
-  owner_.on_free(*this);
+  pool_.on_free(*this);
 }
 
 void HttpConnection::carry(HttpCall& call, milliseconds within) {
@@ -144,11 +152,11 @@ void HttpConnection::answered() {
   const bool goes_on =
       head_.keep_alive() && !ended_ && link_.input().empty() && body_left_.empty() && !link_.has_unsent();
   HttpCall& call = *std::exchange(call_, nullptr);
-  owner_.on_reply(call, {head_.status(), head_.reason(), head_.fields(), body_});
+  pool_.on_reply(call, {head_.status(), head_.reason(), head_.fields(), body_});
   if (body_.capacity() > largest_kept) body_ = std::string();
   if (!goes_on) return close({Kind::lost, "the server closes the connection"});
   link_.rest(*this, options_.idle_for);
-  owner_.on_free(*this);
+  pool_.on_free(*this);
 }
 
 void HttpConnection::close(const Failure& failure) {
@@ -158,8 +166,8 @@ void HttpConnection::close(const Failure& failure) {
   told.sent = link_.sent() > 0;
   link_.close();
   HttpCall* const call = std::exchange(call_, nullptr);
-  owner_.on_closed(*this, was_made_ ? std::nullopt : std::optional(failure));
-  if (call != nullptr) owner_.on_failure(*call, told);
+  pool_.on_closed(*this, was_made_ ? std::nullopt : std::optional(failure));
+  if (call != nullptr) pool_.on_failure(*call, told);
 }
 
 }  // namespace weir::net

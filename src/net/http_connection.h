@@ -13,27 +13,12 @@
 
 namespace weir::net {
 
-/// Ends in its owner's hands: after on_closed() it does nothing more and can be given to Loop::retire().
+class HttpPool;
+
+/// Made and kept by its pool. After HttpPool::on_closed() it does nothing more.
 class HttpConnection final : private OutboundUser {
  public:
-  /// Whom a connection tells. All calls are on the loop's thread.
-  class Owner {
-   public:
-    /// It is free: connected for the first time, or done with a request.
-    virtual void on_free(HttpConnection& connection) = 0;
-    /// It is gone. `failure` is why it could not be made; nothing where it was made once.
-    virtual void on_closed(HttpConnection& connection, const std::optional<Failure>& failure) = 0;
-    /// The end of a call: exactly one of both.
-    virtual void on_reply(HttpCall& call, const HttpReply& reply) = 0;
-    virtual void on_failure(HttpCall& call, const Failure& failure) = 0;
-
-   protected:
-    ~Owner() = default;
-  };
-
-  /// The options must outlive it.
-  HttpConnection(Loop& loop, const HttpPoolOptions& options, Owner& owner)
-      : options_(options), owner_(owner), link_(loop), parser_(options.limits), decoder_(options.limits) {}
+  explicit HttpConnection(HttpPool& pool);
 
   /// `tls` is null without TLS.
   void connect(std::vector<Address> addresses, const TlsContext& tls);
@@ -62,8 +47,8 @@ class HttpConnection final : private OutboundUser {
   void answered();
   void fail(Kind kind, std::string detail) { close({kind, std::move(detail)}); }
 
+  HttpPool& pool_;
   const HttpPoolOptions& options_;
-  Owner& owner_;
   Outbound link_;
   bool was_made_ = false;
   bool closed_ = false;

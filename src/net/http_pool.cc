@@ -119,11 +119,9 @@ void HttpPool::make_more() {
   if (waiting_.size() <= connecting || connections_.size() >= options_.most_connections || looking_up_)
     return;
   if (addresses_.empty() || Clock::now() >= addresses_until_) return find_server();
-  HttpConnection::Owner& owner = *this;
   for (std::size_t wanted = waiting_.size() - connecting;
        wanted > 0 && connections_.size() < options_.most_connections && !waiting_.empty(); --wanted) {
-    HttpConnection& made =
-        *connections_.emplace_back(std::make_unique<HttpConnection>(*loop_, options_, owner));
+    HttpConnection& made = *connections_.emplace_back(std::make_unique<HttpConnection>(*this));
     open_.store(static_cast<unsigned>(connections_.size()), std::memory_order_relaxed);
     // Each begins with another address.
     std::rotate(addresses_.begin(), addresses_.begin() + 1, addresses_.end());

@@ -24,7 +24,7 @@
 namespace weir::net {
 
 /// Safe to use from any thread.
-class HttpPool final : private HttpConnection::Owner, private Timer {
+class HttpPool final : private Timer {
  public:
   /// Fails only if the certificates cannot be read; connections are made when they are needed.
   static Result<std::unique_ptr<HttpPool>> start(HttpPoolOptions options);
@@ -71,10 +71,16 @@ class HttpPool final : private HttpConnection::Owner, private Timer {
   void released(std::size_t calls);
   void end();
   void on_deadline() override;
-  void on_free(HttpConnection& connection) override;
-  void on_closed(HttpConnection& connection, const std::optional<Failure>& failure) override;
-  void on_reply(HttpCall& call, const HttpReply& reply) override;
-  void on_failure(HttpCall& call, const Failure& failure) override;
+
+  // From connections.
+  friend class HttpConnection;
+  /// It is free: connected for the first time, or done with a request.
+  void on_free(HttpConnection& connection);
+  /// It is gone. `failure` is why it could not be made; nothing where it was made once.
+  void on_closed(HttpConnection& connection, const std::optional<Failure>& failure);
+  /// The end of a call: exactly one of both.
+  void on_reply(HttpCall& call, const HttpReply& reply);
+  void on_failure(HttpCall& call, const Failure& failure);
 
   const HttpPoolOptions options_;
   const TlsContext tls_;

@@ -4,22 +4,20 @@
 #include <utility>
 
 #include "base/text.h"
+#include "net/redis_client.h"
 
 namespace weir::net {
 
 namespace resp = wire::resp;
 
-RedisLink::RedisLink(std::shared_ptr<Loop> loop, const RedisOptions& options, RedisAddress address,
-                     Owner& owner, base::Entropy& entropy, std::string first_words)
-    : loop_(std::move(loop)),
-      options_(options),
+RedisLink::RedisLink(RedisClient& client, RedisAddress address, std::string first_words)
+    : client_(client),
+      options_(client.options()),
       address_(std::move(address)),
-      owner_(owner),
-      entropy_(entropy),
       first_words_(std::move(first_words)),
-      connection_(*loop_),
+      connection_(*client.loop_),
       // Half of the deadline: a busy machine may have taken a while to send the call.
-      breaker_({.failures = 1, .silence = options.deadline / 2}, "not connected yet") {}
+      breaker_({.failures = 1, .silence = options_.deadline / 2}, "not connected yet") {}
 
 void RedisLink::append(RedisCall& call) {
   if (sent_calls_.empty()) breaker_.break_silence(Clock::now());
@@ -46,11 +44,12 @@ void RedisLink::flush() {
 
 void RedisLink::on_input() {
   breaker_.break_silence(Clock::now());
-  owner_.before_answers();
+  RedisListener* const listener = client_.listener_;
+  if (listener != nullptr) listener->before_answers();
   reading_ = true;
   take_replies();
   reading_ = false;
-  owner_.after_answers();
+  if (listener != nullptr) listener->after_answers();
   flush();
 }
 
@@ -81,11 +80,11 @@ void RedisLink::on_failed(Outbound& /*connection*/, const Failure& why) {
 }
 
 void RedisLink::receive(const resp::Reply& reply) {
-  if (reply.type() == resp::Type::push) return owner_.on_push(*this, reply);
+  if (reply.type() == resp::Type::push) return client_.on_push(*this, reply);
   if (stage_ == Stage::greeting) return greeted(reply);
   // It was only slow.
-  if (breaker_.open() && breaker_.answered()) owner_.on_ready(*this);
-  if (!first_words_.empty()) return owner_.on_push(*this, reply);
+  if (breaker_.open() && breaker_.answered()) client_.on_ready(*this);
+  if (!first_words_.empty()) return client_.on_push(*this, reply);
   answer(reply);
 }
 
@@ -94,7 +93,7 @@ void RedisLink::answer(const resp::Reply& reply) {
   if (sent_calls_.empty()) return fail("answers what it was not asked");
   RedisCall* const call = sent_calls_.front().call;
   sent_calls_.pop_front();
-  if (call != nullptr) owner_.on_answer(*this, *call, reply);
+  if (call != nullptr) client_.on_answer(*this, *call, reply);
 }
 
 void RedisLink::fail(const std::string& why) {
@@ -106,7 +105,7 @@ void RedisLink::fail(const std::string& why) {
   // A connection that breaks is mostly back at once, and who has not sent anything yet can wait for it.
   if (!was_ready) breaker_.trip();
   // Before anybody is told: who then asks how the server is must not hear that all is well.
-  owner_.on_lost(*this);
+  client_.on_lost(*this);
   const std::string trouble = breaker_.trouble();
   release_sent(trouble);
   if (breaker_.open()) release_waiting(trouble);
@@ -130,7 +129,7 @@ void RedisLink::release_sent(const std::string& why) {
 }
 
 void RedisLink::fail_call(RedisCall& call, const std::string& why) {
-  owner_.on_failed(call, {call.maybe_done_, why});
+  client_.on_failed(call, {call.maybe_done_, why});
 }
 
 void RedisLink::release_waiting(const std::string& why) {
@@ -187,7 +186,7 @@ void RedisLink::expire(Clock::time_point now) {
   const std::string& known = breaker_.trouble();
   const bool gives_up =
       breaker_.unanswered(now, known.empty() ? address_.to_string() + " does not answer" : known);
-  if (gives_up) owner_.on_lost(*this);
+  if (gives_up) client_.on_lost(*this);
   const std::string unsent = known.empty() ? address_.to_string() + " is not connected" : known;
   for (std::size_t i = 0; i < late.size(); ++i)
     fail_call(*late[i], i < late_sent ? address_.to_string() + " does not answer in time" : unsent);

@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 
-#include "base/entropy.h"
 #include "net/breaker.h"
 #include "net/dial.h"
 #include "net/outbound.h"
@@ -17,34 +16,14 @@
 
 namespace weir::net {
 
+class RedisClient;
+
 class RedisLink final : private OutboundUser {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Whom a link tells. All calls are on the loop's thread.
-  class Owner {
-   public:
-    /// The server has accepted us: calls are answered from now on.
-    virtual void on_ready(RedisLink& link) = 0;
-    /// It cannot be used any more, or not for now. Calls that cannot wait for it fail after this.
-    virtual void on_lost(RedisLink& link) = 0;
-    /// Something that is no answer.
-    virtual void on_push(RedisLink& link, const wire::resp::Reply& push) = 0;
-    /// An answer. Whoever is told finishes the call.
-    virtual void on_answer(RedisLink& link, RedisCall& call, const wire::resp::Reply& reply) = 0;
-    virtual void on_failed(RedisCall& call, const RedisFailure& failure) = 0;
-    /// Before and after what one look at the socket brings.
-    virtual void before_answers() = 0;
-    virtual void after_answers() = 0;
-
-   protected:
-    ~Owner() = default;
-  };
-
-  /// `first_words`: a command that is sent after each greeting, such as a subscription; may be empty. The
-  /// options must outlive the link.
-  RedisLink(std::shared_ptr<Loop> loop, const RedisOptions& options, RedisAddress address, Owner& owner,
-            base::Entropy& entropy, std::string first_words = {});
+  /// `first_words`: a command that is sent after each greeting, such as a subscription; may be empty.
+  RedisLink(RedisClient& client, RedisAddress address, std::string first_words = {});
   RedisLink(const RedisLink&) = delete;
   RedisLink& operator=(const RedisLink&) = delete;
 
@@ -92,11 +71,9 @@ class RedisLink final : private OutboundUser {
   void schedule_attempt(Clock::time_point now);
   void release_waiting(const std::string& why);
 
-  const std::shared_ptr<Loop> loop_;  ///< shared with lookups, which may come back late
+  RedisClient& client_;
   const RedisOptions& options_;
   const RedisAddress address_;
-  Owner& owner_;
-  base::Entropy& entropy_;
   const std::string first_words_;
 
   Outbound connection_;

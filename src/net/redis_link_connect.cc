@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "net/redis_link.h"
+#include "net/redis_client.h"
 
 namespace weir::net {
 
@@ -18,7 +18,7 @@ constexpr std::size_t input_size = std::size_t{64} * 1024;
 void RedisLink::connect() {
   stage_ = Stage::resolving;
   attempt_ends_ = Clock::now() + options_.connect_within;
-  look_up(address_.host, address_.port, [this, loop = loop_, lookup = ++lookup_](LookedUp found) {
+  look_up(address_.host, address_.port, [this, loop = client_.loop_, lookup = ++lookup_](LookedUp found) {
     // If the loop has ended meanwhile, with the link, this is not done.
     loop->post([this, lookup, found = std::move(found)] {
       if (lookup == lookup_ && stage_ == Stage::resolving) resolved(found);
@@ -77,7 +77,7 @@ void RedisLink::become_ready() {
   std::deque<RedisCall*> waiting;
   waiting.swap(waiting_);
   for (RedisCall* call : waiting) append(*call);
-  owner_.on_ready(*this);
+  client_.on_ready(*this);
   flush();
 }
 
@@ -92,7 +92,7 @@ void RedisLink::schedule_attempt(Clock::time_point now) {
   const auto pause = std::min<std::chrono::milliseconds>(std::chrono::milliseconds(20U << doublings),
                                                          options_.longest_pause);
   const auto half = static_cast<std::uint64_t>(pause.count() / 2 + 1);
-  attempt_at_ = now + std::chrono::milliseconds(half + entropy_.next() % half);
+  attempt_at_ = now + std::chrono::milliseconds(half + client_.entropy_.next() % half);
 }
 
 }  // namespace weir::net
