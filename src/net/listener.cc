@@ -21,9 +21,12 @@ void enable(int socket, int level, int option) {
   ::setsockopt(socket, level, option, &on, sizeof on);
 }
 
-Error system_error(std::string_view what, const Address& address) {
+/// What the last call of the system said. Closes the socket.
+Error system_error(std::string_view what, const Address& address, int socket) {
+  const int problem = errno;
+  if (socket >= 0) ::close(socket);
   return base::error(ErrorCode::unavailable, "cannot ", what, " ", address.to_string(), ": ",
-                     std::generic_category().message(errno));
+                     std::generic_category().message(problem));
 }
 
 /// Errors that are of one connection, which is gone, and not of the listener.
@@ -35,39 +38,22 @@ bool is_passing(int error) {
 
 Result<ListenSocket> ListenSocket::open(const Address& address, bool reuse_port) {
   const int family = address.v6 ? AF_INET6 : AF_INET;
-  ListenSocket socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), address);
-  if (socket.socket_ < 0) return system_error("open a socket for", address);
-  enable(socket.socket_, SOL_SOCKET, SO_REUSEADDR);
-  if (reuse_port) enable(socket.socket_, SOL_SOCKET, SO_REUSEPORT);
+  const int socket = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0) return system_error("open a socket for", address, socket);
+  enable(socket, SOL_SOCKET, SO_REUSEADDR);
+  if (reuse_port) enable(socket, SOL_SOCKET, SO_REUSEPORT);
   // So that 0.0.0.0 and :: can be listened on side by side.
-  if (address.v6) enable(socket.socket_, IPPROTO_IPV6, IPV6_V6ONLY);
+  if (address.v6) enable(socket, IPPROTO_IPV6, IPV6_V6ONLY);
   SocketAddress name = to_socket(address);
-  if (::bind(socket.socket_, name.pointer(), name.size) != 0) return system_error("listen on", address);
-  if (::listen(socket.socket_, SOMAXCONN) != 0) return system_error("listen on", address);
+  if (::bind(socket, name.pointer(), name.size) != 0 || ::listen(socket, SOMAXCONN) != 0)
+    return system_error("listen on", address, socket);
   name.size = sizeof name.storage;
-  ::getsockname(socket.socket_, name.pointer(), &name.size);
-  socket.address_ = from_socket(name);
-  return socket;
+  ::getsockname(socket, name.pointer(), &name.size);
+  return ListenSocket{socket, from_socket(name)};
 }
 
-ListenSocket::ListenSocket(ListenSocket&& other) noexcept
-    : socket_(std::exchange(other.socket_, -1)), address_(other.address_) {}
-
-ListenSocket& ListenSocket::operator=(ListenSocket&& other) noexcept {
-  std::swap(socket_, other.socket_);
-  std::swap(address_, other.address_);
-  return *this;
-}
-
-ListenSocket::~ListenSocket() {
-  if (socket_ >= 0) ::close(socket_);
-}
-
-int ListenSocket::release() { return std::exchange(socket_, -1); }
-
-Listener::Listener(Worker& worker, ListenSocket socket, bool tls, std::vector<Worker*> targets,
-                   Counters& counters)
-    : Watched(worker.readiness(), socket.release()),
+Listener::Listener(Worker& worker, int socket, bool tls, std::vector<Worker*> targets, Counters& counters)
+    : Watched(worker.readiness(), socket),
       worker_(worker),
       tls_(tls),
       targets_(std::move(targets)),

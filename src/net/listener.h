@@ -15,29 +15,19 @@ namespace weir::net {
 class Worker;
 struct Counters;
 
-/// A socket that listens; closed with it.
-class ListenSocket {
- public:
+/// A socket that listens, which is its holder's to close.
+struct ListenSocket {
+  int socket = -1;
+  Address address;  ///< with the port that was chosen
+
   /// Binds and listens. With reuse_port several sockets may listen on the same address.
   static Result<ListenSocket> open(const Address& address, bool reuse_port);
-  ListenSocket(ListenSocket&& other) noexcept;
-  ListenSocket& operator=(ListenSocket&& other) noexcept;
-  ~ListenSocket();
-
-  /// With the port that was chosen.
-  const Address& address() const { return address_; }
-  int release();
-
- private:
-  ListenSocket(int socket, const Address& address) : socket_(socket), address_(address) {}
-  int socket_;
-  Address address_;
 };
 
 /// Accepts on its worker's thread and gives connections to `targets` in turn.
 class Listener final : private Watched, private Timer {
  public:
-  Listener(Worker& worker, ListenSocket socket, bool tls, std::vector<Worker*> targets, Counters& counters);
+  Listener(Worker& worker, int socket, bool tls, std::vector<Worker*> targets, Counters& counters);
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 

@@ -73,8 +73,8 @@ Result<void> Server::Threads::listen_on(const ListenOn& on) {
     auto socket = ListenSocket::open(*address, each);
     if (!socket) return socket.error();
     // The others listen on the port that the first was given.
-    address = socket->address();
-    worker->listen(std::make_unique<Listener>(*worker, std::move(*socket), on.tls,
+    address = socket->address;
+    worker->listen(std::make_unique<Listener>(*worker, socket->socket, on.tls,
                                               each ? std::vector<Worker*>{worker} : all, counters_));
     if (!each) break;
   }

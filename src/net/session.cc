@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "net/connection.h"
 #include "net/worker.h"
 #include "wire/http_write.h"
 
@@ -21,7 +22,7 @@ constexpr Refusal cut_short{0, "the client left in the middle of the body"};
 
 }  // namespace
 
-Session::Session(Worker& worker, Shell& shell, const Address& peer, bool tls)
+Session::Session(Worker& worker, Connection& shell, const Address& peer, bool tls)
     : worker_(worker),
       shell_(shell),
       peer_(peer),

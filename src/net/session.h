@@ -20,18 +20,7 @@
 
 namespace weir::net {
 
-/// The shell, as its session sees it.
-class Shell {
- public:
-  /// Something was answered outside of received(): there is output, or reading may go on. Calls sent(), but
-  /// not gone(), before it returns.
-  virtual void wake() = 0;
-  /// The connection is to be cut, with a call of gone() after this returns.
-  virtual void cut() = 0;
-
- protected:
-  ~Shell() = default;
-};
+class Connection;
 
 /// Not safe for use by several threads at once: everything happens on the thread of its worker.
 class Session {
@@ -44,7 +33,7 @@ class Session {
     friend bool operator==(const Wait&, const Wait&) = default;
   };
 
-  Session(Worker& worker, Shell& shell, const Address& peer, bool tls);
+  Session(Worker& worker, Connection& shell, const Address& peer, bool tls);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -135,7 +124,7 @@ class Session {
   bool at_capacity() const;
 
   Worker& worker_;
-  Shell& shell_;
+  Connection& shell_;
   Address peer_;
   wire::Buffer in_;
   wire::Buffer out_;
