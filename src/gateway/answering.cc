@@ -162,7 +162,7 @@ void Passage::finish_answer() {
   if (stage_ == Stage::answering && !decoder_.trailers().empty() && takes_trailers(request()))
     write_trailers(trailers, decoder_.trailers());
   const bool reusable = stage_ == Stage::answering && body_ended_ && answer_.keep_alive() &&
-                        upstream_->output().empty() && upstream_->input().empty();
+                        !upstream_->has_unsent() && upstream_->input().empty();
   let_go(reusable);
   exchange_.finish(trailers.view());
   finish();

@@ -92,7 +92,7 @@ void Passage::send_head() {
     upstream_->allow_silence(waits_for_go_ahead);
     return upstream_->flush();
   }
-  if (upstream_->open()) return ask_for_body();
+  if (upstream_->is_open()) return ask_for_body();
   awaits_ = Awaits::connection;
 }
 
@@ -171,11 +171,18 @@ void Passage::on_gone(const wire::http::Refusal& why) {
 
 bool Passage::may_try_again(Broken why) const {
   if (body_begun_) return false;
-  if (!upstream_->has_sent()) return true;
-  return why != Broken::slow && !upstream_->has_received() && is_idempotent(request().method());
+  if (upstream_->sent() == 0) return true;
+  return why != Broken::slow && upstream_->received() == 0 && is_idempotent(request().method());
 }
 
-void Passage::on_broken(Broken why) {
+void Passage::on_failed(net::Outbound& /*connection*/, const net::Failure& why) {
+  using Kind = net::Failure::Kind;
+  // There is no connection left to wait for something else on.
+  awaits_ = Awaits::answer;
+  broken(why.kind == Kind::slow ? Broken::slow : why.kind == Kind::lost ? Broken::lost : Broken::refused);
+}
+
+void Passage::broken(Broken why) {
   if (why == Broken::slow && (awaits_ == Awaits::first_part || awaits_ == Awaits::go_ahead)) {
     // Not too slow: it was only given a moment.
     const bool go_ahead = std::exchange(awaits_, Awaits::answer) == Awaits::go_ahead;
@@ -201,7 +208,7 @@ void Passage::on_broken(Broken why) {
 void Passage::give_up_on(Broken why) {
   const bool again = may_try_again(why);
   // One that was kept may have been closed at the other end meanwhile, which says nothing about the upstream.
-  const bool stale = upstream_->reused() && !upstream_->has_received() && why != Broken::slow;
+  const bool stale = upstream_->reused() && upstream_->received() == 0 && why != Broken::slow;
   if (!stale) upstream_->pool().failed();
   last_trouble_ = why;
   const Trouble trouble = why == Broken::slow      ? Trouble::timeout

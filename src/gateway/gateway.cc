@@ -76,9 +76,9 @@ net::BodyPlan Gateway::plan(const wire::http::RequestHead& /*request*/) {
 
 void Gateway::handle(net::Exchange exchange) { Lane::here()->take_passage().start(std::move(exchange)); }
 
-void Gateway::on_thread(net::Thread& thread) {
+void Gateway::on_thread(net::Loop& loop) {
   // Its end is told on the same thread.
-  Lane::here() = new Lane(*this, thread, lanes_.fetch_add(1, std::memory_order_relaxed));
+  Lane::here() = new Lane(*this, loop, lanes_.fetch_add(1, std::memory_order_relaxed));
   store::Home::here() = Lane::here();
 }
 
@@ -102,20 +102,17 @@ void Gateway::describe(const wire::http::Refusal& refusal, wire::Buffer& fields,
   body.append(reply.body);
 }
 
-Lane::Lane(Gateway& gateway, net::Thread& thread, std::size_t number)
-    : ThreadHome(thread),
+Lane::Lane(Gateway& gateway, net::Loop& loop, std::size_t number)
+    : ThreadHome(loop),
       gateway_(gateway),
       number_(number),
       // A path is no name, so no route can be called this.
-      without_route_(gateway.counts().of(number, "")),
-      graveyard_(thread) {}
+      without_route_(gateway.counts().of(number, "")) {}
 
 Lane::~Lane() {
-  graveyard_.close();
   routing_.reset();
   passages_.clear();
   pools_.clear();
-  graveyard_.clear();
 }
 
 const LocalRoutingRef& Lane::routing() {
@@ -133,7 +130,7 @@ const LocalRoutingRef& Lane::routing() {
     for (const auto& server : route->servers) {
       std::weak_ptr<Pool>& known = pools_[server];
       std::shared_ptr<Pool> pool = known.lock();
-      if (!pool) known = pool = std::make_shared<Pool>(server, graveyard_);
+      if (!pool) known = pool = std::make_shared<Pool>(server, loop());
       choices.pools.push_back(std::move(pool));
     }
   }

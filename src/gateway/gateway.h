@@ -66,7 +66,7 @@ class Gateway final : public net::Handler {
 
   net::BodyPlan plan(const wire::http::RequestHead& request) override;
   void handle(net::Exchange exchange) override;
-  void on_thread(net::Thread& thread) override;
+  void on_thread(net::Loop& loop) override;
   void on_thread_end() override;
   void on_busy() override;
   void on_idle() override;

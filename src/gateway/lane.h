@@ -50,7 +50,7 @@ using LocalRoutingRef = boost::local_shared_ptr<LocalRouting>;
 /// All members are for its own thread.
 class Lane final : public server::ThreadHome {
  public:
-  Lane(Gateway& gateway, net::Thread& thread, std::size_t number);
+  Lane(Gateway& gateway, net::Loop& loop, std::size_t number);
   ~Lane() override;
 
   /// The lane of this thread; null elsewhere.
@@ -78,7 +78,6 @@ class Lane final : public server::ThreadHome {
   Gateway& gateway_;
   const std::size_t number_;
   RouteCounts& without_route_;
-  Graveyard graveyard_;
   std::uint64_t generation_ = 0;
   LocalRoutingRef routing_;
   std::map<std::shared_ptr<const Server>, std::weak_ptr<Pool>> pools_;

@@ -72,13 +72,11 @@ void Passage::decide() {
 /// On a thread of the store: the rest happens at home.
 void Passage::decided_elsewhere(Result<void>&& result) {
   elsewhere_ = std::move(result);
-  lane_.thread().post({[](void* self) {
-                         auto* const passage = static_cast<Passage*>(self);
-                         Result<void> decided = *std::move(passage->elsewhere_);
-                         passage->elsewhere_.reset();
-                         passage->decided(std::move(decided));
-                       },
-                       this});
+  lane_.loop().post([this] {
+    Result<void> decided_there = *std::move(elsewhere_);
+    elsewhere_.reset();
+    decided(std::move(decided_there));
+  });
 }
 
 void Passage::decided(Result<void> result) {

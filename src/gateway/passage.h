@@ -30,7 +30,7 @@ namespace weir::gateway {
 struct Decider;
 
 /// Used again for request after request; keeps what it has allocated.
-class Passage final : private net::ExchangeObserver, private UpstreamUser {
+class Passage final : private net::ExchangeObserver, private net::OutboundUser {
  public:
   explicit Passage(Lane& lane);
 
@@ -44,6 +44,13 @@ class Passage final : private net::ExchangeObserver, private UpstreamUser {
     asking,      ///< until the head of the upstream's answer is there
     answering,   ///< in the body of the answer
     tunnel,      ///< after 101
+  };
+  /// Why a connection is of no use any more.
+  enum class Broken : std::uint8_t {
+    refused,  ///< no connection could be made
+    slow,     ///< nothing happened for as long as was allowed
+    ended,    ///< the upstream sends no more
+    lost,     ///< reset, or broken otherwise
   };
   /// What the upstream's silence is taken for while the request is sent.
   enum class Awaits : std::uint8_t {
@@ -83,7 +90,10 @@ class Passage final : private net::ExchangeObserver, private UpstreamUser {
   void on_gone(const wire::http::Refusal& why) override;
   void on_open() override;
   void on_drained() override;
-  void on_broken(Broken why) override;
+  void on_end() override { broken(Broken::ended); }
+  void on_late() override { broken(Broken::slow); }
+  void on_failed(net::Outbound& connection, const net::Failure& why) override;
+  void broken(Broken why);
 
   // The answer, to the client (answering.cc).
   void on_input() override;

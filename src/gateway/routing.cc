@@ -57,7 +57,7 @@ void Routing::look_up(
   for (const auto& [text, server] : servers_) {
     const HostPort& at = server->url().at;
     auto found = net::find_addresses(at.host, at.port, timeout);
-    if (auto* const failure = std::get_if<net::HttpFailure>(&found)) {
+    if (auto* const failure = std::get_if<net::Failure>(&found)) {
       failed(server->url(), failure->detail);
     } else {
       server->set_addresses(std::get<std::vector<net::Address>>(std::move(found)));

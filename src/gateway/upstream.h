@@ -13,11 +13,7 @@
 #include "base/lock.h"
 #include "gateway/gateway_file.h"
 #include "net/address.h"
-#include "net/handler.h"
-#include "net/readiness.h"
-#include "net/timer_wheel.h"
-#include "net/transport.h"
-#include "wire/buffer.h"
+#include "net/outbound.h"
 
 namespace weir::gateway {
 
@@ -48,137 +44,39 @@ class Server {
   std::vector<net::Address> addresses_ WEIR_GUARDED_BY(mutex_);
 };
 
-/// Why a connection is of no use any more.
-enum class Broken : std::uint8_t {
-  refused,  ///< no connection could be made
-  slow,     ///< nothing happened for as long as was allowed
-  ended,    ///< the upstream sends no more
-  lost,     ///< reset, or broken otherwise
-};
-
-/// Who uses a connection. Called on its thread; may let go of the connection meanwhile.
-class UpstreamUser {
- public:
-  /// A new connection is open; the output is sent when this returns.
-  virtual void on_open() = 0;
-  /// Bytes have been added to input().
-  virtual void on_input() = 0;
-  /// Enough of the output has been sent that more may be added.
-  virtual void on_drained() = 0;
-  /// The connection is over. It is still the user's to let go of.
-  virtual void on_broken(Broken why) = 0;
-
- protected:
-  ~UpstreamUser() = default;
-};
-
 class Pool;
 
 /// One connection. Made and kept by its pool.
-class UpstreamConnection final : private net::Watched, private net::Timer {
+class UpstreamConnection final : public net::Outbound {
  public:
-  UpstreamConnection(Pool& pool, int socket, net::TlsConnection tls, bool connected);
-  ~UpstreamConnection() override;
+  UpstreamConnection(Pool& pool, net::Loop& loop) : Outbound(loop), pool_(pool) {}
 
-  /// What is to be sent: append, then flush().
-  wire::Buffer& output();
-  void flush();
-  /// Sends what fits at once, and keeps the rest: for parts of bodies.
-  void send(std::string_view data);
-  /// Bytes of output() from which on no more should be added before on_drained().
-  bool congested() const { return out_.size() >= most_unsent; }
-  /// Tells the upstream that nothing follows.
-  void end_output();
-
-  /// What was received and not taken yet. Whether more is to be read is said by want_input().
-  wire::Buffer& input() { return in_; }
-  void want_input(bool wanted);
-
-  /// How long it may be silent once it is connected, both ways; each byte that moves starts it anew. Nothing:
-  /// for ever.
-  void allow_silence(std::optional<std::chrono::milliseconds> silence);
-
-  /// False while it is connecting.
-  bool open() const { return stage_ == Stage::open; }
+  Pool& pool() { return pool_; }
   /// Whether it has served a request before: then it may have been closed at the other end unseen.
   bool reused() const { return served_ > 0; }
-  /// Whether anything was sent since the user took it, and anything received.
-  bool has_sent() const { return sent_; }
-  bool has_received() const { return received_; }
-  /// Whether the other end has not closed it, as far as can be seen now.
-  bool looks_alive() const;
-  Pool& pool() { return pool_; }
-
-  // For the pool.
-  void begin(UpstreamUser& user);
-  void rest();
-  void close();
 
  private:
   friend class Pool;
-  enum class Stage : std::uint8_t { connecting, handshake, open, closed };
-  static constexpr std::size_t most_unsent = std::size_t{64} * 1024;
-
-  void on_ready() override { drive(); }
-  void on_deadline() override;
-  void drive();
-  bool connect();
-  bool shake_hands();
-  bool write();
-  bool read();
-  void opened();
-  void moved();
-  void broken(Broken why);
-
   Pool& pool_;
-  net::Transport transport_;
-  UpstreamUser* user_ = nullptr;
-  wire::Buffer in_;
-  wire::Buffer out_;
-  std::optional<std::chrono::milliseconds> silence_;
   std::uint64_t served_ = 0;
   std::size_t place_ = 0;  ///< in the pool's list
   bool idle_ = false;      ///< which list that is
-  Stage stage_ = Stage::connecting;
-  bool wants_input_ = false;
-  bool sent_ = false;
-  bool received_ = false;
-  bool ends_output_ = false;  ///< once the output is sent
-  bool drains_ = false;       ///< the user waits for on_drained()
-};
-
-/// What all pools of a thread share: where connections end up that are closed, until nobody can be told of
-/// them any more.
-class Graveyard {
- public:
-  explicit Graveyard(net::Thread& thread) : thread_(thread) {}
-  net::Thread& thread() { return thread_; }
-  void take(std::unique_ptr<UpstreamConnection> connection);
-  void clear() { dead_.clear(); }
-  /// The thread ends: what comes now stays until this goes.
-  void close() { closed_ = true; }
-
- private:
-  net::Thread& thread_;
-  std::vector<std::unique_ptr<UpstreamConnection>> dead_;
-  bool closed_ = false;
 };
 
 /// The connections of one thread to one upstream.
-class Pool {
+class Pool final : private net::OutboundUser {
  public:
-  Pool(std::shared_ptr<const Server> server, Graveyard& graveyard)
-      : server_(std::move(server)), graveyard_(graveyard) {}
+  Pool(std::shared_ptr<const Server> server, net::Loop& loop) : server_(std::move(server)), loop_(loop) {}
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
   const Server& server() const { return *server_; }
   /// One that is open already; null: there is none.
-  UpstreamConnection* take(UpstreamUser& user);
+  UpstreamConnection* take(net::OutboundUser& user);
   /// A new one, which may still be connecting, for at most so long. Null: it failed at once, or no address is
   /// known.
-  UpstreamConnection* connect(UpstreamUser& user, std::chrono::milliseconds timeout);
+  UpstreamConnection* connect(net::OutboundUser& user, std::chrono::milliseconds timeout);
   /// The user is done with it, and it can serve another request.
   void keep(UpstreamConnection& connection);
   /// The user is done with it, and it cannot.
@@ -193,17 +91,22 @@ class Pool {
   std::size_t address_count() const { return server_->addresses().size(); }
 
  private:
-  friend class UpstreamConnection;
   /// Idle ones beyond this are closed, and those that were idle for so long.
   static constexpr std::size_t most_idle = 256;
   static constexpr std::chrono::seconds longest_idle{55};
 
+  /// An idle one was closed by the upstream, or has not been used for long.
+  void on_failed(net::Outbound& connection, const net::Failure& /*why*/) override {
+    drop(static_cast<UpstreamConnection&>(connection));
+  }
+
   using List = std::vector<std::unique_ptr<UpstreamConnection>>;
   static void add(List& list, std::unique_ptr<UpstreamConnection> connection);
   std::unique_ptr<UpstreamConnection> release(UpstreamConnection& connection);
+  void close(std::unique_ptr<UpstreamConnection> connection);
 
   const std::shared_ptr<const Server> server_;
-  Graveyard& graveyard_;
+  net::Loop& loop_;
   List idle_;
   List busy_;
   std::size_t next_address_ = 0;

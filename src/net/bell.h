@@ -12,20 +12,18 @@
 
 namespace weir::net {
 
-/// Not by way of Asio, which wakes its thread with a lock held that the thread then wants.
 class Bell final : private Watched {
  public:
   Bell(Readiness& readiness, std::function<void()> answer)
-      : Watched(readiness, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), answer_(std::move(answer)) {}
-  /// On the thread that is to hear it.
-  void begin() { wait_for_read(); }
+      : Watched(readiness, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), answer_(std::move(answer)) {
+    wait_for_read();
+  }
   /// Has `answer` called on that thread, once for all who ring before it is. From any thread.
   void ring() {
     if (rung_.load(std::memory_order_relaxed) || rung_.exchange(true)) return;
     const std::uint64_t one = 1;
     static_cast<void>(!::write(socket(), &one, sizeof one));
   }
-  using Watched::close_socket;
 
  private:
   void on_ready() override {

@@ -1,13 +1,10 @@
 #include "net/connection.h"
 
-#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "net/worker.h"
 
 namespace weir::net {
-
-namespace asio = boost::asio;
 
 Connection::Connection(Worker& worker, int socket, const Address& peer, TlsConnection tls)
     : Watched(worker.readiness(), socket, tls ? Told::as_long_as : Told::once),
@@ -185,7 +182,7 @@ void Connection::fail_soon() {
 void Connection::drive_later() {
   if (posted_) return;
   posted_ = true;
-  asio::post(worker_.context(), [this] {
+  worker_.defer([this] {
     posted_ = false;
     if (failing_ && stage_ != Stage::closed) return close();
     drive();
@@ -224,7 +221,8 @@ void Connection::arm(Awaits awaits, std::uint64_t serial) {
   serial_ = serial;
   // A timer that waits for nothing stays in the wheel, far out: it will be needed again in a moment.
   constexpr std::uint64_t never = std::uint64_t{1} << 40U;
-  worker_.set_deadline(*this, awaits == Awaits::nothing ? never : worker_.ticks(timeout_of(awaits)));
+  if (awaits == Awaits::nothing) return worker_.set_ticks(*this, never);
+  worker_.set_timer(*this, timeout_of(awaits));
 }
 
 std::chrono::milliseconds Connection::timeout_of(Awaits awaits) const {
@@ -248,7 +246,7 @@ void Connection::retire_if_done() {
   if (retired_ || stage_ != Stage::closed || posted_) return;
   if (!session_.released()) return;
   retired_ = true;
-  worker_.retire(*this);
+  worker_.remove(*this);
 }
 
 }  // namespace weir::net

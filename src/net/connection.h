@@ -1,4 +1,4 @@
-// The Asio shell around one session: waits for the socket, moves bytes, watches deadlines.
+// The shell around one session: waits for the socket, moves bytes, watches deadlines.
 //
 // Bytes are moved by plain calls, first and always; the loop only tells when the next call can do something.
 // So an answer that fits into the socket's buffer never goes through the loop, a connection that waits needs
@@ -19,7 +19,7 @@ class Worker;
 
 /// Lives on its worker's thread. Retires itself when the socket is closed and the handler holds nothing of
 /// it.
-class Connection final : public Shell, public Timer, private Watched {
+class Connection final : private Timer, private Watched {
  public:
   Connection(Worker& worker, int socket, const Address& peer, TlsConnection tls);
   ~Connection() override;
@@ -32,9 +32,13 @@ class Connection final : public Shell, public Timer, private Watched {
   /// Closes now, whatever is going on.
   void close();
 
-  void wake() override;
-  void cut() override;
-  void on_deadline() override;
+  // For its session.
+
+  /// Something was answered outside of received(): there is output, or reading may go on. Calls sent(), but
+  /// not gone(), before it returns.
+  void wake();
+  /// The connection is to be cut, with a call of gone() after this returns.
+  void cut();
 
   // The worker's list of connections.
   Connection* next = nullptr;
@@ -46,6 +50,7 @@ class Connection final : public Shell, public Timer, private Watched {
   enum class Awaits : std::uint8_t { nothing, handshake, idle, head, body, write, linger };
 
   void on_ready() override { drive(); }
+  void on_deadline() override;
   void drive();
   void handshake();
   bool read();

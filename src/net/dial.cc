@@ -2,7 +2,6 @@
 
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,7 +19,7 @@
 namespace weir::net {
 namespace {
 
-using Kind = HttpFailure::Kind;
+using Kind = Failure::Kind;
 using std::chrono::milliseconds;
 
 std::vector<Address> addresses_of(const addrinfo* found) {
@@ -39,7 +38,7 @@ LookedUp look_up_now(const std::string& host, const std::string& port) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int failed = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
-  if (failed != 0) return HttpFailure{Kind::no_such_host, ::gai_strerror(failed)};
+  if (failed != 0) return Failure{Kind::no_such_host, ::gai_strerror(failed)};
   auto addresses = addresses_of(found);
   ::freeaddrinfo(found);
   return addresses;
@@ -55,60 +54,28 @@ struct Lookup {
   std::optional<LookedUp> found WEIR_GUARDED_BY(mutex);
 };
 
-/// Gives up at the deadline: the system's lookup cannot be ended.
-LookedUp look_up(const std::string& host, std::uint16_t port, const Deadline& deadline) {
-  const auto lookup = std::make_shared<Lookup>();
-  net::look_up(host, port, [lookup](LookedUp found) {
-    const base::Guard guard(lookup->mutex);
-    lookup->found = std::move(found);
-    lookup->wake.notify_one();
-  });
-  const auto end = std::chrono::steady_clock::now() + milliseconds(deadline.left());
-  const base::Guard guard(lookup->mutex);
-  while (!lookup->found && lookup->wake.wait_until(lookup->mutex, end)) {
-  }
-  if (!lookup->found) return HttpFailure{Kind::slow, "the name could not be looked up in time"};
-  return *std::move(lookup->found);
-}
-
-HttpFailure failure_of(int problem) {
+Failure failure_of(int problem) {
   if (problem == ECONNREFUSED) return {Kind::refused, std::strerror(problem)};
   if (problem == ETIMEDOUT) return {Kind::slow, "no connection in time"};
   return {Kind::unreachable, std::strerror(problem)};
 }
 
-/// A connected socket.
-std::variant<int, HttpFailure> connect_to(const Address& address, const Deadline& deadline) {
-  auto started = start_connecting(address);
-  if (std::holds_alternative<HttpFailure>(started)) return started;
-  const int socket = std::get<int>(started);
-  const std::optional<HttpFailure> problem =
-      wait_for_socket(socket, /*to_write=*/true, deadline) ? problem_of(socket) : failure_of(ETIMEDOUT);
-  if (!problem) return socket;
-  ::close(socket);
-  return *problem;
-}
-
 }  // namespace
 
-int Deadline::left() const {
-  const auto left = std::chrono::ceil<milliseconds>(at_ - std::chrono::steady_clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 24 * 3'600'000));
-}
-
-bool wait_for_socket(int socket, bool to_write, const Deadline& deadline) {
-  pollfd wanted{socket, static_cast<short>(to_write ? POLLOUT : POLLIN), 0};
-  for (;;) {
-    const int left = deadline.left();
-    const int ready = ::poll(&wanted, 1, left);
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return true;  // what is wrong, the next call on the socket will say
-    if (left == 0) return false;
-  }
-}
-
 LookedUp find_addresses(const std::string& host, std::uint16_t port, milliseconds timeout) {
-  return look_up(host, port, Deadline(timeout));
+  const auto lookup = std::make_shared<Lookup>();
+  look_up(host, port, [lookup](LookedUp found) {
+    const base::Guard guard(lookup->mutex);
+    lookup->found = std::move(found);
+    lookup->wake.notify_one();
+  });
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  const base::Guard guard(lookup->mutex);
+  while (!lookup->found && lookup->wake.wait_until(lookup->mutex, end)) {
+  }
+  // The system's lookup cannot be ended: it is left to itself.
+  if (!lookup->found) return Failure{Kind::slow, "the name could not be looked up in time"};
+  return *std::move(lookup->found);
 }
 
 void look_up(const std::string& host, std::uint16_t port, std::function<void(LookedUp)> done) {
@@ -120,11 +87,12 @@ void look_up(const std::string& host, std::uint16_t port, std::function<void(Loo
   }).detach();
 }
 
-std::variant<int, HttpFailure> start_connecting(const Address& address) {
+std::variant<int, Failure> start_connecting(const Address& address) {
   const int socket = ::socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) return failure_of(errno);
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   const SocketAddress name = to_socket(address);
   if (::connect(socket, name.pointer(), name.size) == 0 || errno == EINPROGRESS || errno == EINTR)
     return socket;
@@ -133,26 +101,11 @@ std::variant<int, HttpFailure> start_connecting(const Address& address) {
   return failure_of(problem);
 }
 
-std::optional<HttpFailure> problem_of(int socket) {
+std::optional<Failure> problem_of(int socket) {
   int problem = 0;
   socklen_t size = sizeof problem;
   ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &problem, &size);
   return problem == 0 ? std::nullopt : std::optional(failure_of(problem));
-}
-
-std::variant<int, HttpFailure> dial(const std::string& host, std::uint16_t port, milliseconds timeout) {
-  const Deadline deadline(timeout);
-  auto found = look_up(host, port, deadline);
-  if (auto* const failure = std::get_if<HttpFailure>(&found)) return *failure;
-  const auto& addresses = std::get<std::vector<Address>>(found);
-  HttpFailure last{Kind::no_such_host, "the name has no address"};
-  for (std::size_t i = 0; i < addresses.size(); ++i) {
-    const auto share = milliseconds(deadline.left() / static_cast<int>(addresses.size() - i));
-    auto connected = connect_to(addresses[i], Deadline(share));
-    if (std::holds_alternative<int>(connected)) return connected;
-    last = std::get<HttpFailure>(connected);
-  }
-  return last;
 }
 
 }  // namespace weir::net

@@ -3,6 +3,7 @@
 #include "net/exchange_state.h"
 #include "net/handler.h"
 #include "net/session.h"
+#include "net/worker.h"
 #include "wire/http_write.h"
 
 namespace weir::net {
@@ -76,24 +77,24 @@ const wire::http::RequestHead& Exchange::request() const { return state_->head; 
 std::string_view Exchange::body() const { return state_->body; }
 const Address& Exchange::peer() const { return state_->session->peer(); }
 bool Exchange::tls() const { return state_->session->tls(); }
-unsigned Exchange::worker() const { return state_->host->index(); }
+unsigned Exchange::worker() const { return state_->worker->index(); }
 
 void Exchange::answer(const Answer& answer) {
   ExchangeState& state = *std::exchange(state_, nullptr);
-  if (state.host->is_here()) return state.session->answer(state, answer);
+  if (state.worker->is_here()) return state.session->answer(state, answer);
   write_answer(state.made_elsewhere, state, state.keep_alive, answer);
-  state.host->hand_over(state);
+  state.worker->hand_over(state);
 }
 
 void Exchange::give_up() {
   ExchangeState& state = *std::exchange(state_, nullptr);
-  if (state.host->is_here()) return state.session->give_up(state);
+  if (state.worker->is_here()) return state.session->give_up(state);
   wire::Buffer fields;
   wire::Buffer body;
-  state.host->handler().describe(unanswered, fields, body);
+  state.worker->handler().describe(unanswered, fields, body);
   write_answer(state.made_elsewhere, state, state.keep_alive,
                {unanswered.status, fields.view(), body.view()});
-  state.host->hand_over(state);
+  state.worker->hand_over(state);
 }
 
 void Exchange::observe(ExchangeObserver* observer) { state_->observer = observer; }

@@ -1,11 +1,10 @@
-// What is behind an Exchange, and what a session needs of the thread that it lives on. For this room only.
+// What is behind an Exchange, for this room only.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 #include "net/handler.h"
-#include "net/options.h"
 #include "wire/buffer.h"
 #include "wire/http_message.h"
 #include "wire/http_request.h"
@@ -13,13 +12,13 @@
 namespace weir::net {
 
 class Session;
-class Host;
+class Worker;
 
 /// One request on its way through. Belongs to its session, which keeps it and the request's bytes until the
 /// handler has let go of it.
 struct ExchangeState {
   Session* session = nullptr;
-  Host* host = nullptr;
+  Worker* worker = nullptr;
   wire::http::RequestHead head;
   std::string_view body;
   /// Bytes of the answer that may not leave yet, since earlier answers are not complete. For the session's
@@ -28,7 +27,7 @@ struct ExchangeState {
   /// An answer made on another thread: that thread's until hand_over().
   wire::Buffer made_elsewhere;
   ExchangeState* next = nullptr;           ///< in the order of requests
-  ExchangeState* next_finished = nullptr;  ///< in Host's list of those answered on other threads
+  ExchangeState* next_finished = nullptr;  ///< in the worker's list of those answered on other threads
   ExchangeObserver* observer = nullptr;
   wire::http::Framing answer;     ///< of a streamed answer
   std::uint64_t answer_left = 0;  ///< bytes still due, where the length was promised
@@ -41,26 +40,6 @@ struct ExchangeState {
 
   /// As new, keeping what was allocated.
   void reset();
-};
-
-/// The thread that a session lives on. All but is_here() and hand_over() are for that thread only.
-class Host {
- public:
-  virtual ~Host() = default;
-  virtual Handler& handler() = 0;
-  virtual const ServerOptions& options() const = 0;
-  virtual unsigned index() const = 0;
-  /// Whether the caller is on this thread.
-  virtual bool is_here() const = 0;
-  /// From another thread: the state is finished, with its answer in `made_elsewhere`.
-  virtual void hand_over(ExchangeState& state) = 0;
-
-  // Things that are in use for the length of a request only are shared by all sessions of the thread: what
-  // one has just used is still in the cache for the next, and an idle connection holds nothing.
-  virtual ExchangeState* take_state() = 0;
-  virtual void give_back(ExchangeState* state) = 0;
-  virtual wire::Buffer take_buffer() = 0;
-  virtual void give_back(wire::Buffer&& buffer) = 0;
 };
 
 /// How a request ends that the handler let go of without an answer.

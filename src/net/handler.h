@@ -1,4 +1,4 @@
-// What a program that answers HTTP requests implements and uses. No socket and no Asio in here.
+// What a program that answers HTTP requests implements and uses.
 //
 //   class Hello : public net::Handler {
 //     void handle(net::Exchange exchange) override { exchange.answer({.body = "hello"}); }
@@ -25,8 +25,7 @@
 namespace weir::net {
 
 struct ExchangeState;
-class Readiness;
-class Timer;
+class Loop;
 
 /// A whole answer. What it points to is copied before answer() returns.
 struct Answer {
@@ -134,38 +133,6 @@ struct BodyPlan {
   std::string_view reason;  ///< with static lifetime
 };
 
-/// Something to do, without ownership and without an allocation.
-struct Task {
-  void (*call)(void* context) = nullptr;
-  void* context = nullptr;
-  void operator()() const { call(context); }
-};
-
-/// One of a server's threads.
-class Thread {
- public:
-  /// Has something done on it soon. From any thread, as long as an exchange of this one is unanswered.
-  virtual void post(Task task) = 0;
-
-  // For connections that a handler has of its own. On the thread itself, from on_thread() to
-  // on_thread_end().
-
-  /// What tells when sockets are ready.
-  virtual Readiness& readiness() = 0;
-  /// Has something done once all that runs there now has ended, events that were taken from the system
-  /// included: sockets that were watched may go then.
-  virtual void defer(Task task) = 0;
-  /// Has the timer fire once so much time has passed, and at most two ticks later; forgets what was set
-  /// before. Timers fire while clients are connected.
-  virtual void set_timer(Timer& timer, std::chrono::milliseconds in) = 0;
-  /// A buffer of the size that most messages fit in, from those that all connections of the thread share.
-  virtual wire::Buffer take_buffer() = 0;
-  virtual void give_back(wire::Buffer&& buffer) = 0;
-
- protected:
-  ~Thread() = default;
-};
-
 /// Answers requests. One object serves all threads of a server, so its members are called from several
 /// threads at once.
 class Handler {
@@ -179,8 +146,10 @@ class Handler {
   /// A request is there.
   virtual void handle(Exchange exchange) = 0;
 
-  /// Called on each of the server's threads before anything else is.
-  virtual void on_thread(Thread& /*thread*/) {}
+  /// Called on each of the server's threads before anything else is. The loop is for connections and work of
+  /// the handler's own: Loop::post() from any thread as long as an exchange of it is unanswered, all else on
+  /// the thread itself until on_thread_end().
+  virtual void on_thread(Loop& /*loop*/) {}
   /// Called on each of them after everything else, with all exchanges answered.
   virtual void on_thread_end() {}
   /// A thread has something to do, or is given it by another; it has done all that was there. In turn for

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <variant>
 
+#include "net/http_call.h"
 #include "wire/http_message.h"
 
 namespace weir::net {
@@ -20,7 +21,8 @@ struct HttpClientOptions {
   std::uint16_t port = 80;
   bool tls = false;
   std::string ca_file = {};  ///< with TLS: whom to believe; empty: whom the machine believes
-  /// How long each may take: looking up and connecting, sending while nothing moves, and the whole answer.
+  /// How long each may take: looking up, connecting and agreeing on TLS; sending while nothing moves; and the
+  /// whole answer.
   std::chrono::milliseconds timeout{30'000};
   std::uint64_t largest_body = std::uint64_t{64} * 1024 * 1024;
   wire::http::Limits limits = {};
@@ -49,24 +51,6 @@ struct HttpAnswer {
   std::string body = {};
 };
 
-/// Why there is no answer.
-struct HttpFailure {
-  enum class Kind : unsigned char {
-    no_such_host,  ///< the name leads nowhere
-    refused,       ///< nobody listens there
-    unreachable,   ///< no connection could be made otherwise
-    slow,          ///< it took longer than the timeout
-    tls,           ///< no secure connection, or not with the one that was meant
-    lost,          ///< the connection ended before the answer did
-    not_http,      ///< what came is no answer
-    too_large,     ///< the answer is larger than what is read
-  };
-  Kind kind = Kind::unreachable;
-  std::string detail = {};
-  /// The request, or a part of it, was sent: it may have had its effect.
-  bool sent = false;
-};
-
 /// Keeps its connection for the next request. Not safe for use by several threads at once.
 class HttpClient {
  public:
@@ -78,11 +62,10 @@ class HttpClient {
   std::variant<HttpAnswer, HttpFailure> ask(const HttpRequest& request);
 
  private:
-  class Connection;
   std::variant<HttpAnswer, HttpFailure> ask_once(const HttpRequest& request);
 
   const HttpClientOptions options_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<class HttpPool> pool_;  ///< without a thread: its loop turns while somebody waits
 };
 
 }  // namespace weir::net

@@ -6,80 +6,32 @@
 // it was sent goes to another one, any other is told.
 #pragma once
 
+#include <atomic>
 #include <chrono>
-#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
-#include <string>
-#include <string_view>
+#include <thread>
+#include <vector>
 
-#include "net/http_client.h"
+#include "base/lock.h"
+#include "net/dial.h"
+#include "net/http_call.h"
+#include "net/http_connection.h"
+#include "net/loop.h"
 #include "weir/result.h"
-#include "wire/http_message.h"
 
 namespace weir::net {
 
-struct HttpPoolOptions {
-  std::string host;  ///< a name, or a literal address without brackets
-  std::uint16_t port = 80;
-  bool tls = false;
-  std::string ca_file = {};  ///< with TLS: whom to believe; empty: whom the machine believes
-  unsigned most_connections = 32;
-  /// Calls that wait or are on their way. One more fails at once.
-  std::size_t most_calls = 10'000;
-  /// How long looking up, connecting and agreeing on TLS may take. Calls have their own deadlines beside it.
-  std::chrono::milliseconds connect_within{3'000};
-  /// A connection that was not used for this long is closed. Should be less than what the server allows, so
-  /// that it does not close one while a request is on its way.
-  std::chrono::milliseconds idle_for{15'000};
-  std::uint64_t largest_body = std::uint64_t{16} * 1024 * 1024;
-  wire::http::Limits limits = {};
-};
-
-/// An answer, valid until the function that was given it returns.
-struct HttpReply {
-  int status = 0;
-  const wire::http::Fields& fields;
-  std::string_view body;
-};
-
-/// One request and what becomes of it. Made and kept by its owner until one of the two functions was called,
-/// which may destroy it, or send it again. They are called on the pool's thread, or, where the call cannot
-/// even wait, inside HttpPool::send().
-class HttpCall {
- public:
-  HttpCall() = default;
-  HttpCall(const HttpCall&) = delete;
-  HttpCall& operator=(const HttpCall&) = delete;
-  virtual ~HttpCall() = default;
-
-  wire::http::Method method = wire::http::Method::post;
-  std::string target = "/";  ///< path and query, escaped
-  std::string fields;        ///< whole lines, made with wire::http::write_field(); not Host or Content-Length
-  std::string body;
-  /// From send() to the end of the answer.
-  std::chrono::milliseconds within{30'000};
-
-  virtual void on_reply(const HttpReply& reply) = 0;
-  /// `failure.sent`: some of the request has left, and it may have had its effect. Else it had none.
-  virtual void on_failure(const HttpFailure& failure) = 0;
-
- private:
-  friend class HttpPool;
-  friend class PooledConnection;
-  std::chrono::steady_clock::time_point expires_;
-};
-
-/// "GET".
-std::string_view name_of(wire::http::Method method);
-
 /// Safe to use from any thread.
-class HttpPool {
+class HttpPool final : private Timer {
  public:
   /// Fails only if the certificates cannot be read; connections are made when they are needed.
   static Result<std::unique_ptr<HttpPool>> start(HttpPoolOptions options);
+  /// As start(), without a thread: whoever has made it turns its loop.
+  static Result<std::unique_ptr<HttpPool>> make(HttpPoolOptions options);
   /// Every call that is left fails. Not from a callback.
-  ~HttpPool();
+  ~HttpPool() override;
   HttpPool(const HttpPool&) = delete;
   HttpPool& operator=(const HttpPool&) = delete;
 
@@ -89,18 +41,66 @@ class HttpPool {
   /// Runs something on the pool's thread after a while; at the pool's end at once, whatever is left. Not
   /// inline.
   void after(std::chrono::milliseconds pause, std::function<void()> work);
+  Loop& loop() { return *loop_; }
   /// Whether this is the thread on which calls end: waiting there for a call would never end.
-  bool is_here() const;
+  bool is_here() const { return loop_->is_here(); }
   /// How many connections are open, for tests and metrics.
-  unsigned connections() const;
-  const HttpPoolOptions& options() const;
+  unsigned connections() const { return open_.load(std::memory_order_relaxed); }
+  const HttpPoolOptions& options() const { return options_; }
 
  private:
-  friend class PooledConnection;
-  class Loop;
-  explicit HttpPool(std::shared_ptr<Loop> loop);
-  static std::chrono::steady_clock::time_point& expiry_of(HttpCall& call) { return call.expires_; }
-  std::shared_ptr<Loop> loop_;
+  using Clock = std::chrono::steady_clock;
+  /// Something that is to be done later.
+  struct Later final : Timer {
+    void on_deadline() override { work(); }
+    std::function<void()> work;
+  };
+
+  HttpPool(HttpPoolOptions options, TlsContext tls) : options_(std::move(options)), tls_(std::move(tls)) {}
+
+  // All of it is for the loop's thread.
+  void take();
+  void start_timer(std::chrono::milliseconds pause, std::function<void()> work);
+  void assign();
+  void assign_later();
+  void carry_next(HttpConnection& connection);
+  void make_more();
+  void find_server();
+  void looked_up(const LookedUp& found);
+  void fail_waiting(const Failure& failure);
+  void released(std::size_t calls);
+  void end();
+  void on_deadline() override;
+
+  // From connections.
+  friend class HttpConnection;
+  /// It is free: connected for the first time, or done with a request.
+  void on_free(HttpConnection& connection);
+  /// It is gone. `failure` is why it could not be made; nothing where it was made once.
+  void on_closed(HttpConnection& connection, const std::optional<Failure>& failure);
+  /// The end of a call: exactly one of both.
+  void on_reply(HttpCall& call, const HttpReply& reply);
+  void on_failure(HttpCall& call, const Failure& failure);
+
+  const HttpPoolOptions options_;
+  const TlsContext tls_;
+  /// Shared with lookups, which may come back late.
+  const std::shared_ptr<Loop> loop_ = std::make_shared<Loop>(std::chrono::milliseconds(1));
+  std::vector<std::unique_ptr<Later>> timers_;
+
+  base::Mutex mutex_;
+  std::vector<HttpCall*> handed_over_ WEIR_GUARDED_BY(mutex_);
+  std::size_t outstanding_ WEIR_GUARDED_BY(mutex_) = 0;
+  bool ending_ WEIR_GUARDED_BY(mutex_) = false;
+
+  std::vector<std::unique_ptr<HttpConnection>> connections_;
+  std::atomic<unsigned> open_{0};
+  std::deque<HttpCall*> waiting_;
+  std::vector<Address> addresses_;
+  Clock::time_point addresses_until_;
+  bool looking_up_ = false;
+  bool ended_ = false;
+  std::thread thread_;
 };
 
 }  // namespace weir::net

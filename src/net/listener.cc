@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -22,9 +21,12 @@ void enable(int socket, int level, int option) {
   ::setsockopt(socket, level, option, &on, sizeof on);
 }
 
-Error system_error(std::string_view what, const Address& address) {
+/// What the last call of the system said. Closes the socket.
+Error system_error(std::string_view what, const Address& address, int socket) {
+  const int problem = errno;
+  if (socket >= 0) ::close(socket);
   return base::error(ErrorCode::unavailable, "cannot ", what, " ", address.to_string(), ": ",
-                     std::generic_category().message(errno));
+                     std::generic_category().message(problem));
 }
 
 /// Errors that are of one connection, which is gone, and not of the listener.
@@ -36,80 +38,49 @@ bool is_passing(int error) {
 
 Result<ListenSocket> ListenSocket::open(const Address& address, bool reuse_port) {
   const int family = address.v6 ? AF_INET6 : AF_INET;
-  ListenSocket socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), address);
-  if (socket.socket_ < 0) return system_error("open a socket for", address);
-  enable(socket.socket_, SOL_SOCKET, SO_REUSEADDR);
-  if (reuse_port) enable(socket.socket_, SOL_SOCKET, SO_REUSEPORT);
+  const int socket = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0) return system_error("open a socket for", address, socket);
+  enable(socket, SOL_SOCKET, SO_REUSEADDR);
+  if (reuse_port) enable(socket, SOL_SOCKET, SO_REUSEPORT);
   // So that 0.0.0.0 and :: can be listened on side by side.
-  if (address.v6) enable(socket.socket_, IPPROTO_IPV6, IPV6_V6ONLY);
+  if (address.v6) enable(socket, IPPROTO_IPV6, IPV6_V6ONLY);
   SocketAddress name = to_socket(address);
-  if (::bind(socket.socket_, name.pointer(), name.size) != 0) return system_error("listen on", address);
-  if (::listen(socket.socket_, SOMAXCONN) != 0) return system_error("listen on", address);
+  if (::bind(socket, name.pointer(), name.size) != 0 || ::listen(socket, SOMAXCONN) != 0)
+    return system_error("listen on", address, socket);
   name.size = sizeof name.storage;
-  ::getsockname(socket.socket_, name.pointer(), &name.size);
-  socket.address_ = from_socket(name);
-  return socket;
+  ::getsockname(socket, name.pointer(), &name.size);
+  return ListenSocket{socket, from_socket(name)};
 }
 
-ListenSocket::ListenSocket(ListenSocket&& other) noexcept
-    : socket_(std::exchange(other.socket_, -1)), address_(other.address_) {}
-
-ListenSocket& ListenSocket::operator=(ListenSocket&& other) noexcept {
-  std::swap(socket_, other.socket_);
-  std::swap(address_, other.address_);
-  return *this;
-}
-
-ListenSocket::~ListenSocket() {
-  if (socket_ >= 0) ::close(socket_);
-}
-
-int ListenSocket::release() { return std::exchange(socket_, -1); }
-
-Listener::Listener(Worker& worker, ListenSocket socket, bool tls, std::vector<Worker*> targets,
-                   Counters& counters)
-    : worker_(worker),
-      descriptor_(worker.context(), socket.release()),
+Listener::Listener(Worker& worker, int socket, bool tls, std::vector<Worker*> targets, Counters& counters)
+    : Watched(worker.readiness(), socket),
+      worker_(worker),
       tls_(tls),
       targets_(std::move(targets)),
       counters_(counters) {}
 
-Listener::~Listener() { TimerWheel::cancel(*this); }
-
-void Listener::wait() {
-  descriptor_.async_wait(decltype(descriptor_)::wait_read, [this](const boost::system::error_code& error) {
-    if (error.failed()) return;
-    // In turns, so that a flood of connections does not keep the thread from those it has.
-    constexpr int turn = 64;
-    if (accept_some(turn)) return wait();
-    // Out of descriptors or memory: accepting at once would only spin.
-    ++worker_.timers_;
-    worker_.start_ticking();
-    worker_.set_deadline(*this, 2);
-  });
-}
-
-void Listener::on_deadline() {
-  --worker_.timers_;
-  wait();
+void Listener::on_ready() {
+  // In turns, so that a flood of connections does not keep the thread from those it has.
+  constexpr int turn = 64;
+  if (accept_some(turn)) return wait_for_read();
+  // Out of descriptors or memory: accepting at once would only spin.
+  worker_.set_ticks(*this, 2);
 }
 
 void Listener::stop() {
-  if (!descriptor_.is_open()) return;
+  if (socket() < 0) return;
   constexpr int everything = 1 << 20;
   accept_some(everything);
-  boost::system::error_code ignored;
-  descriptor_.close(ignored);
+  close_socket();
   TimerWheel::cancel(*this);
 }
 
 bool Listener::accept_some(int most) {
   for (int i = 0; i < most; ++i) {
     SocketAddress peer;
-    const int socket =
-        ::accept4(descriptor_.native_handle(), peer.pointer(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (socket >= 0) {
-      place(socket, from_socket(peer));
+    const int accepted = ::accept4(socket(), peer.pointer(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (accepted >= 0) {
+      place(accepted, from_socket(peer));
     } else if (errno == EAGAIN) {
       return true;
     } else if (!is_passing(errno)) {
@@ -130,8 +101,7 @@ void Listener::place(int socket, const Address& peer) {
   enable(socket, IPPROTO_TCP, TCP_NODELAY);
   Worker& target = *targets_[turn_++ % targets_.size()];
   if (&target == &worker_) return target.adopt(socket, peer, tls_);
-  boost::asio::post(target.context(),
-                    [&target, socket, peer, tls = tls_] { target.adopt(socket, peer, tls); });
+  target.Loop::post([&target, socket, peer, tls = tls_] { target.adopt(socket, peer, tls); });
 }
 
 void Listener::refuse(int socket) const {

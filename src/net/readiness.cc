@@ -1,21 +1,19 @@
 #include "net/readiness.h"
 
-#include <sys/epoll.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdlib>
+#include <utility>
 
 namespace weir::net {
 namespace {
 
 /// What is left beyond this is told in the next turn of the loop.
-constexpr int most_events = 128;
 constexpr int most_looks = 4;
 
 int make_epoll() {
   const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
-  // Asio makes one too and throws; without it there is no loop to speak of.
+  // Without it there is no loop to speak of.
   if (epoll < 0) std::abort();
   return epoll;
 }
@@ -30,7 +28,7 @@ void Watched::want(std::uint8_t what) {
 
 /// Tells the system what is waited for now.
 void Watched::sync() {
-  const int epoll = readiness_.epoll_.native_handle();
+  const int epoll = readiness_.epoll_;
   epoll_event event{};
   event.events = ((wanted_ & reading) != 0 ? EPOLLIN : 0U) | ((wanted_ & writing) != 0 ? EPOLLOUT : 0U);
   if (once_) event.events |= EPOLLET | EPOLLRDHUP;
@@ -69,37 +67,31 @@ void Watched::close_socket() {
   socket_ = -1;
 }
 
-Readiness::Readiness(boost::asio::io_context& context, std::function<void()> turn)
-    : epoll_(context, make_epoll()), turn_(std::move(turn)) {}
+void Watched::watch(int socket, Told told) {
+  close_socket();
+  socket_ = socket;
+  once_ = told == Told::once;
+  ready_ = 0;
+  ended_ = false;
+}
 
-void Readiness::wait() {
-  epoll_.async_wait(boost::asio::posix::descriptor_base::wait_read,
-                    [this](const boost::system::error_code& error) {
-                      if (error.failed()) return;
-                      turn_();
-                      wait();
-                    });
+Readiness::Readiness() : epoll_(make_epoll()) {}
+Readiness::~Readiness() { ::close(epoll_); }
+
+bool Readiness::wait(int at_most) {
+  count_ = ::epoll_wait(epoll_, events_.data(), most_events, at_most);
+  return count_ > 0;
 }
 
 void Readiness::take_events() {
   for (int i = 0; i < most_looks; ++i) {
-    if (!take_some()) return;
+    if (count_ <= 0 && !wait(0)) return;
+    const int count = std::exchange(count_, 0);
+    for (int j = 0; j < count; ++j) {
+      const epoll_event& event = events_[static_cast<std::size_t>(j)];
+      static_cast<Watched*>(event.data.ptr)->happened(event.events);
+    }
   }
-}
-
-bool Readiness::take_some() {
-  std::array<epoll_event, most_events> events;
-  const int count = ::epoll_wait(epoll_.native_handle(), events.data(), most_events, 0);
-  for (int i = 0; i < count; ++i) {
-    const epoll_event& event = events[static_cast<std::size_t>(i)];
-    static_cast<Watched*>(event.data.ptr)->happened(event.events);
-  }
-  return count > 0;
-}
-
-void Readiness::stop() {
-  boost::system::error_code ignored;
-  epoll_.cancel(ignored);
 }
 
 }  // namespace weir::net

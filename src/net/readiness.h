@@ -1,18 +1,17 @@
-// Which sockets can be read or written: an epoll of our own inside Asio's loop.
+// Which sockets can be read or written: the epoll of a loop.
 //
-// Asio's wait for readiness is made anew for every event, with a system call each time. Here a socket is
-// registered once and stays so while it is waited for again and again, as the sockets of busy connections
-// are; Asio waits for the epoll as a whole.
+// A socket is registered once and stays so while it is waited for again and again, as the sockets of busy
+// connections are.
 //
 // The system can tell of a socket as long as it can be read, or once for whatever comes. The first needs no
 // care, but the system looks at every socket that it told of once more, to find out that it need not tell
 // again. The second is for those who say when they have read everything.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <sys/epoll.h>
+
+#include <array>
 #include <cstdint>
-#include <functional>
 
 namespace weir::net {
 
@@ -36,6 +35,8 @@ class Watched {
 
  protected:
   virtual ~Watched() { close_socket(); }
+  /// Closes the socket and watches another one.
+  void watch(int socket, Told told);
   int socket() const { return socket_; }
   /// A read found less than it had room for, or nothing. What the other end said before it ended its side
   /// does not count: the end itself is still to be read.
@@ -61,7 +62,7 @@ class Watched {
   std::uint8_t wanted_ = 0;
   std::uint8_t known_ = 0;  ///< to the system, which is told of changes only when they matter
   // Where the system tells once:
-  const bool once_;
+  bool once_;
   std::uint8_t ready_ = 0;  ///< what it told of, and it may still be so
   bool ended_ = false;      ///< the other end sends no more
 };
@@ -69,24 +70,25 @@ class Watched {
 /// The epoll of one loop.
 class Readiness {
  public:
-  /// `turn` is called when there are events, and calls take_events().
-  Readiness(boost::asio::io_context& context, std::function<void()> turn);
+  Readiness();
+  ~Readiness();
   Readiness(const Readiness&) = delete;
   Readiness& operator=(const Readiness&) = delete;
 
-  void begin() { wait(); }
-  /// Waits no more, so that the loop can end.
-  void stop();
+  /// Waits for events, for at most so many milliseconds; -1: for ever. True if there are some: call
+  /// take_events().
+  bool wait(int at_most);
   /// Tells those whose events have come, until none come any more or it was long enough for now.
   void take_events();
 
  private:
   friend class Watched;
-  void wait();
-  bool take_some();
+  /// More events than this are taken in the next look.
+  static constexpr int most_events = 128;
 
-  boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> epoll_;
-  const std::function<void()> turn_;
+  const int epoll_;
+  int count_ = 0;  ///< of events that were taken and not told yet
+  std::array<epoll_event, most_events> events_;
 };
 
 }  // namespace weir::net

@@ -40,7 +40,6 @@ class RedisCall {
  private:
   friend class RedisClient;
   friend class RedisLink;
-  friend class RedisRouter;
   RedisCall* next_ = nullptr;
   std::chrono::steady_clock::time_point expires_;
   std::uint8_t redirects_ = 0;

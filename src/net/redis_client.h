@@ -10,15 +10,21 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include "base/entropy.h"
 #include "base/lock.h"
+#include "net/bell.h"
+#include "net/loop.h"
 #include "net/redis_call.h"
+#include "net/redis_link.h"
 #include "net/redis_options.h"
 #include "weir/result.h"
 
@@ -43,14 +49,14 @@ class RedisListener {
 };
 
 /// Safe to use from any thread.
-class RedisClient {
+class RedisClient final : private Timer {
  public:
   /// The entropy must outlive the client; so must the listener, which may be null. Nothing happens until
   /// start().
   RedisClient(RedisOptions options, base::Entropy& entropy, std::string channel = {},
               RedisListener* listener = nullptr);
   /// Every call that is left fails.
-  ~RedisClient();
+  ~RedisClient() override;
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
 
@@ -66,7 +72,7 @@ class RedisClient {
   void begin_round() { rounds_.fetch_add(1); }
   void end_round();
   /// Whether this is the thread on which calls end: waiting there for a call would never end.
-  bool is_here() const;
+  bool is_here() const { return loop_->is_here(); }
 
   /// False while the breaker is open. In a cluster: while some node is away.
   bool up() const { return up_.load(std::memory_order_relaxed); }
@@ -77,12 +83,56 @@ class RedisClient {
   const RedisOptions& options() const { return options_; }
 
  private:
-  friend class RedisRouter;
+  using Clock = RedisLink::Clock;
+  static constexpr std::size_t slot_count = 16384;
+
   /// True: it was not up before.
   bool set_up(bool up, const std::string& trouble);
   void hand_over(RedisCall& call);
 
+  // All below is for the client's thread.
+  void take_calls();
+  void route(RedisCall& call);
+  RedisLink* link_for(int slot);
+  RedisLink& link_to(const RedisAddress& address);
+  void flush();
+  void start_ticking();
+  void on_deadline() override;
+  void tick();
+  void stop();
+  void update_state();
+
+  // Of a cluster (redis_cluster.cc).
+  bool redirect(RedisLink& link, RedisCall& call, std::string_view error);
+  void refresh(Clock::time_point now);
+  void learn_slots(const wire::resp::Reply& reply, const std::string& asked_host);
+  /// Asks which node has which slots.
+  struct SlotsCall final : RedisCall {
+    explicit SlotsCall(RedisClient& of) : client(of) {}
+    void on_reply(const wire::resp::Reply& reply) override { client.slots_answered(reply); }
+    void on_failure(const RedisFailure& /*failure*/) override {
+      client.refreshing_ = false;
+      client.refresh_wanted_ = true;
+    }
+    RedisClient& client;
+  };
+  void slots_answered(const wire::resp::Reply& reply);
+
+  // From links.
+  friend class RedisLink;
+  /// The server has accepted us: calls are answered from now on.
+  void on_ready(RedisLink& link);
+  /// It cannot be used any more, or not for now. Calls that cannot wait for it fail after this.
+  void on_lost(RedisLink& link);
+  /// Something that is no answer.
+  void on_push(RedisLink& link, const wire::resp::Reply& push);
+  /// An answer, or none: finishes the call.
+  void on_answer(RedisLink& link, RedisCall& call, const wire::resp::Reply& reply);
+  void on_failed(RedisCall& call, const RedisFailure& failure);
+
   const RedisOptions options_;
+  base::Entropy& entropy_;
+  RedisListener* const listener_;
   std::atomic<bool> up_{false};
   std::atomic<std::uint64_t> outages_{0};
   std::atomic<std::size_t> outstanding_{0};
@@ -93,7 +143,25 @@ class RedisClient {
   base::Condition changed_;
   std::string trouble_ WEIR_GUARDED_BY(mutex_);
   bool ever_ready_ WEIR_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<class RedisRouter> router_;
+
+  /// Shared with lookups, which may come back late.
+  const std::shared_ptr<Loop> loop_ = std::make_shared<Loop>(std::chrono::milliseconds(1));
+  Bell bell_{loop_->readiness(), [this] { take_calls(); }};  ///< rung when calls were handed over
+  bool ticking_ = false;
+  bool stopped_ = false;
+
+  std::map<RedisAddress, std::unique_ptr<RedisLink>> links_;
+  std::unique_ptr<RedisLink> subscription_;
+  bool subscribed_ = false;
+  std::vector<RedisLink*> slots_;  ///< of a cluster; null: not known
+  bool slots_known_ = false;
+  SlotsCall slots_call_{*this};
+  bool refreshing_ = false;
+  bool refresh_wanted_ = false;
+  std::string refreshed_from_;
+  Clock::time_point refresh_at_;
+  std::vector<RedisCall*> later_;
+  std::thread thread_;
 };
 
 }  // namespace weir::net

@@ -1,7 +1,6 @@
 #include "net/server.h"
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <latch>
 #include <thread>
 #include <utility>
@@ -12,8 +11,6 @@
 #include "net/worker.h"
 
 namespace weir::net {
-
-namespace asio = boost::asio;
 
 /// The workers and the threads that run them.
 class Server::Threads {
@@ -35,7 +32,6 @@ class Server::Threads {
   }
 
   const std::vector<Address>& addresses() const { return addresses_; }
-  Worker& worker(unsigned index) { return *workers_[index]; }
   ServerStatus status() const {
     return {counters_.open.load(std::memory_order_relaxed),
             counters_.accepted.load(std::memory_order_relaxed),
@@ -77,8 +73,8 @@ Result<void> Server::Threads::listen_on(const ListenOn& on) {
     auto socket = ListenSocket::open(*address, each);
     if (!socket) return socket.error();
     // The others listen on the port that the first was given.
-    address = socket->address();
-    worker->listen(std::make_unique<Listener>(*worker, std::move(*socket), on.tls,
+    address = socket->address;
+    worker->listen(std::make_unique<Listener>(*worker, socket->socket, on.tls,
                                               each ? std::vector<Worker*>{worker} : all, counters_));
     if (!each) break;
   }
@@ -87,7 +83,7 @@ Result<void> Server::Threads::listen_on(const ListenOn& on) {
 }
 
 void Server::Threads::run() {
-  for (const auto& worker : workers_) threads_.emplace_back([&worker = *worker] { worker.run(); });
+  for (const auto& worker : workers_) threads_.emplace_back([&worker = *worker] { worker.serve(); });
 }
 
 Result<void> Server::Threads::reload_tls(const TlsFiles& files) {
@@ -95,7 +91,7 @@ Result<void> Server::Threads::reload_tls(const TlsFiles& files) {
   if (!tls) return tls.error();
   std::latch changed(static_cast<std::ptrdiff_t>(workers_.size()));
   for (const auto& worker : workers_) {
-    asio::post(worker->context(), [&worker = *worker, &changed, context = *tls] {
+    worker->Loop::post([&worker = *worker, &changed, context = *tls] {
       worker.set_tls(context);
       changed.count_down();
     });
@@ -106,10 +102,10 @@ Result<void> Server::Threads::reload_tls(const TlsFiles& files) {
 
 void Server::Threads::drain(std::chrono::milliseconds at_most) {
   // Connections that the first worker has accepted for others reach them before the drain does.
-  asio::post(workers_.front()->context(), [this, at_most] {
+  workers_.front()->Loop::post([this, at_most] {
     workers_.front()->stop_accepting();
     for (const auto& worker : workers_) {
-      asio::post(worker->context(), [&worker = *worker, at_most] { worker.drain(at_most); });
+      worker->Loop::post([&worker = *worker, at_most] { worker.drain(at_most); });
     }
   });
 }
@@ -130,7 +126,6 @@ Server::~Server() {
 
 const std::vector<Address>& Server::addresses() const { return threads_->addresses(); }
 ServerStatus Server::status() const { return threads_->status(); }
-asio::io_context& Server::context(unsigned worker) { return threads_->worker(worker).context(); }
 Result<void> Server::reload_tls(const TlsFiles& files) { return threads_->reload_tls(files); }
 void Server::drain(std::chrono::milliseconds at_most) { threads_->drain(at_most); }
 void Server::wait() { threads_->join(); }

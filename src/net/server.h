@@ -11,10 +11,6 @@
 #include "net/options.h"
 #include "weir/result.h"
 
-namespace boost::asio {
-class io_context;
-}
-
 namespace weir::net {
 
 struct ServerStatus {
@@ -37,9 +33,6 @@ class Server {
   /// Where it listens, in the order of ServerOptions::listen, with the ports that were chosen.
   const std::vector<Address>& addresses() const;
   ServerStatus status() const;
-  /// The loop of one of its threads, for clients that a handler runs beside its connections
-  /// (Exchange::worker() says which). Valid as long as the server.
-  boost::asio::io_context& context(unsigned worker);
 
   /// Has new connections use another certificate; those that are open keep theirs. On failure the old one
   /// stays.

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "net/connection.h"
+#include "net/worker.h"
 #include "wire/http_write.h"
 
 namespace weir::net {
@@ -20,24 +22,24 @@ constexpr Refusal cut_short{0, "the client left in the middle of the body"};
 
 }  // namespace
 
-Session::Session(Host& host, Shell& shell, const Address& peer, bool tls)
-    : host_(host),
+Session::Session(Worker& worker, Connection& shell, const Address& peer, bool tls)
+    : worker_(worker),
       shell_(shell),
       peer_(peer),
-      parser_(host.options().limits),
-      decoder_(host.options().limits),
+      parser_(worker.options().limits),
+      decoder_(worker.options().limits),
       tls_(tls) {}
 
 Session::~Session() {
-  if (current_ != nullptr) host_.give_back(current_);
-  host_.give_back(std::move(in_));
-  host_.give_back(std::move(out_));
+  if (current_ != nullptr) worker_.give_back(current_);
+  worker_.give_back(std::move(in_));
+  worker_.give_back(std::move(out_));
 }
 
 /// Whether no further request may be taken from the input for now.
 bool Session::at_capacity() const {
-  if (exchanges_ == 0) return out_.size() >= host_.options().max_unsent;
-  return exchanges_ >= host_.options().max_pipelined || out_.size() >= host_.options().max_unsent ||
+  if (exchanges_ == 0) return out_.size() >= worker_.options().max_unsent;
+  return exchanges_ >= worker_.options().max_pipelined || out_.size() >= worker_.options().max_unsent ||
          last_->head.upgrade();
 }
 
@@ -57,7 +59,7 @@ std::span<char> Session::room() {
     in_.truncate(body_start_);
     parsed_ = body_start_;
   }
-  if (in_.capacity() == 0) in_ = host_.take_buffer();
+  if (in_.capacity() == 0) in_ = worker_.take_buffer();
   if (first_ == nullptr && in_.room().size() < least_room) {
     in_.reserve(least_room);
     if (phase_ == Phase::body) current_->head.rebase(in_.data() + message_start_);
@@ -112,7 +114,7 @@ void Session::settle() {
 bool Session::step_head() {
   const std::string_view bytes = in_.view().substr(message_start_);
   if (bytes.empty()) return false;
-  if (current_ == nullptr) current_ = host_.take_state();
+  if (current_ == nullptr) current_ = worker_.take_state();
   switch (parser_.parse(bytes, current_->head)) {
     case Progress::need_more:
       parsed_ = in_.size();
@@ -142,14 +144,14 @@ bool Session::postpone() {
 }
 
 bool Session::begin_body() {
-  const BodyPlan plan = host_.handler().plan(current_->head);
+  const BodyPlan plan = worker_.handler().plan(current_->head);
   if (plan.kind == BodyPlan::Kind::refuse) {
     refuse({plan.status, plan.reason});
     return false;
   }
   const bool streams = plan.kind == BodyPlan::Kind::stream;
   if (streams && first_ != nullptr) return postpone();
-  decoder_.start(current_->head.body(), plan.largest.value_or(host_.options().max_body));
+  decoder_.start(current_->head.body(), plan.largest.value_or(worker_.options().max_body));
   current_->owes_continue = current_->head.expects_continue();
   body_start_ = body_end_ = parsed_;
   if (!streams) {
@@ -226,7 +228,7 @@ void Session::next_message() {
 
 void Session::enqueue(ExchangeState& state) {
   state.session = this;
-  state.host = &host_;
+  state.worker = &worker_;
   if (last_ == nullptr) {
     first_ = &state;
   } else {
@@ -250,12 +252,12 @@ void Session::dispatch() {
     next_message();
     if (!state.keep_alive) phase_ = Phase::closed;
   }
-  host_.handler().handle(Exchange(&state));
+  worker_.handler().handle(Exchange(&state));
 }
 
 /// Answers a request that cannot be read, and ends the connection: nobody knows where the next one starts.
 void Session::refuse(const Refusal& refusal) {
-  if (current_ == nullptr) current_ = host_.take_state();
+  if (current_ == nullptr) current_ = worker_.take_state();
   ExchangeState& state = *std::exchange(current_, nullptr);
   enqueue(state);
   state.keep_alive = false;
@@ -296,7 +298,7 @@ void Session::timed_out() {
 void Session::stop_reading() {
   phase_ = Phase::closed;
   closing_ = true;
-  if (current_ != nullptr) host_.give_back(std::exchange(current_, nullptr));
+  if (current_ != nullptr) worker_.give_back(std::exchange(current_, nullptr));
 }
 
 /// Gives up input that nobody needs any more, and the buffer with it if that was all.
@@ -313,8 +315,8 @@ void Session::keep_only_unread() {
     message_start_ = 0;
   }
   if (!in_.empty() || in_.capacity() == 0) return;
-  host_.give_back(std::move(in_));
-  if (current_ != nullptr) host_.give_back(std::exchange(current_, nullptr));
+  worker_.give_back(std::move(in_));
+  if (current_ != nullptr) worker_.give_back(std::exchange(current_, nullptr));
 }
 
 Session::Wait Session::wait() const {

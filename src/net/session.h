@@ -20,20 +20,9 @@
 
 namespace weir::net {
 
-/// The shell, as its session sees it.
-class Shell {
- public:
-  /// Something was answered outside of received(): there is output, or reading may go on. Calls sent(), but
-  /// not gone(), before it returns.
-  virtual void wake() = 0;
-  /// The connection is to be cut, with a call of gone() after this returns.
-  virtual void cut() = 0;
+class Connection;
 
- protected:
-  ~Shell() = default;
-};
-
-/// Not safe for use by several threads at once: everything happens on the thread of its Host.
+/// Not safe for use by several threads at once: everything happens on the thread of its worker.
 class Session {
  public:
   /// What the session waits for. A new serial with the same kind is a new wait, with a new deadline.
@@ -44,7 +33,7 @@ class Session {
     friend bool operator==(const Wait&, const Wait&) = default;
   };
 
-  Session(Host& host, Shell& shell, const Address& peer, bool tls);
+  Session(Worker& worker, Connection& shell, const Address& peer, bool tls);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -134,8 +123,8 @@ class Session {
   std::string_view unparsed() const { return in_.view().substr(parsed_); }
   bool at_capacity() const;
 
-  Host& host_;
-  Shell& shell_;
+  Worker& worker_;
+  Connection& shell_;
   Address peer_;
   wire::Buffer in_;
   wire::Buffer out_;

@@ -1,5 +1,7 @@
 // The output side of a session: from exchanges to bytes, in the order of requests.
+#include "net/connection.h"
 #include "net/session.h"
+#include "net/worker.h"
 #include "wire/http_write.h"
 
 namespace weir::net {
@@ -12,7 +14,7 @@ using wire::http::Framing;
 /// Where the bytes of an answer go: out, if all earlier answers are complete, else they wait.
 wire::Buffer& Session::output_of(ExchangeState& state) {
   if (first_ != &state) return state.held;
-  if (out_.capacity() == 0) out_ = host_.take_buffer();
+  if (out_.capacity() == 0) out_ = worker_.take_buffer();
   return out_;
 }
 
@@ -41,7 +43,7 @@ void Session::finished_elsewhere(ExchangeState& state) {
 void Session::answer_refusal(ExchangeState& state, const wire::http::Refusal& refusal) {
   wire::Buffer fields;
   wire::Buffer body;
-  host_.handler().describe(refusal, fields, body);
+  worker_.handler().describe(refusal, fields, body);
   answer(state, {refusal.status, fields.view(), body.view()});
 }
 
@@ -73,7 +75,7 @@ void Session::advance() {
     if (first_ == nullptr) last_ = nullptr;
     --exchanges_;
     if (!done->keep_alive) stop_reading();
-    host_.give_back(done);
+    worker_.give_back(done);
     if (first_ != nullptr && !gone_ && !first_->held.empty()) {
       output_of(*first_).append(first_->held.view());
       first_->held.clear();
@@ -84,7 +86,7 @@ void Session::advance() {
 
 void Session::tell_to_continue(ExchangeState& state) {
   state.owes_continue = false;
-  if (out_.capacity() == 0) out_ = host_.take_buffer();
+  if (out_.capacity() == 0) out_ = worker_.take_buffer();
   wire::http::write_interim(out_, 100);
 }
 
@@ -106,9 +108,9 @@ void Session::wake() {
 
 void Session::sent(std::size_t count) {
   out_.consume(count);
-  if (out_.empty()) host_.give_back(std::move(out_));
+  if (out_.empty()) worker_.give_back(std::move(out_));
   if (processing_) return;
-  const bool relieved = out_.size() <= host_.options().max_unsent / 2;
+  const bool relieved = out_.size() <= worker_.options().max_unsent / 2;
   if (relieved && first_ != nullptr && first_->waits_for_room) {
     first_->waits_for_room = false;
     if (first_->observer != nullptr) first_->observer->on_writable();
@@ -193,7 +195,7 @@ bool Session::write(ExchangeState& state, std::string_view data, Sending sending
       break;
   }
   if (sending == Sending::now) send();
-  const bool full = (first_ == &state ? out_ : state.held).size() >= host_.options().max_unsent;
+  const bool full = (first_ == &state ? out_ : state.held).size() >= worker_.options().max_unsent;
   state.waits_for_room = full;
   return !full;
 }
@@ -217,7 +219,7 @@ void Session::gone() {
   gone_ = true;
   stream_ = nullptr;
   stop_reading();
-  host_.give_back(std::move(out_));
+  worker_.give_back(std::move(out_));
   telling_ = true;
   for (ExchangeState* state = first_; state != nullptr; state = state->next) {
     if (!state->finished && state->observer != nullptr) {

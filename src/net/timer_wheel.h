@@ -52,7 +52,11 @@ class Timer : private TimerLink {
 /// Not safe for use by several threads at once. Knows no clock: ticks are passed in.
 class TimerWheel {
  public:
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+
   std::uint64_t now() const { return now_; }
+  /// A tick before which no timer fires.
+  std::uint64_t next() const { return next_; }
 
   /// Has the timer fire at that tick, and at no other.
   void set(Timer& timer, std::uint64_t deadline) {
@@ -82,6 +86,7 @@ class TimerWheel {
         }
       }
     }
+    if (next_ <= now_) find_next();
   }
 
  private:
@@ -90,6 +95,13 @@ class TimerWheel {
   void link(Timer& timer) {
     timer.looked_at_ = std::min(timer.deadline_, now_ + slots - 1);
     timer.link_before(lists_[timer.looked_at_ % slots]);
+    next_ = std::min(next_, timer.looked_at_);
+  }
+  void find_next() {
+    for (next_ = now_ + 1; next_ < now_ + slots; ++next_) {
+      if (lists_[next_ % slots].linked()) return;
+    }
+    next_ = never;
   }
   /// Moves a list behind another head, so that timers set meanwhile do not join it.
   static void take(TimerLink& list, TimerLink& head) {
@@ -100,6 +112,7 @@ class TimerWheel {
 
   std::array<TimerLink, slots> lists_;
   std::uint64_t now_ = 0;
+  std::uint64_t next_ = never;
 };
 
 }  // namespace weir::net

@@ -1,6 +1,6 @@
-// TLS by OpenSSL, on sockets that do not block. Asio's own stream for it keeps 34 KiB of buffers for each
-// connection and completes every operation through the loop; here a read or write is a plain call that may
-// say "not yet", like one without TLS.
+// TLS by OpenSSL, on sockets that do not block.
+//
+// A read or write is a plain call that may say "not yet", like one without TLS.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
 #include <thread>
 #include <utility>
 
@@ -11,16 +10,9 @@
 
 namespace weir::net {
 
-namespace asio = boost::asio;
-
 namespace {
 
-/// Large enough for nearly every request with its body; what is larger grows a buffer of its own.
-constexpr std::size_t buffer_size = std::size_t{16} * 1024;
 constexpr std::size_t most_spare = 256;
-
-/// The worker whose thread this is.
-thread_local const Worker* here = nullptr;
 
 /// While it lives, the worker does not go.
 class Visit {
@@ -39,33 +31,22 @@ class Visit {
 }  // namespace
 
 Worker::Worker(unsigned index, const ServerOptions& options, Handler& handler, Counters& counters)
-    : index_(index),
+    : Loop(options.tick),
+      index_(index),
       options_(options),
       handler_(handler),
       counters_(counters),
-      context_(1),  // one thread runs it; others may post
-      readiness_(context_, [this] { turn(); }),
-      bell_(readiness_, [this] { answer_bell(); }),
-      work_(context_.get_executor()),
-      ticker_(context_),
-      started_(Clock::now()) {}
+      handed_over_bell_(readiness(), [this] { take_handed_over(); }) {}
 
 Worker::~Worker() {
   while (visitors_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
-  TimerWheel::cancel(*this);
 }
 
-void Worker::run() {
-  here = this;
+void Worker::serve() {
   handler_.on_thread(*this);
-  bell_.begin();
-  readiness_.begin();
-  context_.run();
+  run();
   handler_.on_thread_end();
-  here = nullptr;
 }
-
-bool Worker::is_here() const { return here == this; }
 
 void Worker::listen(std::unique_ptr<Listener> listener) {
   listeners_.push_back(std::move(listener));
@@ -90,31 +71,21 @@ void Worker::adopt(int socket, const Address& peer, bool tls) {
   connection->next = connections_;
   if (connections_ != nullptr) connections_->previous = connection.get();
   connections_ = connection.release();
-  start_ticking();
   connections_->begin();
 }
 
-void Worker::retire(Connection& connection) {
+void Worker::remove(Connection& connection) {
   (connection.previous != nullptr ? connection.previous->next : connections_) = connection.next;
   if (connection.next != nullptr) connection.next->previous = connection.previous;
   counters_.open.fetch_sub(1, std::memory_order_relaxed);
-  // Its own members may still be on the stack.
-  if (retired_.empty()) {
-    asio::post(context_, [this] { bury(); });
-  }
-  retired_.emplace_back(&connection);
-}
-
-void Worker::bury() {
-  std::exchange(retired_, {}).clear();
+  retire(std::unique_ptr<Connection>(&connection));
   stop_if_empty();
 }
 
 void Worker::drain(std::chrono::milliseconds at_most) {
   stop_accepting();
   draining_ = true;
-  start_ticking();
-  set_deadline(*this, ticks(at_most));
+  set_timer(*this, at_most);
   for (Connection* connection = connections_; connection != nullptr;) {
     Connection* next = connection->next;
     connection->drain();
@@ -136,74 +107,13 @@ void Worker::close_all() {
 }
 
 void Worker::stop_if_empty() {
-  if (!draining_ || connections_ != nullptr || !retired_.empty()) return;
-  stopped_ = true;
-  listeners_.clear();
-  work_.reset();
-  ticker_.cancel();
-  readiness_.stop();
-  TimerWheel::cancel(*this);
+  if (draining_ && connections_ == nullptr) stop();
 }
 
-std::uint64_t Worker::tick_now() const {
-  return static_cast<std::uint64_t>((Clock::now() - started_) / options_.tick);
-}
-
-std::uint64_t Worker::ticks(std::chrono::milliseconds time) const {
-  const auto whole = (time + options_.tick - std::chrono::milliseconds(1)) / options_.tick;
-  // One more, since the present tick has partly passed.
-  return static_cast<std::uint64_t>(whole) + 1;
-}
-
-void Worker::set_deadline(Timer& timer, std::uint64_t ticks_from_now) {
-  wheel_.set(timer, wheel_.now() + ticks_from_now);
-}
-
-void Worker::start_ticking() {
-  if (ticking_) return;
-  ticking_ = true;
-  wheel_.advance(tick_now());
-  wait_for_tick();
-}
-
-void Worker::wait_for_tick() {
-  ticker_.expires_after(options_.tick);
-  ticker_.async_wait([this](const boost::system::error_code& error) {
-    ticking_ = false;
-    if (error.failed()) return;
-    wheel_.advance(tick_now());
-    if (!has_to_tick() || ticking_) return;
-    ticking_ = true;
-    wait_for_tick();
-  });
-}
-
-void Worker::turn() {
-  set_busy(true);
-  readiness_.take_events();
-  set_busy(false);
-}
-
-void Worker::post(Task task) {
+void Worker::post(Work work) {
   const Visit visit(visitors_);
   set_busy(true);
-  {
-    const base::Guard guard(mutex_);
-    posted_.push_back(task);
-  }
-  bell_.ring();
-}
-
-void Worker::defer(Task task) { asio::post(context_, task); }
-
-void Worker::answer_bell() {
-  take_handed_over();
-  std::vector<Task> posted;
-  {
-    const base::Guard guard(mutex_);
-    posted.swap(posted_);
-  }
-  for (const Task& task : posted) task();
+  Loop::post(std::move(work));
 }
 
 void Worker::set_busy(bool busy) {
@@ -225,7 +135,7 @@ void Worker::hand_over(ExchangeState& state) {
   // Whoever finds the list empty wakes the thread, for all that come until it looks.
   if (first != nullptr) return;
   set_busy(true);
-  bell_.ring();
+  handed_over_bell_.ring();
 }
 
 void Worker::take_handed_over() {
@@ -253,20 +163,6 @@ void Worker::give_back(ExchangeState* state) {
   if (spare_states_.size() == most_spare) return;
   state->reset();
   spare_states_.push_back(std::move(owned));
-}
-
-wire::Buffer Worker::take_buffer() {
-  if (spare_buffers_.empty()) return wire::Buffer(buffer_size);
-  wire::Buffer buffer = std::move(spare_buffers_.back());
-  spare_buffers_.pop_back();
-  return buffer;
-}
-
-void Worker::give_back(wire::Buffer&& buffer) {
-  wire::Buffer taken = std::move(buffer);
-  if (taken.capacity() != buffer_size || spare_buffers_.size() == most_spare) return;
-  taken.clear();
-  spare_buffers_.push_back(std::move(taken));
 }
 
 }  // namespace weir::net

@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "base/lock.h"
-#include "net/handler.h"
+#include "net/loop.h"
 #include "store/home.h"
 
 namespace weir::server {
 
 class ThreadHome : public store::Home {
  public:
-  explicit ThreadHome(net::Thread& thread) : thread_(thread) {}
+  explicit ThreadHome(net::Loop& loop) : loop_(loop) {}
 
-  net::Thread& thread() { return thread_; }
+  net::Loop& loop() { return loop_; }
   void bring(store::Returned&& returned) override {
     {
       const base::Guard guard(mutex_);
@@ -22,7 +22,7 @@ class ThreadHome : public store::Home {
       // Who finds it empty has the thread look, for all that come until it does.
       if (returned_.size() != 1) return;
     }
-    thread_.post({[](void* self) { static_cast<ThreadHome*>(self)->tell(); }, this});
+    loop_.post([this] { tell(); });
   }
 
  private:
@@ -35,7 +35,7 @@ class ThreadHome : public store::Home {
     for (const store::Returned& one : returned) one.tell();
   }
 
-  net::Thread& thread_;
+  net::Loop& loop_;
   base::Mutex mutex_;
   std::vector<store::Returned> returned_ WEIR_GUARDED_BY(mutex_);
 };

@@ -156,9 +156,9 @@ Service::CoreRef Service::find_core(const Who& who) {
   return cores_[who] = std::make_shared<limiter::Core>(foundation_, options);
 }
 
-void Service::on_thread(net::Thread& thread) {
+void Service::on_thread(net::Loop& loop) {
   const base::Guard guard(mutex_);
-  homes_.emplace_back(std::make_unique<WorkerHome>(*this, thread))->move_in();
+  homes_.emplace_back(std::make_unique<WorkerHome>(*this, loop))->move_in();
 }
 
 void Service::handle(net::Exchange exchange) {

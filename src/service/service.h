@@ -62,7 +62,7 @@ class Service final : public net::Handler {
 
   net::BodyPlan plan(const wire::http::RequestHead& request) override;
   void handle(net::Exchange exchange) override;
-  void on_thread(net::Thread& thread) override;
+  void on_thread(net::Loop& loop) override;
   void on_busy() override { foundation_.store->buckets().begin_round(); }
   void on_idle() override { foundation_.store->buckets().end_round(); }
   void describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) override;

@@ -11,7 +11,7 @@ namespace weir::service {
 
 class WorkerHome final : public server::ThreadHome {
  public:
-  WorkerHome(const Service& service, net::Thread& thread) : server::ThreadHome(thread), service_(service) {}
+  WorkerHome(const Service& service, net::Loop& loop) : server::ThreadHome(loop), service_(service) {}
 
   /// This thread's, if it is one of the service's.
   static WorkerHome* of(const Service& service) {

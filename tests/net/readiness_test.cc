@@ -69,8 +69,7 @@ class ReadinessTest : public testing::TestWithParam<Watched::Told> {
   /// Tells all that has happened.
   void turn() { readiness.take_events(); }
 
-  boost::asio::io_context context;
-  Readiness readiness{context, [] {}};
+  Readiness readiness;
   std::unique_ptr<End> end;
   int peer = -1;
 };

@@ -1,0 +1,87 @@
+// The event loop of one thread: sockets, timers, and work that other threads bring.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/lock.h"
+#include "net/bell.h"
+#include "net/readiness.h"
+#include "net/timer_wheel.h"
+#include "wire/buffer.h"
+
+namespace weir::net {
+
+/// All members are for the thread that runs it, except where said.
+class Loop {
+ public:
+  using Work = std::function<void()>;
+
+  /// `tick`: how exact timers are.
+  explicit Loop(std::chrono::milliseconds tick);
+  virtual ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  /// Turns until stop() is called.
+  void run();
+  void stop() { stopped_ = true; }
+  enum class Wait : std::uint8_t { until_something_happens, not_at_all };
+  /// Does what there is to do, and before that waits until there is something.
+  void turn(Wait wait = Wait::until_something_happens);
+  /// Whether the calling thread is in run().
+  bool is_here() const;
+
+  /// Has something done on the loop's thread soon. From any thread.
+  virtual void post(Work work);
+  /// Has something done once all that runs now has ended, the events that were taken from the system
+  /// included.
+  void defer(Work work) { deferred_.push_back(std::move(work)); }
+  /// Destroys it after that: its members may be on the stack, and events of its socket already taken.
+  void retire(std::shared_ptr<void> gone) { retired_.push_back(std::move(gone)); }
+  /// Has the timer fire once so much time has passed, and at most two ticks later; forgets what was set
+  /// before.
+  void set_timer(Timer& timer, std::chrono::milliseconds in) {
+    // One tick more, since the present one has partly passed.
+    set_ticks(timer, static_cast<std::uint64_t>((in + tick_ - std::chrono::milliseconds(1)) / tick_) + 1);
+  }
+  void set_ticks(Timer& timer, std::uint64_t ticks_from_now) { wheel_.set(timer, now_ + ticks_from_now); }
+
+  /// What tells when sockets are ready.
+  Readiness& readiness() { return readiness_; }
+  /// A buffer of the size that most messages fit in, from those that all connections of the thread share.
+  wire::Buffer take_buffer();
+  void give_back(wire::Buffer&& buffer);
+
+ protected:
+  /// Told before events are handled and after.
+  virtual void set_busy(bool /*busy*/) {}
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  int timeout() const;
+  std::uint64_t ticks_at(Clock::time_point time) const {
+    return static_cast<std::uint64_t>((time - started_) / tick_);
+  }
+  void take_posted();
+  void run_deferred();
+
+  const std::chrono::milliseconds tick_;
+  const Clock::time_point started_ = Clock::now();
+  Clock::time_point woke_ = started_;
+  std::uint64_t now_ = 0;  ///< in ticks
+  Readiness readiness_;
+  Bell bell_;
+  TimerWheel wheel_;
+  bool stopped_ = false;
+  base::Mutex mutex_;
+  std::vector<Work> posted_ WEIR_GUARDED_BY(mutex_);
+  std::vector<Work> deferred_;
+  std::vector<wire::Buffer> spare_buffers_;
+  std::vector<std::shared_ptr<void>> retired_;
+};
+
+}  // namespace weir::net
