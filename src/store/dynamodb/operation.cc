@@ -219,8 +219,7 @@ void Operation::distrust(std::size_t place, std::int64_t version) {
 }
 
 void Operation::distrust_chain() {
-  for (const std::string_view entity : links_)
-    site_.memory.distrust_chain(bucket_id(name_space_, entity, resource_));
+  for (const std::string_view entity : links_) site_.memory.distrust({name_space_, entity, resource_}, 0);
 }
 
 void Operation::show(decision::Chain& chain, decision::Link& link, const bucket::State* state, Time now) {

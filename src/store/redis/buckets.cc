@@ -1,6 +1,6 @@
 #include "store/redis/buckets.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "store/redis/acquire.h"
 #include "store/redis/catalog.h"
@@ -9,29 +9,6 @@
 namespace weir::redis {
 
 namespace resp = wire::resp;
-
-namespace {
-
-/// What a bucket looks like from outside.
-Bucket bucket_of(std::string_view entity, std::string_view resource, const bucket::State& state) {
-  Bucket bucket{.entity = std::string(entity),
-                .resource = std::string(resource),
-                .refilled_at = state.refilled_at,
-                .version = state.version};
-  if (state.expires_at != limits::never) bucket.expires_at = state.expires_at;
-  for (const bucket::LimitState& limit : state.limits) {
-    bucket.limits.push_back({.name = limit.name,
-                             .limit = limits::limit_of(limit.parameters),
-                             .tokens = Amount::milli(limit.tokens),
-                             .consumed = Amount::milli(limit.consumed),
-                             .in_force = !limit.dormant});
-  }
-  std::sort(bucket.limits.begin(), bucket.limits.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
-  return bucket;
-}
-
-}  // namespace
 
 void RedisBuckets::acquire(const store::Plan& plan, Decision& decision,
                            store::Completion<store::Progress> done) {
@@ -82,11 +59,8 @@ Result<store::Page<Bucket>> RedisBuckets::list_now(std::string_view name_space, 
       if (!read) return read.error();
       // Those that have expired stay in the index until it goes.
       if (!read->bucket || read->bucket->state.expires_at <= now) continue;
-      if (page.items.size() == paging.limit) {
-        page.next = page.items.back().resource;
-        return page;
-      }
-      page.items.push_back(bucket_of(entity, resource, read->bucket->state));
+      Bucket bucket = remote::bucket_of(entity, resource, read->bucket->state);
+      if (!remote::add(page, paging.limit, std::move(bucket), &Bucket::resource)) return page;
     }
     cursor = resources.back();
   }
