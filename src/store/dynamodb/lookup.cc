@@ -161,10 +161,7 @@ class Lookup final : public aws::DynamoCall {
   void on_error(const aws::DynamoFailure& failure) override {
     // Another process has ended the move already.
     if (std::exchange(ending_, false) && failure.kind == aws::DynamoFailure::Kind::condition) return read();
-    aws::DynamoFailure only_read = failure;
-    if (only_read.kind == aws::DynamoFailure::Kind::unknown)
-      only_read.kind = aws::DynamoFailure::Kind::unavailable;
-    finish(aws::error_of(only_read));
+    finish(error_of_read(failure));
   }
   void finish_found() {
     found_->now = site_.now();

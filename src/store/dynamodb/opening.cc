@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "store/audit.h"
+#include "store/dynamodb/asking.h"
 #include "store/dynamodb/migrate.h"
 #include "store/dynamodb/schema.h"
 
@@ -91,9 +92,7 @@ void Opening::on_error(const aws::DynamoFailure& failure) {
   if (step_ == Step::making && failure.kind == Kind::condition) return ask_for_record();
   // Who may not look must assume that there is something.
   if (step_ == Step::looking && failure.kind == Kind::denied) return make(false);
-  aws::DynamoFailure only_read = failure;
-  if (only_read.kind == Kind::unknown) only_read.kind = Kind::unavailable;
-  end(aws::error_of(only_read));
+  end(error_of_read(failure));
 }
 
 Result<void> Opening::take(const Item& item) {

@@ -42,25 +42,17 @@ Result<store::Page<Bucket>> RedisBuckets::list_now(std::string_view name_space, 
     auto listed = Asking(site_).ask(
         index, resp::command({"ZRANGEBYLEX", index, from, "+", "LIMIT", "0", std::to_string(paging.limit)}));
     if (!listed) return listed.error();
-    const std::vector<std::string_view> resources = listed->get().texts();
+    const auto texts = listed->get().texts();
+    const std::vector<std::string> resources(texts.begin(), texts.end());
     if (resources.empty()) return page;
-    std::vector<std::string> keys;
-    for (const std::string_view resource : resources)
-      keys.push_back(site_.names.bucket(name_space, *family, entity, resource));
-    auto reply =
-        Asking(site_).run(Script::load(), keys, {std::to_string(site_.time.for_scripts()), "0"}, false);
-    if (!reply) return reply.error();
-    const Reply found = reply->get();
-    auto at = found.children();
-    at.next();
-    const Time now = at.next().integer().value_or(0);
-    for (const std::string_view resource : resources) {
-      auto read = read_bucket(at.next(), entity, resource);
-      if (!read) return read.error();
+    auto loaded = load_buckets(site_, name_space, *family, entity, resources);
+    if (!loaded) return loaded.error();
+    for (std::size_t i = 0; i < resources.size(); ++i) {
+      const StoredBucket* const bucket = loaded->alive(i);
       // Those that have expired stay in the index until it goes.
-      if (!read->bucket || read->bucket->state.expires_at <= now) continue;
-      Bucket bucket = remote::bucket_of(entity, resource, read->bucket->state);
-      if (!remote::add(page, paging.limit, std::move(bucket), &Bucket::resource)) return page;
+      if (bucket == nullptr) continue;
+      Bucket shown = remote::bucket_of(entity, resources[i], bucket->state);
+      if (!remote::add(page, paging.limit, std::move(shown), &Bucket::resource)) return page;
     }
     cursor = resources.back();
   }

@@ -162,7 +162,6 @@ Result<void> CatalogChange::prolong(const table::Draft& draft, const std::string
                                     std::string_view resource, ReadBucket read, Time told, Time now) {
   const auto resolution = resolve(draft, entity, resource, now);
   if (!resolution->limits) return {};
-  const std::string key = site_.names.bucket(name_space_, families_[entity], entity, resource);
   for (int attempts = 0; attempts < most_put_attempts; ++attempts) {
     if (!read.bucket || read.bucket->state.expires_at <= now) return {};
     decision::Chain chain;
@@ -176,16 +175,10 @@ Result<void> CatalogChange::prolong(const table::Draft& draft, const std::string
     auto done = put(entity, resource, read.raw, next, now);
     if (!done) return done.error();
     if (*done) return {};
-    auto reply =
-        Asking(site_).run(Script::load(), {key}, {std::to_string(site_.time.for_scripts()), "0"}, false);
-    if (!reply) return reply.error();
-    const Reply list = reply->get();
-    auto at = list.children();
-    at.next();
-    now = at.next().integer().value_or(0);
-    auto again = read_bucket(at.next(), entity, resource);
-    if (!again) return again.error();
-    read = *std::move(again);
+    auto loaded = load_buckets(site_, name_space_, families_[entity], entity, {std::string(resource)});
+    if (!loaded) return loaded.error();
+    now = loaded->now;
+    read = std::move(loaded->buckets.front());
   }
   return error(ErrorCode::contention, "others changed the buckets of ", base::quoted(entity),
                " too often meanwhile; try again");

@@ -33,7 +33,7 @@ class CatalogChange final : public remote::CatalogChange {
   Result<void> read_buckets(const table::Draft& draft) override;
   Result<bool> commit(const table::Draft& draft, const std::vector<store::AuditEvent>& events) override;
 
-  Result<void> read_time();
+  Result<void> read_clock();
   Result<void> set_fences(std::chrono::milliseconds stay);
   /// Where the buckets of an entity lie.
   Result<void> find_family(const std::string& entity);

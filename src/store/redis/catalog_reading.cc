@@ -16,7 +16,7 @@ constexpr std::chrono::seconds while_moving{15};
 
 Result<bool> CatalogChange::begin() {
   families_.clear();
-  if (auto read = read_time(); !read) return read.error();
+  if (auto read = read_clock(); !read) return read.error();
   auto found = catalog_.read_fields(name_space_, {"generation", "stamp", "sequence", "audited"});
   if (!found) return found.error();
   const auto number = [&](const char* field) {
@@ -27,15 +27,14 @@ Result<bool> CatalogChange::begin() {
   return true;
 }
 
-Result<void> CatalogChange::read_time() {
+Result<void> CatalogChange::read_clock() {
   now_ = site_.time.now();
   if (site_.time.for_tests()) return {};
   auto reply = Asking(site_).ask(site_.names.catalog(name_space_), resp::command({"TIME"}));
   if (!reply) return reply.error();
   const Reply time = reply->get();
   auto at = time.children();
-  const Time seconds = at.next().integer().value_or(0);
-  now_ = seconds * 1000 + at.next().integer().value_or(0) / 1000;
+  now_ = read_time(at);
   site_.time.learn(now_);
   return {};
 }
@@ -98,21 +97,10 @@ Result<std::vector<std::string>> CatalogChange::resources_of(const std::string& 
 Result<bool> CatalogChange::has_bucket(const std::string& entity) {
   auto resources = resources_of(entity);
   if (!resources) return resources.error();
-  if (resources->empty()) return false;
-  std::vector<std::string> keys;
-  for (const std::string& resource : *resources)
-    keys.push_back(site_.names.bucket(name_space_, families_[entity], entity, resource));
-  auto reply =
-      Asking(site_).run(Script::load(), keys, {std::to_string(site_.time.for_scripts()), "0"}, false);
-  if (!reply) return reply.error();
-  const Reply list = reply->get();
-  auto at = list.children();
-  at.next();
-  const Time now = at.next().integer().value_or(0);
-  for (const std::string& resource : *resources) {
-    auto read = read_bucket(at.next(), entity, resource);
-    if (!read) return read.error();
-    if (read->bucket && read->bucket->state.expires_at > now) return true;
+  auto loaded = load_buckets(site_, name_space_, families_[entity], entity, *resources);
+  if (!loaded) return loaded.error();
+  for (std::size_t i = 0; i < resources->size(); ++i) {
+    if (loaded->alive(i) != nullptr) return true;
   }
   return false;
 }

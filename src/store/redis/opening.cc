@@ -67,8 +67,7 @@ void Opening::failed(Error error) {
 Result<void> Opening::take(const Reply& reply) {
   if (!reply.is_list() || reply.size() != 5) return base::error(ErrorCode::unavailable, "answers nonsense");
   auto at = reply.children();
-  const Time seconds = at.next().integer().value_or(0);
-  const Time now = seconds * 1000 + at.next().integer().value_or(0) / 1000;
+  const Time now = read_time(at);
   const std::string key = site().names.store();
   if (at.next().integer() != format_version) {
     return base::error(ErrorCode::unavailable, "has in ", base::quoted(key),

@@ -42,8 +42,7 @@ CatalogCache::Tenant& CatalogCache::tenant(std::string_view name_space) {
   return found != tenants_.end() ? found->second : tenants_[std::string(name_space)];
 }
 
-CatalogCache::Entry* CatalogCache::entry(const CacheKey& key) {
-  Tenant& in = tenant(key.name_space);
+CatalogCache::Entry* CatalogCache::entry(Tenant& in, const CacheKey& key) {
   const auto entries = in.entities.find(key.entity);
   if (entries == in.entities.end()) return nullptr;
   for (Entry& entry : entries->second) {
@@ -52,9 +51,8 @@ CatalogCache::Entry* CatalogCache::entry(const CacheKey& key) {
   return nullptr;
 }
 
-CatalogCache::Entry& CatalogCache::make_entry(const CacheKey& key) {
-  if (Entry* const known = entry(key)) return *known;
-  Tenant& in = tenant(key.name_space);
+CatalogCache::Entry& CatalogCache::make_entry(Tenant& in, const CacheKey& key) {
+  if (Entry* const known = entry(in, key)) return *known;
   if (in.entities.size() >= most_entities) in.entities.clear();
   std::vector<Entry>& entries = in.entities[std::string(key.entity)];
   if (entries.size() >= most_resources) entries.clear();
@@ -64,17 +62,19 @@ CatalogCache::Entry& CatalogCache::make_entry(const CacheKey& key) {
 std::optional<store::Found> CatalogCache::find(const CacheKey& key) {
   const Clock::time_point now = Clock::now();
   const base::Guard guard(mutex_);
-  const Entry* const known = entry(key);
+  Tenant& in = tenant(key.name_space);
+  const Entry* const known = entry(in, key);
   if (known == nullptr || known->until <= now) return std::nullopt;
   std::optional<store::Found> found = known->found;
-  found->generation = tenant(key.name_space).generation;
+  found->generation = in.generation;
   return found;
 }
 
 CatalogCache::Ticket CatalogCache::reading(const CacheKey& key) {
   const base::Guard guard(mutex_);
-  const Entry* const known = entry(key);
-  return {known == nullptr ? 0 : known->seen, tenant(key.name_space).changes};
+  Tenant& in = tenant(key.name_space);
+  const Entry* const known = entry(in, key);
+  return {known == nullptr ? 0 : known->seen, in.changes};
 }
 
 bool CatalogCache::learn(const CacheKey& key, store::Found& found, const Ticket& ticket) {
@@ -87,13 +87,12 @@ bool CatalogCache::learn(const CacheKey& key, store::Found& found, const Ticket&
   if (found.generation < in.generation) return false;
   if (found.generation > in.generation) in.entities.clear();
   in.generation = found.generation;
-  Entry& learned = make_entry(key);
+  Entry& learned = make_entry(in, key);
   learned.found = found;
   // Something that this process has changed meanwhile may be missing in it.
   learned.until = ticket.changes == in.changes ? now + keep_for_ : Clock::time_point();
   learned.after = std::max(learned.after, ticket.seen);
   learned.seen = std::max(learned.seen, ticket.seen);
-  learned.read = true;
   return true;
 }
 
@@ -161,21 +160,21 @@ void CatalogCache::set_known(std::string_view name_space, Time stamp) {
 
 void CatalogCache::distrust(const CacheKey& key, std::int64_t version) {
   const base::Guard guard(mutex_);
-  Entry& doubtful = make_entry(key);
+  Entry& doubtful = make_entry(tenant(key.name_space), key);
   doubtful.seen = std::max(doubtful.seen, version);
   doubtful.until = {};
 }
 
 std::int64_t CatalogCache::resolved_after(const CacheKey& key, const limits::Levels& levels) {
   const base::Guard guard(mutex_);
-  const Entry* const known = entry(key);
-  return known != nullptr && known->read && known->found.levels == levels ? known->after : 0;
+  const Entry* const known = entry(tenant(key.name_space), key);
+  return known != nullptr && known->rests_on(levels) ? known->after : 0;
 }
 
 void CatalogCache::wrote_version(const CacheKey& key, const limits::Levels& levels, std::int64_t version) {
   const base::Guard guard(mutex_);
-  Entry* const known = entry(key);
-  if (known == nullptr || !known->read || known->found.levels != levels) return;
+  Entry* const known = entry(tenant(key.name_space), key);
+  if (known == nullptr || !known->rests_on(levels)) return;
   known->after = std::max(known->after, version);
   known->seen = std::max(known->seen, version);
 }

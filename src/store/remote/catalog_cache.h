@@ -87,11 +87,13 @@ class CatalogCache {
   };
   struct Entry {
     std::string resource;
-    store::Found found = {};
+    store::Found found = {};  ///< of generation 0: not read yet
     Clock::time_point until = {};
     std::int64_t seen = 0;   ///< the newest version of the bucket that was met here
     std::int64_t after = 0;  ///< what it was when `found` was read
-    bool read = false;
+    bool rests_on(const limits::Levels& levels) const {
+      return found.generation != 0 && found.levels == levels;
+    }
   };
   template <class T>
   using Map = std::unordered_map<std::string, T, Hash, std::equal_to<>>;
@@ -104,10 +106,9 @@ class CatalogCache {
   };
   Tenant& tenant(std::string_view name_space) WEIR_REQUIRES(mutex_);
   /// Null, if there is none.
-  Entry* entry(const CacheKey& key) WEIR_REQUIRES(mutex_);
-  Entry& make_entry(const CacheKey& key) WEIR_REQUIRES(mutex_);
-  limits::LimitsRecordRef intern(Tenant& in, std::string_view level, limits::LimitsRecordRef record)
-      WEIR_REQUIRES(mutex_);
+  static Entry* entry(Tenant& in, const CacheKey& key);
+  static Entry& make_entry(Tenant& in, const CacheKey& key);
+  static limits::LimitsRecordRef intern(Tenant& in, std::string_view level, limits::LimitsRecordRef record);
 
   const std::chrono::milliseconds keep_for_;
   base::Mutex mutex_;
