@@ -1,6 +1,6 @@
 #include "store/dynamodb/catalog.h"
 
-#include <optional>
+#include <functional>
 #include <utility>
 
 #include "base/text.h"
@@ -42,18 +42,6 @@ void DynamoCatalog::limits(std::string_view name_space, const Level& level,
   done(limits_of(name_space, level, found ? Result<LimitsRecordRef>((*found)[key]) : found.error()));
 }
 
-void DynamoCatalog::entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) {
-  auto found = entities_by_id(name_space, {std::string(id)});
-  if (!found) return done(found.error());
-  if (found->empty()) return done(remote::no_such_entity(id));
-  done(std::move(found->begin()->second));
-}
-
-void DynamoCatalog::children(std::string_view name_space, std::string_view id, const store::Paging& paging,
-                             store::Completion<store::Page<std::string>> done) {
-  done(list(name_space, {.of = remote::Listing::Of::children, .entity = std::string(id)}, paging));
-}
-
 Result<store::Page<std::string>> DynamoCatalog::list(std::string_view name_space,
                                                      const remote::Listing& listing,
                                                      const store::Paging& paging) {
@@ -69,8 +57,7 @@ Result<store::Page<std::string>> DynamoCatalog::list(std::string_view name_space
   if (paging.limit < most_in_answer) wanted.limit = paging.limit + 1;
   store::Page<std::string> page;
   auto listed = Asking(site_).for_each(wanted, [&](const Item& item) {
-    return remote::add(page, paging.limit, key_of(item).sk.substr(prefix.size()),
-                       [](const std::string& last) { return last; });
+    return remote::add(page, paging.limit, key_of(item).sk.substr(prefix.size()), std::identity());
   });
   if (!listed) return listed.error();
   return page;
@@ -110,24 +97,21 @@ Result<std::map<std::string, Entity>> DynamoCatalog::entities_by_id(std::string_
   return entities;
 }
 
-void DynamoCatalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
-                          store::Completion<store::Page<store::AuditEvent>> done) {
-  const Time oldest = site_.now() - opening_.keep_audit_for();
-  store::Page<store::AuditEvent> page;
+Result<void> DynamoCatalog::for_each_event(std::string_view name_space, std::string_view subject,
+                                           const store::Paging& paging,
+                                           const std::function<bool(store::AuditEvent event)>& visit) {
   const bool all = subject.empty();
   QueryOf wanted{.pk = all ? listed_audit_key(name_space, "").pk : audit_key(name_space, subject, "").pk,
                  .begins_with = all ? std::string() : std::string(audit_prefix),
                  .backward = true};
-  if (!paging.cursor.empty()) wanted.after = all ? paging.cursor : base::join(audit_prefix, paging.cursor);
-  std::optional<Error> failed;
+  if (!paging.cursor.empty()) wanted.after = base::join(wanted.begins_with, paging.cursor);
+  Result<void> read;
   auto listed = Asking(site_).for_each(wanted, [&](const Item& item) {
     auto event = read_event(item);
-    if (!event) return failed = event.error(), false;
-    return event->at <= oldest || remote::add(page, paging.limit, *std::move(event), &store::AuditEvent::id);
+    if (!event) read = event.error();
+    return event && visit(*std::move(event));
   });
-  if (!listed) return done(listed.error());
-  if (failed) return done(*failed);
-  done(std::move(page));
+  return listed ? read : listed;
 }
 
 }  // namespace weir::dynamodb

@@ -17,20 +17,19 @@ class DynamoCatalog final : public remote::Catalog {
             store::Completion<store::Found> done) override;
   void limits(std::string_view name_space, const Level& level,
               store::Completion<limits::LimitsRecordRef> done) override;
-  void entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) override;
-  void children(std::string_view name_space, std::string_view id, const store::Paging& paging,
-                store::Completion<store::Page<std::string>> done) override;
-  void audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
-             store::Completion<store::Page<store::AuditEvent>> done) override;
   Result<store::Page<std::string>> list(std::string_view name_space, const remote::Listing& listing,
                                         const store::Paging& paging) override;
   Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(std::string_view name_space,
                                                                        const Names& keys) override;
   Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
                                                        const Names& ids) override;
+  Result<void> for_each_event(std::string_view name_space, std::string_view subject,
+                              const store::Paging& paging,
+                              const std::function<bool(store::AuditEvent event)>& visit) override;
 
  private:
   Time now() const override { return site_.now(); }
+  Time keep_audit_for() const override { return opening_.keep_audit_for(); }
   Result<void> check_may_change() const override;
   Result<std::vector<store::Changed>> make(const store::Changes& changes) override;
 

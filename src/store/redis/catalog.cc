@@ -46,15 +46,6 @@ std::string page_command(const std::string& key, std::string begins_with, const 
   return resp::command({"ZRANGEBYLEX", key, from, to, "LIMIT", "0", most});
 }
 
-Result<store::Page<std::string>> page_of(const Result<Reply>& reply, std::size_t limit) {
-  if (!reply) return reply.error();
-  store::Page<std::string> page;
-  for (const std::string_view text : reply->texts()) {
-    if (!remote::add(page, limit, std::string(text), [](const std::string& last) { return last; })) break;
-  }
-  return page;
-}
-
 }  // namespace
 
 /// Reads what a resolution needs, in one command.
@@ -213,7 +204,11 @@ Result<store::Page<std::string>> RedisCatalog::list(std::string_view name_space,
                                                        : site_.names.children(name_space, listing.entity);
   auto reply = Asking(site_).ask(key, page_command(key, listing.begins_with, paging));
   if (!reply) return reply.error();
-  return page_of(reply->get(), paging.limit);
+  store::Page<std::string> page;
+  for (const std::string_view text : reply->get().texts()) {
+    if (!remote::add(page, paging.limit, std::string(text), std::identity())) break;
+  }
+  return page;
 }
 
 Result<std::map<std::string, LimitsRecordRef>> RedisCatalog::limits_by_key(std::string_view name_space,
@@ -243,46 +238,21 @@ Result<std::map<std::string, Entity>> RedisCatalog::entities_by_id(std::string_v
   return entities;
 }
 
-void RedisCatalog::entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) {
-  const std::string key = site_.names.catalog(name_space);
-  read<Entity>(site_, key, resp::command({"HGET", key, base::join("n ", id)}), done,
-               [id = std::string(id)](const Result<Reply>& reply) -> Result<Entity> {
-                 if (!reply) return reply.error();
-                 if (reply->is_null()) return remote::no_such_entity(id);
-                 auto entity = decode_entity(id, reply->text());
-                 if (!entity) return damaged("an entity");
-                 return *std::move(entity);
-               });
-}
-
-void RedisCatalog::children(std::string_view name_space, std::string_view id, const store::Paging& paging,
-                            store::Completion<store::Page<std::string>> done) {
-  const std::string key = site_.names.children(name_space, id);
-  read<store::Page<std::string>>(
-      site_, key, page_command(key, {}, paging), done,
-      [limit = paging.limit](const Result<Reply>& reply) { return page_of(reply, limit); });
-}
-
-void RedisCatalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
-                         store::Completion<store::Page<store::AuditEvent>> done) {
-  const Time oldest = site_.time.now() - keep_audit_for();
+Result<void> RedisCatalog::for_each_event(std::string_view name_space, std::string_view subject,
+                                          const store::Paging& paging,
+                                          const std::function<bool(store::AuditEvent event)>& visit) {
   const std::string key =
       subject.empty() ? site_.names.audit(name_space) : site_.names.audit_of(name_space, subject);
   const std::string from = paging.cursor.empty() ? "+" : "(" + paging.cursor;
   const std::string most = std::to_string(paging.limit + 1);
-  read<store::Page<store::AuditEvent>>(
-      site_, key, resp::command({"ZREVRANGEBYLEX", key, from, "-", "LIMIT", "0", most}), done,
-      [oldest, limit = paging.limit](const Result<Reply>& reply) -> Result<store::Page<store::AuditEvent>> {
-        if (!reply) return reply.error();
-        store::Page<store::AuditEvent> page;
-        for (const std::string_view text : reply->texts()) {
-          auto event = decode_event(text);
-          if (!event) return damaged("the audit");
-          if (event->at > oldest && !remote::add(page, limit, *std::move(event), &store::AuditEvent::id))
-            break;
-        }
-        return page;
-      });
+  auto reply = Asking(site_).ask(key, resp::command({"ZREVRANGEBYLEX", key, from, "-", "LIMIT", "0", most}));
+  if (!reply) return reply.error();
+  for (const std::string_view text : reply->get().texts()) {
+    auto event = decode_event(text);
+    if (!event) return damaged("the audit");
+    if (!visit(*std::move(event))) break;
+  }
+  return {};
 }
 
 Time RedisCatalog::keep_audit_for() const {

@@ -20,9 +20,8 @@ namespace weir::redis {
 /// A process uses a cached chain for at most this long before it reads it again.
 inline constexpr std::chrono::hours longest_cache{1};
 
-/// Safe to use from any thread. What takes one command completes on the client's thread: what resolutions
-/// need, limits, an entity, children, the audit. What takes several (changes, listings) blocks its caller and
-/// completes there; asked inside a completion on the client's thread, it fails.
+/// Safe to use from any thread. What resolutions need, and limits, complete on the client's thread; the rest
+/// blocks its caller.
 class RedisCatalog final : public remote::Catalog, public net::RedisListener {
  public:
   /// The site must outlive the catalog.
@@ -35,17 +34,15 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
             store::Completion<store::Found> done) override;
   void limits(std::string_view name_space, const Level& level,
               store::Completion<limits::LimitsRecordRef> done) override;
-  void entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) override;
-  void children(std::string_view name_space, std::string_view id, const store::Paging& paging,
-                store::Completion<store::Page<std::string>> done) override;
-  void audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
-             store::Completion<store::Page<store::AuditEvent>> done) override;
   Result<store::Page<std::string>> list(std::string_view name_space, const remote::Listing& listing,
                                         const store::Paging& paging) override;
   Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(std::string_view name_space,
                                                                        const Names& keys) override;
   Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
                                                        const Names& ids) override;
+  Result<void> for_each_event(std::string_view name_space, std::string_view subject,
+                              const store::Paging& paging,
+                              const std::function<bool(store::AuditEvent event)>& visit) override;
 
   /// For the buckets: forget what is cached about an entity, which has turned out to be old.
   void distrust(std::string_view name_space, std::string_view entity) { cache_.forget(name_space, entity); }
@@ -72,7 +69,7 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
   Time now() const override { return site_.time.now(); }
   Result<void> check_may_change() const override { return check_may_wait(site_); }
   Result<std::vector<store::Changed>> make(const store::Changes& changes) override;
-  Time keep_audit_for() const;
+  Time keep_audit_for() const override;
   /// The values of fields of the catalog; those that do not exist are left out.
   Result<Fields> read_fields(std::string_view name_space, const std::vector<std::string>& fields);
 

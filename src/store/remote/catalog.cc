@@ -74,6 +74,29 @@ Result<store::Page<store::StoredLimitsItem>> Catalog::list_limits_now(std::strin
   return page;
 }
 
+void Catalog::entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) {
+  auto found = entities_by_id(name_space, {std::string(id)});
+  if (!found) return done(found.error());
+  if (found->empty()) return done(error(ErrorCode::not_found, "entity ", quoted(id), " does not exist"));
+  done(std::move(found->begin()->second));
+}
+
+void Catalog::children(std::string_view name_space, std::string_view id, const store::Paging& paging,
+                       store::Completion<store::Page<std::string>> done) {
+  done(list(name_space, {.of = Listing::Of::children, .entity = std::string(id)}, paging));
+}
+
+void Catalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
+                    store::Completion<store::Page<store::AuditEvent>> done) {
+  const Time oldest = now() - keep_audit_for();
+  store::Page<store::AuditEvent> page;
+  auto read = for_each_event(name_space, subject, paging, [&](store::AuditEvent event) {
+    return event.at <= oldest || add(page, paging.limit, std::move(event), &store::AuditEvent::id);
+  });
+  if (!read) return done(read.error());
+  done(std::move(page));
+}
+
 void Catalog::entities(std::string_view name_space, const store::Paging& paging,
                        store::Completion<store::Page<Entity>> done) {
   done(entities_now(name_space, paging));
@@ -88,10 +111,6 @@ Result<store::Page<Entity>> Catalog::entities_now(std::string_view name_space, c
   // One that is missing was deleted since the page was read. Both are in the order of ids.
   for (auto& [id, entity] : *found) page.items.push_back(std::move(entity));
   return page;
-}
-
-Error no_such_entity(std::string_view id) {
-  return error(ErrorCode::not_found, "entity ", quoted(id), " does not exist");
 }
 
 Bucket bucket_of(std::string_view entity, std::string_view resource, const bucket::State& state) {

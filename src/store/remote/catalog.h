@@ -24,7 +24,8 @@ struct Listing {
   std::string begins_with = {};  ///< what the names begin with
 };
 
-/// Safe to use from any thread.
+/// Safe to use from any thread. Changes and listings block their caller and complete there; asked inside a
+/// completion on the client's thread, they fail.
 class Catalog : public store::Catalog {
  public:
   using Names = std::set<std::string>;
@@ -33,8 +34,13 @@ class Catalog : public store::Catalog {
   void list_limits(std::string_view name_space, const store::LimitsFilter& filter,
                    const store::Paging& paging,
                    store::Completion<store::Page<store::StoredLimitsItem>> done) final;
+  void entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) final;
+  void children(std::string_view name_space, std::string_view id, const store::Paging& paging,
+                store::Completion<store::Page<std::string>> done) final;
   void entities(std::string_view name_space, const store::Paging& paging,
                 store::Completion<store::Page<Entity>> done) final;
+  void audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
+             store::Completion<store::Page<store::AuditEvent>> done) final;
 
   // These block their caller. Names that do not exist are left out.
   virtual Result<store::Page<std::string>> list(std::string_view name_space, const Listing& listing,
@@ -43,12 +49,17 @@ class Catalog : public store::Catalog {
                                                                                const Names& keys) = 0;
   virtual Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
                                                                const Names& ids) = 0;
+  /// Events, newest first, from the cursor on until `visit` returns false. An empty subject: every one.
+  virtual Result<void> for_each_event(std::string_view name_space, std::string_view subject,
+                                      const store::Paging& paging,
+                                      const std::function<bool(store::AuditEvent event)>& visit) = 0;
 
  protected:
   /// The cache must outlive the catalog.
   explicit Catalog(CatalogCache& cache) : cache_(cache) {}
 
   virtual Time now() const = 0;
+  virtual Time keep_audit_for() const = 0;
   /// Fails where a change cannot be made at all.
   virtual Result<void> check_may_change() const = 0;
   /// Makes the changes. One at a time.
@@ -80,7 +91,6 @@ bool add(store::Page<T>& page, std::size_t limit, T item, Name&& name) {
   return true;
 }
 
-Error no_such_entity(std::string_view id);
 /// What a bucket looks like from outside.
 Bucket bucket_of(std::string_view entity, std::string_view resource, const bucket::State& state);
 
