@@ -154,6 +154,12 @@ std::optional<Charged> take_charged(std::string_view& answer, std::size_t limits
   return charged;
 }
 
+std::string joined_numbers(Reply::Children texts) {
+  std::string numbers;
+  while (!texts.at_end()) numbers += texts.next().text();
+  return numbers;
+}
+
 std::shared_ptr<const SetInPlan> SetsInPlan::get(const limits::LimitSetRef& set) {
   const base::Guard guard(mutex_);
   if (const auto known = sets_.find(set.get()); known != sets_.end()) return known->second;

@@ -52,6 +52,10 @@ struct Charged {
 /// Takes the numbers of a bucket with so many limits from the front of an answer. Nothing, if it is too
 /// short.
 std::optional<Charged> take_charged(std::string_view& answer, std::size_t limits);
+/// The numbers of all buckets, where an answer has a text for each.
+std::string joined_numbers(Reply::Children texts);
+/// An answer of acquire.lua that is none.
+inline Error unreadable() { return {ErrorCode::outcome_unknown, "Redis answers nonsense"}; }
 
 /// A bucket that was read, or is to be written.
 struct StoredBucket {
