@@ -31,7 +31,7 @@ Result<void> DynamoCatalog::check_may_change() const {
   return site_.check_clock();
 }
 
-Result<std::vector<store::Changed>> DynamoCatalog::make(const store::Changes& changes) {
+Result<std::vector<store::Changed>> DynamoCatalog::make_changes(const store::Changes& changes) {
   return CatalogChange(site_, *this, changes, opening_.keep_audit_for()).run();
 }
 
@@ -63,8 +63,8 @@ Result<store::Page<std::string>> DynamoCatalog::list(std::string_view name_space
   return page;
 }
 
-Result<std::map<std::string, LimitsRecordRef>> DynamoCatalog::limits_by_key(std::string_view name_space,
-                                                                            const Names& keys) {
+Result<std::map<std::string, LimitsRecordRef>> DynamoCatalog::limits_by_key(
+    std::string_view name_space, const std::set<std::string>& keys) {
   std::vector<Key> wanted;
   for (const std::string& key : keys) wanted.push_back(level_key(name_space, table::level_of(key)));
   auto found = Asking(site_).get(wanted);
@@ -81,7 +81,7 @@ Result<std::map<std::string, LimitsRecordRef>> DynamoCatalog::limits_by_key(std:
 }
 
 Result<std::map<std::string, Entity>> DynamoCatalog::entities_by_id(std::string_view name_space,
-                                                                    const Names& ids) {
+                                                                    const std::set<std::string>& ids) {
   std::vector<Key> keys;
   for (const std::string& id : ids) keys.push_back(meta_key(name_space, id));
   auto found = Asking(site_).get(keys);

@@ -19,10 +19,10 @@ class DynamoCatalog final : public remote::Catalog {
               store::Completion<limits::LimitsRecordRef> done) override;
   Result<store::Page<std::string>> list(std::string_view name_space, const remote::Listing& listing,
                                         const store::Paging& paging) override;
-  Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(std::string_view name_space,
-                                                                       const Names& keys) override;
+  Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
+      std::string_view name_space, const std::set<std::string>& keys) override;
   Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
-                                                       const Names& ids) override;
+                                                       const std::set<std::string>& ids) override;
   Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                               const store::Paging& paging,
                               const std::function<bool(store::AuditEvent event)>& visit) override;
@@ -31,7 +31,7 @@ class DynamoCatalog final : public remote::Catalog {
   Time now() const override { return site_.now(); }
   Time keep_audit_for() const override { return opening_.keep_audit_for(); }
   Result<void> check_may_change() const override;
-  Result<std::vector<store::Changed>> make(const store::Changes& changes) override;
+  Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) override;
 
   Site& site_;
   const Opening& opening_;

@@ -47,7 +47,7 @@ class CatalogChange final : public remote::CatalogChange {
   /// Forgets what this process remembers and the change has made old.
   void forget(const table::Draft& draft);
 
-  // What is written (catalog_writes.cc).
+  // The writes (catalog_writes.cc).
   /// Everything that the draft changes, without the head.
   std::vector<ItemWrite> writes_of(const table::Draft& draft, const std::vector<store::AuditEvent>& events);
   Result<std::vector<ItemWrite>> writes_to_buckets(const table::Draft& draft);

@@ -71,7 +71,7 @@ Result<void> CatalogChange::roll_forward(const std::string& id) {
     auto sent = send(std::exchange(batch, {}));
     size = 0;
     if (!sent) return failed = sent.error(), false;
-    // Nobody else writes the catalog now, so the condition fails only if the work is done; a conflict is with
+    // No other change is made now, so the condition fails only if the work is done; a conflict is with
     // somebody who does the same.
     if (!*sent) return finished_by_others = true, false;
     return true;
@@ -104,7 +104,7 @@ Result<void> CatalogChange::roll_forward(const std::string& id) {
       return aws::error_of(*ended.failure);
     return asking_.write_all(parts);
   }
-  // Somebody else is at it. If that was not the end of it, there is something left to do.
+  // Another process is at it. If that was not the end of it, there is something left to do.
   if (auto head = read_head(); !head) return head;
   return pending_ == id && ++attempts_ < most_attempts ? roll_forward(id) : Result<void>();
 }

@@ -19,7 +19,7 @@ void require(Expression& expression, const Moving& moving) {
   expression.condition(join(mover, "=", expression.value(Value::of_unsigned(moving.mover))));
 }
 
-/// Who else is charged above an entity's parent. Where those above move later, it stays as it was.
+/// The entities that are charged above an entity's parent. Where those above move later, it stays as it was.
 std::vector<std::string> beyond_parent(const table::Draft& draft, const Entity& entity) {
   std::vector<std::string> beyond;
   const Entity* at = entity.cascade ? draft.entity(entity.parent) : nullptr;

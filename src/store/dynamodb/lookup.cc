@@ -67,7 +67,7 @@ class Link {
     site.memory.learn(id_, found_, ticket_);
     return std::move(found_);
   }
-  /// Who seems to be above it, the nearest first.
+  /// The entities that seem to be above it, the nearest first.
   const std::vector<std::string>& above() const { return above_; }
   /// Ends a change of its parent that was announced so long ago that whoever did is taken for dead: a change
   /// that is only slow finds its announcement gone, and starts over.
@@ -118,7 +118,7 @@ class Lookup final : public aws::DynamoCall {
       for (Link& link : links_) {
         const auto taken = link.take(key, item);
         if (taken) continue;
-        // Of what was read ahead, nothing may be needed. Whoever does need it will find the same.
+        // Of what was read ahead, nothing may be needed. A lookup that does need it will find the same.
         if (found_) return finish_found();
         return finish(taken.error());
       }

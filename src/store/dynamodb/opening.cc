@@ -57,7 +57,7 @@ void Opening::look() {
                                          R"(,"Limit":1,"ConsistentRead":true})")});
 }
 
-/// Whoever comes first makes the record; somebody else may be doing so at the same time. From here on
+/// The first process makes the record; another one may be doing so at the same time. From here on
 /// programs that know only legacy items must not write: `least_client` tells them.
 void Opening::make(bool table_is_new) {
   ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
@@ -90,7 +90,7 @@ void Opening::on_answer(const aws::DynamoAnswer& answer) {
 void Opening::on_error(const aws::DynamoFailure& failure) {
   using Kind = aws::DynamoFailure::Kind;
   if (step_ == Step::making && failure.kind == Kind::condition) return ask_for_record();
-  // Who may not look must assume that there is something.
+  // A process that may not look must assume that there is something.
   if (step_ == Step::looking && failure.kind == Kind::denied) return make(false);
   end(error_of_read(failure));
 }

@@ -172,7 +172,7 @@ Result<std::string> RedisCatalog::family_of(std::string_view name_space, std::st
   return at;
 }
 
-Result<std::vector<store::Changed>> RedisCatalog::make(const store::Changes& changes) {
+Result<std::vector<store::Changed>> RedisCatalog::make_changes(const store::Changes& changes) {
   auto changed = CatalogChange(*this, changes).run();
   site_.spent.forget_all();
   return changed;
@@ -211,8 +211,8 @@ Result<store::Page<std::string>> RedisCatalog::list(std::string_view name_space,
   return page;
 }
 
-Result<std::map<std::string, LimitsRecordRef>> RedisCatalog::limits_by_key(std::string_view name_space,
-                                                                           const Names& keys) {
+Result<std::map<std::string, LimitsRecordRef>> RedisCatalog::limits_by_key(
+    std::string_view name_space, const std::set<std::string>& keys) {
   auto values = read_fields(name_space, {keys.begin(), keys.end()});
   if (!values) return values.error();
   std::map<std::string, LimitsRecordRef> records;
@@ -223,7 +223,7 @@ Result<std::map<std::string, LimitsRecordRef>> RedisCatalog::limits_by_key(std::
 }
 
 Result<std::map<std::string, Entity>> RedisCatalog::entities_by_id(std::string_view name_space,
-                                                                   const Names& ids) {
+                                                                   const std::set<std::string>& ids) {
   std::vector<std::string> fields;
   for (const std::string& id : ids) fields.push_back("n " + id);
   auto values = read_fields(name_space, fields);

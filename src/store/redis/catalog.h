@@ -36,10 +36,10 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
               store::Completion<limits::LimitsRecordRef> done) override;
   Result<store::Page<std::string>> list(std::string_view name_space, const remote::Listing& listing,
                                         const store::Paging& paging) override;
-  Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(std::string_view name_space,
-                                                                       const Names& keys) override;
+  Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
+      std::string_view name_space, const std::set<std::string>& keys) override;
   Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
-                                                       const Names& ids) override;
+                                                       const std::set<std::string>& ids) override;
   Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                               const store::Paging& paging,
                               const std::function<bool(store::AuditEvent event)>& visit) override;
@@ -68,7 +68,7 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
 
   Time now() const override { return site_.time.now(); }
   Result<void> check_may_change() const override { return check_may_wait(site_); }
-  Result<std::vector<store::Changed>> make(const store::Changes& changes) override;
+  Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) override;
   Time keep_audit_for() const override;
   /// The values of fields of the catalog; those that do not exist are left out.
   Result<Fields> read_fields(std::string_view name_space, const std::vector<std::string>& fields);

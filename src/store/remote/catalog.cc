@@ -23,7 +23,7 @@ void Catalog::change(const store::Changes& changes, store::Completion<std::vecto
   if (auto may = check_may_change(); !may) return done(may.error());
   Result<std::vector<store::Changed>> changed = [&] {
     const base::Guard guard(changing_);
-    return make(changes);
+    return make_changes(changes);
   }();
   done(std::move(changed));
 }

@@ -28,8 +28,6 @@ struct Listing {
 /// completion on the client's thread, they fail.
 class Catalog : public store::Catalog {
  public:
-  using Names = std::set<std::string>;
-
   void change(const store::Changes& changes, store::Completion<std::vector<store::Changed>> done) final;
   void list_limits(std::string_view name_space, const store::LimitsFilter& filter,
                    const store::Paging& paging,
@@ -45,10 +43,10 @@ class Catalog : public store::Catalog {
   // These block their caller. Names that do not exist are left out.
   virtual Result<store::Page<std::string>> list(std::string_view name_space, const Listing& listing,
                                                 const store::Paging& paging) = 0;
-  virtual Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(std::string_view name_space,
-                                                                               const Names& keys) = 0;
+  virtual Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
+      std::string_view name_space, const std::set<std::string>& keys) = 0;
   virtual Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
-                                                               const Names& ids) = 0;
+                                                               const std::set<std::string>& ids) = 0;
   /// Events, newest first, from the cursor on until `visit` returns false. An empty subject: every one.
   virtual Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                                       const store::Paging& paging,
@@ -62,8 +60,8 @@ class Catalog : public store::Catalog {
   virtual Time keep_audit_for() const = 0;
   /// Fails where a change cannot be made at all.
   virtual Result<void> check_may_change() const = 0;
-  /// Makes the changes. One at a time.
-  virtual Result<std::vector<store::Changed>> make(const store::Changes& changes) = 0;
+  /// Makes the changes. Called by one thread at a time.
+  virtual Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) = 0;
 
   /// What limits() answers, of a record that was read; empty: there is none.
   Result<limits::LimitsRecordRef> limits_of(std::string_view name_space, const Level& level,

@@ -42,7 +42,7 @@ class CatalogCache {
   explicit CatalogCache(std::chrono::milliseconds keep_for) : keep_for_(keep_for) {}
 
   bool keeps_catalog() const { return keep_for_.count() > 0; }
-  /// What is known; nothing, if it has to be asked for.
+  /// An entry that still holds; nothing, if it has to be asked for.
   std::optional<store::Found> find(const CacheKey& key);
   /// What was the case when the catalog began to be read.
   struct Ticket {

@@ -55,7 +55,7 @@ class CatalogChange {
   /// The levels that hold for buckets of an entity.
   Result<void> read_levels_of(const std::string& entity, const std::vector<std::string>& resources);
   Result<void> read_entities(const std::set<std::string>& ids);
-  /// Who is below entities: their children, and theirs.
+  /// The children of entities, and theirs.
   Result<void> read_children(const std::set<std::string>& of, bool all_below);
   /// What holds for a bucket after the change.
   limits::ResolutionRef resolve(const table::Draft& draft, std::string_view entity, std::string_view resource,
