@@ -12,12 +12,12 @@ namespace {
 constexpr std::size_t most_gets = 100;
 constexpr std::size_t most_writes = 25;
 
+}  // namespace
+
 Error error_of_read(aws::DynamoFailure failure) {
   if (failure.kind == aws::DynamoFailure::Kind::unknown) failure.kind = aws::DynamoFailure::Kind::unavailable;
   return aws::error_of(failure);
 }
-
-}  // namespace
 
 Result<void> Asking::check_may_wait() const {
   if (!site_.client.is_here()) return {};
@@ -26,11 +26,7 @@ Result<void> Asking::check_may_wait() const {
 }
 
 aws::Asked Asking::ask(Request request, bool repeatable) {
-  if (site_.opening != nullptr && !site_.opening->opened()) {
-    if (const auto open = site_.opening->check(); !open)
-      return {.failure = aws::DynamoFailure{.kind = aws::DynamoFailure::Kind::not_open,
-                                            .message = open.error().message}};
-  }
+  if (auto closed = site_.why_closed()) return {.failure = std::move(closed)};
   auto asked = site_.client.ask(
       std::move(request.operation), std::move(request.json), repeatable,
       std::max<std::chrono::milliseconds>(site_.client.options().deadline, std::chrono::seconds(10)));

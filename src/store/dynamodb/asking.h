@@ -11,6 +11,9 @@
 
 namespace weir::dynamodb {
 
+/// Of a request that only reads: nothing was changed, whatever became of it.
+Error error_of_read(aws::DynamoFailure failure);
+
 /// Blocks its caller, who must not be the client's thread.
 class Asking {
  public:

@@ -6,6 +6,7 @@
 #include "store/dynamodb/asking.h"
 #include "store/dynamodb/lease.h"
 #include "store/dynamodb/legacy.h"
+#include "store/remote/catalog.h"
 
 namespace weir::dynamodb {
 
@@ -65,21 +66,8 @@ class Listing {
     legacy_.clear();
     const auto state = std::exchange(state_, {});
     if (!state) return true;
-    if (page_.items.size() == paging_.limit) return page_.next = page_.items.back().resource, false;
-    Bucket& bucket = page_.items.emplace_back();
-    bucket.entity = entity_;
-    bucket.resource = resource_;
-    bucket.refilled_at = state->refilled_at;
-    bucket.version = state->version;
-    if (state->expires_at != bucket::never) bucket.expires_at = state->expires_at;
-    for (const bucket::LimitState& limit : state->limits) {
-      bucket.limits.push_back({.name = limit.name,
-                               .limit = limits::limit_of(limit.parameters),
-                               .tokens = Amount::milli(limit.tokens),
-                               .consumed = Amount::milli(limit.consumed),
-                               .in_force = !limit.dormant});
-    }
-    return true;
+    return remote::add(page_, paging_.limit, remote::bucket_of(entity_, resource_, *state),
+                       &Bucket::resource);
   }
 
   const std::string_view entity_;

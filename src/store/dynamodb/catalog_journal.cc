@@ -21,8 +21,8 @@ Value operation_value(const ItemWrite& write) {
 
 }  // namespace
 
-Result<CatalogChange::Sent> CatalogChange::send_by_journal(const table::Draft& draft, std::size_t events,
-                                                           const std::vector<ItemWrite>& writes) {
+Result<bool> CatalogChange::send_by_journal(const table::Draft& draft, std::size_t events,
+                                            const std::vector<ItemWrite>& writes) {
   const std::string id = std::to_string(site_.entropy.next());
   std::vector<ItemWrite> parts;
   std::vector<Value> operations;
@@ -50,10 +50,10 @@ Result<CatalogChange::Sent> CatalogChange::send_by_journal(const table::Draft& d
   }
   std::vector<ItemWrite> commit = announced_still();
   commit.push_back(head_write(draft, events, id));
-  auto sent = send(std::move(commit));
-  if (!sent || *sent == Sent::overtaken) return sent;
+  auto sent = send(commit);
+  if (!sent || !*sent) return sent;
   if (auto rolled = roll_forward(id); !rolled) return rolled.error();
-  return Sent::done;
+  return true;
 }
 
 Result<void> CatalogChange::roll_forward(const std::string& id) {
@@ -71,9 +71,9 @@ Result<void> CatalogChange::roll_forward(const std::string& id) {
     auto sent = send(std::exchange(batch, {}));
     size = 0;
     if (!sent) return failed = sent.error(), false;
-    // Nobody else writes the catalog now, so the condition fails only if the work is done; a conflict is with
+    // No other change is made now, so the condition fails only if the work is done; a conflict is with
     // somebody who does the same.
-    if (*sent == Sent::overtaken) return finished_by_others = true, false;
+    if (!*sent) return finished_by_others = true, false;
     return true;
   };
   auto read = asking_.for_each({.pk = journal_pk(name_space_, id)}, [&](const Item& item) {
@@ -104,10 +104,9 @@ Result<void> CatalogChange::roll_forward(const std::string& id) {
       return aws::error_of(*ended.failure);
     return asking_.write_all(parts);
   }
-  // Somebody else is at it. If that was not the end of it, there is something left to do.
-  auto head = read_head();
-  if (!head) return head.error();
-  return head->pending == id && ++attempts_ < most_attempts ? roll_forward(id) : Result<void>();
+  // Another process is at it. If that was not the end of it, there is something left to do.
+  if (auto head = read_head(); !head) return head;
+  return pending_ == id && ++attempts_ < most_attempts ? roll_forward(id) : Result<void>();
 }
 
 }  // namespace weir::dynamodb

@@ -367,24 +367,18 @@ Item write_entity(std::string_view name_space, const Entity& entity, const std::
     add(item, "GSI1SK", Value::of(base::join("CHILD#", entity.id)));
   }
   if (entity.from_file) add(item, "from_file", Value::of_flag(true));
-  if (!beyond.empty()) {
-    std::vector<Value> names;
-    for (const std::string& one : beyond) names.push_back(Value::of(one));
-    add(item, "beyond", Value::of_list(std::move(names)));
-  }
+  if (!beyond.empty()) add(item, "beyond", names_value(beyond));
   return item;
 }
 
 std::vector<std::string> read_beyond(const Item& item) {
-  std::vector<std::string> beyond;
-  const Value* const names = find(item, "beyond");
-  if (names == nullptr || names->list.size() >= limits::max_chain) return beyond;
-  for (const Value& one : names->list) {
-    // What is no name was not written by weir.
-    if (!limits::check_entity(one.text)) return {};
-    beyond.push_back(one.text);
-  }
-  return beyond;
+  std::vector<std::string> beyond = names_in(find(item, "beyond"));
+  // A list with anything but names in it was not written by weir.
+  const bool ours = beyond.size() < limits::max_chain &&
+                    std::all_of(
+                        beyond.begin(), beyond.end(),
+                        [](const std::string& name) { return bool(limits::check_entity(name)); });
+  return ours ? beyond : std::vector<std::string>();
 }
 
 Result<Entity> read_entity(const Item& item) {

@@ -1,11 +1,11 @@
 #include "store/dynamodb/opening.h"
 
-#include <cstring>
 #include <utility>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "store/audit.h"
+#include "store/dynamodb/asking.h"
 #include "store/dynamodb/migrate.h"
 #include "store/dynamodb/schema.h"
 
@@ -20,24 +20,21 @@ constexpr std::chrono::milliseconds between_looks{60'000};
 }  // namespace
 
 Opening::Opening(Site& site)
-    : site_(site),
-      keep_audit_for_(store::keep_audit_for_by_default),
-      result_(base::error(ErrorCode::unavailable, "table ", base::quoted(site.table), " is not open yet")) {
+    : remote::Opening(
+          site.entropy, between_openings,
+          base::error(ErrorCode::unavailable, "table ", base::quoted(site.table), " is not open yet")),
+      site_(site) {
   // Nothing changes that is there, so it may be sent again.
   repeatable = true;
-  keys_.emplace_back();
-  site.entropy.fill(keys_.back());
-  lease_key_.store(&keys_.back(), std::memory_order_release);
 }
 
-void Opening::read(std::chrono::milliseconds patience) {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (std::exchange(reading_, true)) return;
-    tried_at_ = std::chrono::steady_clock::now();
-  }
+void Opening::request(std::chrono::milliseconds patience) {
   time = patience;
   made_ = false;
+  ask_for_record();
+}
+
+void Opening::ask_for_record() {
   const Key key = version_key();
   ask(Step::reading, batch_get(site_.table, std::span(&key, 1)));
 }
@@ -45,39 +42,13 @@ void Opening::read(std::chrono::milliseconds patience) {
 void Opening::ask(Step step, Request request_of_it) {
   step_ = step;
   operation = std::move(request_of_it.operation);
-  request = std::move(request_of_it.json);
+  aws::DynamoCall::request = std::move(request_of_it.json);
   site_.client.send(*this);
-}
-
-Result<void> Opening::read_and_wait(std::chrono::milliseconds patience) {
-  read(patience);
-  std::unique_lock lock(mutex_);
-  ended_.wait(lock, [this] { return !reading_; });
-  return result_;
-}
-
-Result<void> Opening::check() {
-  if (opened()) [[likely]]
-    return {};
-  Result<void> result;
-  bool try_again = false;
-  {
-    const std::scoped_lock lock(mutex_);
-    result = result_;
-    try_again = !reading_ && std::chrono::steady_clock::now() - tried_at_ >= between_openings;
-  }
-  if (try_again) read({});
-  return result;
 }
 
 bool Opening::may_have_legacy() {
   if (!may_have_legacy_.load(std::memory_order_relaxed)) return false;
-  bool look_again = false;
-  {
-    const std::scoped_lock lock(mutex_);
-    look_again = !reading_ && std::chrono::steady_clock::now() - tried_at_ >= between_looks;
-  }
-  if (look_again) read({});
+  if (is_due(between_looks)) read();
   return true;
 }
 
@@ -86,27 +57,24 @@ void Opening::look() {
                                          R"(,"Limit":1,"ConsistentRead":true})")});
 }
 
-/// Whoever comes first makes the record; somebody else may be doing so at the same time. From here on
+/// The first process makes the record; another one may be doing so at the same time. From here on
 /// programs that know only legacy items must not write: `least_client` tells them.
 void Opening::make(bool table_is_new) {
-  const store::LeaseKey& ours = lease_key();
   ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
   Expression& expression = write.expression;
   expression.condition(base::join("attribute_not_exists(", expression.name("lease_key"), ")"));
   expression.set("schema_version", Value::of(std::int64_t{schema_version}));
   expression.set("least_client", Value::of(std::int64_t{schema_version}));
   expression.set("migration", Value::of(table_is_new ? migration::none : migration::pending));
-  expression.set("lease_key", Value::of_bytes({reinterpret_cast<const char*>(ours.data()), ours.size()}));
+  expression.set("lease_key", Value::of_bytes(lease_key_bytes()));
   expression.set("keep_audit_for", Value::of(store::keep_audit_for_by_default));
   made_ = true;
   ask(Step::making, single_write(site_.table, write));
 }
 
 void Opening::on_answer(const aws::DynamoAnswer& answer) {
-  const Key key = version_key();
   if (step_ == Step::looking) return make(answer.items.empty());
-  if (step_ == Step::making || !answer.unprocessed.empty())
-    return ask(Step::reading, batch_get(site_.table, std::span(&key, 1)));
+  if (step_ == Step::making || !answer.unprocessed.empty()) return ask_for_record();
   const bool ours =
       !answer.items.empty() && (wire::aws::find(answer.items[0], "lease_key") != nullptr ||
                                 wire::aws::integer_of(answer.items[0], "least_client") >= schema_version);
@@ -121,14 +89,10 @@ void Opening::on_answer(const aws::DynamoAnswer& answer) {
 
 void Opening::on_error(const aws::DynamoFailure& failure) {
   using Kind = aws::DynamoFailure::Kind;
-  const Key key = version_key();
-  if (step_ == Step::making && failure.kind == Kind::condition)
-    return ask(Step::reading, batch_get(site_.table, std::span(&key, 1)));
-  // Who may not look must assume that there is something.
+  if (step_ == Step::making && failure.kind == Kind::condition) return ask_for_record();
+  // A process that may not look must assume that there is something.
   if (step_ == Step::looking && failure.kind == Kind::denied) return make(false);
-  aws::DynamoFailure only_read = failure;
-  if (only_read.kind == Kind::unknown) only_read.kind = Kind::unavailable;
-  end(aws::error_of(only_read));
+  end(error_of_read(failure));
 }
 
 Result<void> Opening::take(const Item& item) {
@@ -137,7 +101,7 @@ Result<void> Opening::take(const Item& item) {
                        " was written by a newer weir; use that one");
   }
   const Value* const bytes = wire::aws::find(item, "lease_key");
-  if (bytes == nullptr || bytes->text.size() != sizeof(store::LeaseKey)) {
+  if (bytes == nullptr || !set_lease_key(bytes->text)) {
     return base::error(ErrorCode::unavailable, "the version record of table ", base::quoted(site_.table),
                        " is damaged");
   }
@@ -145,20 +109,7 @@ Result<void> Opening::take(const Item& item) {
   const std::string_view state = wire::aws::text_of(item, "migration");
   may_have_legacy_.store(state == migration::pending || state == migration::running,
                          std::memory_order_relaxed);
-  const std::scoped_lock lock(mutex_);
-  if (std::memcmp(lease_key().data(), bytes->text.data(), bytes->text.size()) == 0) return {};
-  std::memcpy(keys_.emplace_back().data(), bytes->text.data(), bytes->text.size());
-  lease_key_.store(&keys_.back(), std::memory_order_release);
   return {};
-}
-
-void Opening::end(Result<void> result) {
-  // Told with the lock held: once it is released, whoever waits may end the store.
-  const std::scoped_lock lock(mutex_);
-  reading_ = false;
-  result_ = std::move(result);
-  if (result_) opened_.store(true, std::memory_order_release);
-  ended_.notify_all();
 }
 
 }  // namespace weir::dynamodb

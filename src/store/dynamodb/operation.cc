@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "store/dynamodb/asking.h"
 
 namespace weir::dynamodb {
 
@@ -171,12 +172,7 @@ void Operation::on_error(const aws::DynamoFailure& failure) {
   // Somebody else has converted it, or is about to.
   const bool overtaken = failure.kind == Kind::condition || failure.kind == Kind::conflict;
   if (legacy_step_ == Legacy::converting && overtaken) return read_again();
-  if (reading_ || legacy_step_ != Legacy::no) {
-    // Nothing was charged by it, whatever became of it.
-    aws::DynamoFailure only_read = failure;
-    if (only_read.kind == Kind::unknown) only_read.kind = Kind::unavailable;
-    return finish(aws::error_of(only_read));
-  }
+  if (reading_ || legacy_step_ != Legacy::no) return finish(error_of_read(failure));
   switch (failure.kind) {
     case Kind::condition:
       event.kind = Event::Kind::failed;
@@ -219,8 +215,7 @@ void Operation::distrust(std::size_t place, std::int64_t version) {
 }
 
 void Operation::distrust_chain() {
-  for (const std::string_view entity : links_)
-    site_.memory.distrust_chain(bucket_id(name_space_, entity, resource_));
+  for (const std::string_view entity : links_) site_.memory.distrust({name_space_, entity, resource_}, 0);
 }
 
 void Operation::show(decision::Chain& chain, decision::Link& link, const bucket::State* state, Time now) {

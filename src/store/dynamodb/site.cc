@@ -17,11 +17,17 @@ Result<void> Site::check_clock() const {
 
 bool Site::may_have_legacy() const { return opening != nullptr && opening->may_have_legacy(); }
 
+std::optional<aws::DynamoFailure> Site::why_closed() const {
+  if (opening == nullptr || opening->opened()) [[likely]]
+    return std::nullopt;
+  const auto open = opening->check();
+  if (open) return std::nullopt;
+  return aws::DynamoFailure{.kind = aws::DynamoFailure::Kind::not_open, .message = open.error().message};
+}
+
 void Site::send(aws::DynamoCall& call) {
-  if (opening != nullptr && !opening->opened()) [[unlikely]] {
-    if (const auto open = opening->check(); !open)
-      return call.on_error({.kind = aws::DynamoFailure::Kind::not_open, .message = open.error().message});
-  }
+  if (const auto closed = why_closed()) [[unlikely]]
+    return call.on_error(*closed);
   client.send(call);
 }
 

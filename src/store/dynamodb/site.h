@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "aws/dynamo_client.h"
@@ -74,6 +75,8 @@ struct Site {
   Result<void> check_clock() const;
   /// Whether a bucket that is not there may be there as legacy items.
   bool may_have_legacy() const;
+  /// Why nothing can be asked yet; nothing: the store is open.
+  std::optional<aws::DynamoFailure> why_closed() const;
   /// Sends a call, once the store is open. Until then it fails at once.
   void send(aws::DynamoCall& call);
 };

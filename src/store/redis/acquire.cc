@@ -25,8 +25,6 @@ bool is_under(const bucket::State& state, const limits::Resolution& resolution) 
   return in_force == set.size() && state.version >= resolution.stamp;
 }
 
-Error unreadable() { return {ErrorCode::outcome_unknown, "Redis answers nonsense"}; }
-
 }  // namespace
 
 Acquire::Acquire(RedisBuckets& buckets, const store::Plan& plan, decision::Verb verb, Decision& decision,
@@ -107,13 +105,14 @@ void Acquire::send_plan() {
 void Acquire::replied(const Reply& reply) {
   if (verb_ == decision::Verb::acquire) forget_spent();
   if (take(reply)) return;
-  if (reply.is_text()) return admitted(reply.text());
+  if (reply.is_text()) return admitted(reply.text(), 0);
   if (!reply.is_list()) return failed(unreadable());
   auto at = reply.children();
   const auto code = at.next().integer();
   const Time now = at.next().integer().value_or(0);
   site().time.learn(now);
-  code == 1 ? admitted(now, at) : decide_here(now, at);
+  // Some bucket was refilled later than now.
+  code == 1 ? admitted(joined_numbers(at), now) : decide_here(now, at);
 }
 
 bool Acquire::show_charged(std::size_t place, std::string_view& numbers, Time& moment) {
@@ -126,27 +125,13 @@ bool Acquire::show_charged(std::size_t place, std::string_view& numbers, Time& m
   return true;
 }
 
-/// Admitted, every bucket now.
-void Acquire::admitted(std::string_view numbers) {
+void Acquire::admitted(std::string_view numbers, Time now) {
   decision_.report().clear();
-  Time now = 0;
+  Time moment = 0;
   for (std::size_t k = 0; k < places_.size(); ++k) {
-    if (!show_charged(k, numbers, now)) return failed(unreadable());
-  }
-  site().time.learn(now);
-  decision_.set_admitted();
-  decision_.set_deadline(base::saturating_add(now, lease_for()));
-  finish(Progress::decided);
-}
-
-/// Admitted, and some bucket was refilled later than now.
-void Acquire::admitted(Time now, Reply::Children states) {
-  decision_.report().clear();
-  for (std::size_t k = 0; k < places_.size(); ++k) {
-    std::string_view numbers = states.next().text();
-    Time moment = 0;
     if (!show_charged(k, numbers, moment)) return failed(unreadable());
   }
+  if (now == 0) site().time.learn(now = moment);
   decision_.set_admitted();
   decision_.set_deadline(base::saturating_add(now, lease_for()));
   finish(Progress::decided);

@@ -21,8 +21,8 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
   void replied(const Reply& reply) override;
   /// Takes the numbers of one bucket after the charge; false: they cannot be read.
   bool show_charged(std::size_t place, std::string_view& numbers, Time& moment);
-  void admitted(std::string_view numbers);
-  void admitted(Time now, Reply::Children states);
+  /// Admitted, with the numbers of all buckets; `now` is 0 if every bucket was refilled now.
+  void admitted(std::string_view numbers, Time now);
   Result<decision::Next> decide(Time now, States& states, decision::Marker* marker) override;
   void unchanged(Time now, std::span<const ReadBucket> read) override;
   bool refuse_from_memory();

@@ -1,6 +1,6 @@
 #include "store/redis/buckets.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "store/redis/acquire.h"
 #include "store/redis/catalog.h"
@@ -9,29 +9,6 @@
 namespace weir::redis {
 
 namespace resp = wire::resp;
-
-namespace {
-
-/// What a bucket looks like from outside.
-Bucket bucket_of(std::string_view entity, std::string_view resource, const bucket::State& state) {
-  Bucket bucket{.entity = std::string(entity),
-                .resource = std::string(resource),
-                .refilled_at = state.refilled_at,
-                .version = state.version};
-  if (state.expires_at != limits::never) bucket.expires_at = state.expires_at;
-  for (const bucket::LimitState& limit : state.limits) {
-    bucket.limits.push_back({.name = limit.name,
-                             .limit = limits::limit_of(limit.parameters),
-                             .tokens = Amount::milli(limit.tokens),
-                             .consumed = Amount::milli(limit.consumed),
-                             .in_force = !limit.dormant});
-  }
-  std::sort(bucket.limits.begin(), bucket.limits.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
-  return bucket;
-}
-
-}  // namespace
 
 void RedisBuckets::acquire(const store::Plan& plan, Decision& decision,
                            store::Completion<store::Progress> done) {
@@ -65,28 +42,17 @@ Result<store::Page<Bucket>> RedisBuckets::list_now(std::string_view name_space, 
     auto listed = Asking(site_).ask(
         index, resp::command({"ZRANGEBYLEX", index, from, "+", "LIMIT", "0", std::to_string(paging.limit)}));
     if (!listed) return listed.error();
-    const std::vector<std::string_view> resources = listed->get().texts();
+    const auto texts = listed->get().texts();
+    const std::vector<std::string> resources(texts.begin(), texts.end());
     if (resources.empty()) return page;
-    std::vector<std::string> keys;
-    for (const std::string_view resource : resources)
-      keys.push_back(site_.names.bucket(name_space, *family, entity, resource));
-    auto reply =
-        Asking(site_).run(Script::load(), keys, {std::to_string(site_.time.for_scripts()), "0"}, false);
-    if (!reply) return reply.error();
-    const Reply found = reply->get();
-    auto at = found.children();
-    at.next();
-    const Time now = at.next().integer().value_or(0);
-    for (const std::string_view resource : resources) {
-      auto read = read_bucket(at.next(), entity, resource);
-      if (!read) return read.error();
+    auto loaded = load_buckets(site_, name_space, *family, entity, resources);
+    if (!loaded) return loaded.error();
+    for (std::size_t i = 0; i < resources.size(); ++i) {
+      const StoredBucket* const bucket = loaded->alive(i);
       // Those that have expired stay in the index until it goes.
-      if (!read->bucket || read->bucket->state.expires_at <= now) continue;
-      if (page.items.size() == paging.limit) {
-        page.next = page.items.back().resource;
-        return page;
-      }
-      page.items.push_back(bucket_of(entity, resource, read->bucket->state));
+      if (bucket == nullptr) continue;
+      Bucket shown = remote::bucket_of(entity, resources[i], bucket->state);
+      if (!remote::add(page, paging.limit, std::move(shown), &Bucket::resource)) return page;
     }
     cursor = resources.back();
   }

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "store/completion.h"
+#include "store/redis/reading.h"
 
 namespace weir::redis {
 
@@ -49,34 +50,6 @@ class WaitingCall final : public ScriptCall {
  private:
   void replied(const Reply& reply) override { waiting_.completion()(KeptReply(reply)); }
   void failed(Error error) override { waiting_.completion()(std::move(error)); }
-  store::Blocking<KeptReply> waiting_;
-};
-
-/// The same without a script.
-class PlainCall final : public net::RedisCall {
- public:
-  PlainCall(Site& site, std::string_view key, std::string words, bool writes) : site_(site), writes_(writes) {
-    command = std::move(words);
-    slot = site.cluster ? static_cast<int>(resp::slot_of(key)) : -1;
-    repeatable = !writes;
-    within = slow_call;
-  }
-  Result<KeptReply> run() {
-    site_.send(*this);
-    return waiting_.wait();
-  }
-
- private:
-  void on_reply(const Reply& reply) override {
-    if (reply.is_error()) return waiting_.completion()(error_of(reply.text(), writes_));
-    waiting_.completion()(KeptReply(reply));
-  }
-  void on_failure(const net::RedisFailure& failure) override {
-    waiting_.completion()(error_of({failure.sent && writes_, failure.why}));
-  }
-
-  Site& site_;
-  const bool writes_;
   store::Blocking<KeptReply> waiting_;
 };
 
@@ -148,7 +121,13 @@ KeptReply::KeptReply(const Reply& reply) {
 
 Result<KeptReply> Asking::ask(std::string_view key, std::string command, bool writes) {
   if (auto may = check_may_wait(site_); !may) return may.error();
-  return PlainCall(site_, key, std::move(command), writes).run();
+  return store::wait_for<KeptReply>([&](store::Completion<KeptReply> done) {
+    const auto keep = [](const Result<Reply>& reply) -> Result<KeptReply> {
+      if (!reply) return reply.error();
+      return KeptReply(*reply);
+    };
+    read<KeptReply>(site_, key, std::move(command), done, keep, writes);
+  });
 }
 
 Result<KeptReply> Asking::run(const Script& script, const std::vector<std::string>& keys,

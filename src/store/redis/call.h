@@ -55,6 +55,12 @@ class ScriptCall : public net::RedisCall {
   bool whole_ = false;
 };
 
+/// Reads the two words of TIME: seconds and microseconds.
+inline Time read_time(Reply::Children& at) {
+  const Time seconds = at.next().integer().value_or(0);
+  return seconds * 1000 + at.next().integer().value_or(0) / 1000;
+}
+
 /// A reply that was kept.
 class KeptReply {
  public:

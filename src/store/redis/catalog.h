@@ -6,48 +6,43 @@
 //   n ENTITY                               an entity
 #pragma once
 
-#include <functional>
 #include <map>
-#include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "net/redis_client.h"
-#include "store/catalog.h"
 #include "store/home.h"
-#include "store/redis/cache.h"
 #include "store/redis/call.h"
+#include "store/remote/catalog.h"
 
 namespace weir::redis {
 
 /// A process uses a cached chain for at most this long before it reads it again.
 inline constexpr std::chrono::hours longest_cache{1};
 
-/// Safe to use from any thread. What takes one command completes on the client's thread: what resolutions
-/// need, limits, an entity, children, the audit. What takes several (changes, listings) blocks its caller and
-/// completes there; asked inside a completion on the client's thread, it fails.
-class RedisCatalog final : public store::Catalog, public net::RedisListener {
+/// Safe to use from any thread. What resolutions need, and limits, complete on the client's thread; the rest
+/// blocks its caller.
+class RedisCatalog final : public remote::Catalog, public net::RedisListener {
  public:
   /// The site must outlive the catalog.
   RedisCatalog(Site& site, std::chrono::milliseconds cache_for)
-      : site_(site), cache_(std::min<std::chrono::milliseconds>(cache_for, longest_cache)) {}
+      : remote::Catalog(cache_),
+        site_(site),
+        cache_(std::min<std::chrono::milliseconds>(cache_for, longest_cache)) {}
 
-  void change(const store::Changes& changes, store::Completion<std::vector<store::Changed>> done) override;
   void find(std::string_view name_space, std::string_view entity, std::string_view resource,
             store::Completion<store::Found> done) override;
   void limits(std::string_view name_space, const Level& level,
               store::Completion<limits::LimitsRecordRef> done) override;
-  void list_limits(std::string_view name_space, const store::LimitsFilter& filter,
-                   const store::Paging& paging,
-                   store::Completion<store::Page<store::StoredLimitsItem>> done) override;
-  void entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) override;
-  void children(std::string_view name_space, std::string_view id, const store::Paging& paging,
-                store::Completion<store::Page<std::string>> done) override;
-  void entities(std::string_view name_space, const store::Paging& paging,
-                store::Completion<store::Page<Entity>> done) override;
-  void audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
-             store::Completion<store::Page<store::AuditEvent>> done) override;
+  Result<store::Page<std::string>> list(std::string_view name_space, const remote::Listing& listing,
+                                        const store::Paging& paging) override;
+  Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
+      std::string_view name_space, const std::set<std::string>& keys) override;
+  Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
+                                                       const std::set<std::string>& ids) override;
+  Result<void> for_each_event(std::string_view name_space, std::string_view subject,
+                              const store::Paging& paging,
+                              const std::function<bool(store::AuditEvent event)>& visit) override;
 
   /// For the buckets: forget what is cached about an entity, which has turned out to be old.
   void distrust(std::string_view name_space, std::string_view entity) { cache_.forget(name_space, entity); }
@@ -71,23 +66,16 @@ class RedisCatalog final : public store::Catalog, public net::RedisListener {
   friend class Lookup;
   using Fields = std::map<std::string, std::string>;
 
-  Result<limits::LimitsRecordRef> limits_of(const std::string& name_space, const Level& level,
-                                            const Result<Reply>& reply);
-  Result<store::Page<store::StoredLimitsItem>> list_limits_now(std::string_view name_space,
-                                                               const store::LimitsFilter& filter,
-                                                               const store::Paging& paging);
-  static std::string page_command(const std::string& key, const store::Paging& paging);
-  static store::Page<std::string> page_of(const Reply& reply, std::size_t limit);
-  Result<store::Page<std::string>> page_now(const std::string& key, const store::Paging& paging);
-  Time keep_audit_for() const;
-  Result<store::Page<Entity>> entities_now(std::string_view name_space, const store::Paging& paging);
+  Time now() const override { return site_.time.now(); }
+  Result<void> check_may_change() const override { return check_may_wait(site_); }
+  Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) override;
+  Time keep_audit_for() const override;
   /// The values of fields of the catalog; those that do not exist are left out.
   Result<Fields> read_fields(std::string_view name_space, const std::vector<std::string>& fields);
 
   Site& site_;
-  CatalogCache cache_;
+  remote::CatalogCache cache_;
   store::Gathering gathering_;  ///< the thread's on which calls are answered
-  std::mutex changing_;         ///< changes of this process do not get in each other's way
 
   friend class CatalogChange;
 };

@@ -13,11 +13,8 @@ using base::error;
 
 namespace {
 
-constexpr int most_change_attempts = 100;
 /// With more fields than this, everybody may as well forget everything.
 constexpr std::size_t most_told = 64;
-/// A process that ends in the middle of a move leaves its fences behind.
-constexpr std::chrono::seconds while_moving{15};
 /// Longer than anybody may know the chain from before.
 constexpr std::chrono::milliseconds fence_stays = 2 * longest_cache;
 /// Each attempt to write a bucket that fails means that somebody else has written it.
@@ -46,124 +43,26 @@ struct Steps {
 
 }  // namespace
 
-Result<std::vector<store::Changed>> CatalogChange::run() {
-  for (int i = 0; i < most_change_attempts; ++i) {
-    bool overtaken = false;
-    auto changed = attempt(overtaken);
-    if (!overtaken) return changed;
-  }
-  return error(ErrorCode::contention, "others changed limits or entities too often meanwhile; try again");
-}
-
-Result<std::vector<store::Changed>> CatalogChange::attempt(bool& overtaken) {
-  concern_ = {};
-  tenant_ = {};
-  looked_up_.clear();
-  families_.clear();
-  fenced_.clear();
-  stamps_.clear();
-  collect();
-  if (auto read = read_time(); !read) return read.error();
-  if (auto read = read_counters(); !read) return read.error();
-  if (auto read = read_levels(concern_.levels); !read) return read.error();
-  if (auto read = read_levels_of_erased(); !read) return read.error();
-  if (auto read = read_family_trees(); !read) return read.error();
-  if (auto read = read_buckets(); !read) return read.error();
-
-  table::Draft draft(tenant_, now_, stamp_);
-  auto changed = draft_all(draft);
-  if (!changed) return changed;
-  find_moving(draft);
-  if (auto set = set_fences(while_moving); !set) return set.error();
-  auto kept = check_moved(draft);
-  if (kept) kept = keep(draft, sign(draft), overtaken);
+Result<bool> CatalogChange::commit(const table::Draft& draft, const std::vector<store::AuditEvent>& events) {
+  auto kept = keep(draft, events);
   // If it is not known whether the change was made, the fences stay as they are for a while.
-  const bool in_doubt = !kept && kept.error().code == ErrorCode::outcome_unknown;
-  if (!in_doubt) {
-    auto set = set_fences(kept ? fence_stays : std::chrono::milliseconds(0));
-    if (kept && !set) return set.error();
-  }
-  if (!kept) return kept.error();
+  if (!kept && kept.error().code == ErrorCode::outcome_unknown) fenced_.clear();
+  if (!kept || !*kept) return kept;
+  auto fenced = set_fences(fence_stays);
+  fenced_.clear();
+  if (!fenced) return fenced.error();
   if (auto told = tell_buckets(draft); !told) return told.error();
-  tell(2 * changes_.changes.size(), 2 * changes_.changes.size());
-  return changed;
+  return true;
 }
 
-/// The families that chains leave: those of entities whose parent or cascade changes, as they were before.
-void CatalogChange::find_moving(const table::Draft& draft) {
-  for (const std::string& id : draft.moved()) fenced_.insert(std::string(site_.family(id, families_[id])));
-  for (const std::string& id : draft.erased()) fenced_.insert(std::string(site_.family(id, families_[id])));
-}
-
-/// From here on no process makes a bucket there by the chain that it knows from before the change. 0: takes
-/// the fences away again.
-Result<void> CatalogChange::set_fences(std::chrono::milliseconds stay) {
-  // Generations are counted from 1 in plans.
-  const std::string generation = std::to_string(generation_ + 2);
-  for (const std::string& family : fenced_) {
-    auto reply = Asking(site_).run(Script::fence(), {site_.names.fence(name_space_, family)},
-                                   {generation, word_, std::to_string(stay.count())}, true);
-    if (!reply) return reply.error();
-  }
-  return {};
-}
-
-/// Tells how far a change is, now and then.
-void CatalogChange::tell(std::size_t done, std::size_t of) const {
-  constexpr std::size_t now_and_then = 1000;
-  const ChangeOptions& options = changes_.options;
-  if (options.progress && (done == of || done % now_and_then == 0)) options.progress(done, of);
-}
-
-Result<std::vector<store::Changed>> CatalogChange::draft_all(table::Draft& draft) {
-  std::vector<store::Changed> changed;
-  for (const store::Change& change : changes_.changes) {
-    auto one = draft.add(change);
-    tell(changed.size(), 2 * changes_.changes.size());
-    if (!one) {
-      const bool several = changes_.changes.size() > 1;
-      const std::string which =
-          several ? base::join("change ", std::to_string(changed.size() + 1), ": ") : std::string();
-      return Error{one.error().code, which + one.error().message};
-    }
-    changed.push_back(*std::move(one));
-  }
-  return changed;
-}
-
-/// The fences stand, so that a bucket that is not there now is not made before the change.
-Result<void> CatalogChange::check_moved(const table::Draft& draft) {
-  for (const std::string& id : draft.moved()) {
-    auto has = has_bucket(id);
-    if (!has) return has.error();
-    if (!*has) continue;
-    return error(ErrorCode::conflict, "entity ", base::quoted(id),
-                 " has buckets, so its parent and cascade cannot change; delete it first, or wait until they "
-                 "expire");
-  }
-  return check_descendants();
-}
-
-std::vector<store::AuditEvent> CatalogChange::sign(const table::Draft& draft) const {
-  std::vector<store::AuditEvent> events = draft.events();
-  std::int64_t sequence = sequence_;
-  for (store::AuditEvent& event : events) {
-    // Ids sort by time even if the clock goes back.
-    event.id = store::audit_id(std::max(audited_to_, now_), static_cast<std::uint64_t>(++sequence));
-    event.at = now_;
-    event.principal = changes_.principal;
-  }
-  return events;
-}
-
-Result<void> CatalogChange::keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events,
-                                 bool& overtaken) {
+/// False: another change was faster.
+Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events) {
   const Names& names = site_.names;
   Steps steps;
   steps.number_of(names.catalog(name_space_));
   Words message;
   std::size_t told = 0;
-  message.name(name_space_).number(generation_ + 1);
+  message.name(name_space_).number(head_.generation + 1);
   Words fields = message;
   const auto tell = [&](const std::string& field) {
     if (++told <= most_told) fields.text(field);
@@ -172,15 +71,9 @@ Result<void> CatalogChange::keep(const table::Draft& draft, const std::vector<st
     steps.set(key, encode(*record));
     steps.on("in", names.limits(name_space_), key);
     tell(key);
-    const Level level = table::level_of(key);
-    if (!level.entity().empty()) {
-      Time& stamp = stamps_[level.entity()][level.resource()];
-      stamp = std::max(stamp, record->current.stamp);
-    }
   }
   for (const auto& [id, entity] : draft.entities()) {
-    const auto old = tenant_.entities.find(id);
-    const std::string before = old == tenant_.entities.end() ? std::string() : old->second.parent;
+    const std::string before = parent_before(id);
     const std::string after = entity ? entity->parent : std::string();
     if (entity) {
       steps.set("n " + id, encode(*entity));
@@ -206,20 +99,19 @@ Result<void> CatalogChange::keep(const table::Draft& draft, const std::vector<st
   }
   if (!events.empty()) steps.on("trim", names.audit(name_space_), oldest);
   steps.set("stamp", std::to_string(draft.last_stamp()));
-  steps.set("sequence", std::to_string(sequence_ + static_cast<std::int64_t>(events.size())));
-  steps.set("audited", std::to_string(std::max(audited_to_, now_)));
+  steps.set("sequence", std::to_string(head_.sequence + static_cast<std::int64_t>(events.size())));
+  steps.set("audited", std::to_string(std::max(head_.audited_to, now_)));
 
   const std::string said = told <= most_told ? fields.str() : message.str();
-  std::vector<std::string> words{std::to_string(generation_),
+  std::vector<std::string> words{std::to_string(head_.generation),
                                  std::to_string(site_.time.for_tests() ? -1 : now_), names.channel(), said};
   words.insert(words.end(), steps.words.begin(), steps.words.end());
   auto reply = Asking(site_).run(Script::catalog(), steps.keys, words, true);
   if (!reply) return reply.error();
-  overtaken = reply->get().integer() != 1;
-  if (overtaken) return error(ErrorCode::contention, "the catalog changed meanwhile");
+  if (reply->get().integer() != 1) return false;
   // At once here, whenever the others are told.
   catalog_.on_message(said);
-  return {};
+  return true;
 }
 
 Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
@@ -230,8 +122,7 @@ Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
                                    {site_.names.buckets(name_space_, family, entity), "forget", now}, true);
     if (!reply) return reply.error();
   }
-  for (const auto& [entity, stamps] : stamps_) {
-    if (draft.erased().contains(entity)) continue;
+  for (const auto& [entity, stamps] : new_stamps(draft)) {
     if (auto told = tell_buckets_of(draft, entity, stamps); !told) return told;
   }
   return {};
@@ -270,12 +161,8 @@ Result<void> CatalogChange::tell_buckets_of(const table::Draft& draft, const std
 
 Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& entity,
                                   std::string_view resource, ReadBucket read, Time told, Time now) {
-  limits::Levels levels;
-  for (std::size_t i = 0; i < levels.size(); ++i)
-    levels[i] = draft.record(table::level_key(static_cast<Source>(i), entity, resource));
-  const auto resolution = limits::resolve(levels, {}, now, changes_.ttl_multiplier);
+  const auto resolution = resolve(draft, entity, resource, now);
   if (!resolution->limits) return {};
-  const std::string key = site_.names.bucket(name_space_, families_[entity], entity, resource);
   for (int attempts = 0; attempts < most_put_attempts; ++attempts) {
     if (!read.bucket || read.bucket->state.expires_at <= now) return {};
     decision::Chain chain;
@@ -288,16 +175,10 @@ Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& 
     auto done = put(entity, resource, read.raw, next, now);
     if (!done) return done.error();
     if (*done) return {};
-    auto reply =
-        Asking(site_).run(Script::load(), {key}, {std::to_string(site_.time.for_scripts()), "0"}, false);
-    if (!reply) return reply.error();
-    const Reply list = reply->get();
-    auto at = list.children();
-    at.next();
-    now = at.next().integer().value_or(0);
-    auto again = read_bucket(at.next(), entity, resource);
-    if (!again) return again.error();
-    read = *std::move(again);
+    auto loaded = load_buckets(site_, name_space_, families_[entity], entity, {std::string(resource)});
+    if (!loaded) return loaded.error();
+    now = loaded->now;
+    read = std::move(loaded->buckets.front());
   }
   return error(ErrorCode::contention, "others changed the buckets of ", base::quoted(entity),
                " too often meanwhile; try again");

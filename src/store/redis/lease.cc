@@ -74,13 +74,13 @@ void LeaseChange::send_differences(const decision::LeaseRecord& record, const st
 void LeaseChange::replied(const Reply& reply) {
   forget_spent();
   if (take(reply)) return;
-  if (reply.is_text()) return changed(reply);
-  if (!reply.is_list()) return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
+  if (reply.is_text()) return changed(std::string(reply.text()));
+  if (!reply.is_list()) return failed(unreadable());
   auto at = reply.children();
   const auto code = at.next().integer();
   const Time now = at.next().integer().value_or(0);
   site().time.learn(now);
-  if (code == 1) return changed(reply);
+  if (code == 1) return changed(joined_numbers(at));
   // Somebody else has changed the lease: once more from what it is now. What is not plain is decided here.
   constexpr int most_overtaken = 20;
   auto last = at;
@@ -92,19 +92,13 @@ void LeaseChange::replied(const Reply& reply) {
 }
 
 /// Shows the buckets as they are after the change.
-void LeaseChange::changed(const Reply& reply) {
+void LeaseChange::changed(const std::string& all) {
   outcome_.report.clear();
-  std::string all(reply.is_text() ? reply.text() : std::string_view());
-  if (reply.is_list()) {
-    auto at = reply.children();
-    at.next();
-    for (at.next(); !at.at_end();) all += at.next().text();
-  }
   std::string_view numbers = all;
   for (std::size_t k = 0; k < chain_.size(); ++k) {
     decision::Link& link = chain_[k];
     const auto charged = take_charged(numbers, link.limit_count());
-    if (!charged) return failed({ErrorCode::outcome_unknown, "Redis answers nonsense"});
+    if (!charged) return failed(unreadable());
     for (std::size_t i = 0; i < link.limit_count(); ++i) link.held[i] = charged->tokens(i);
     link.named = 0;
     decision::report(outcome_.report, link, resource_, charged->generation, false);

@@ -23,7 +23,8 @@ class LeaseChange final : public Operation {
   /// Puts the differences of next_ into chain_; false: some bucket does not have the limit.
   bool match_differences();
   void replied(const Reply& reply) override;
-  void changed(const Reply& reply);
+  /// `all`: the numbers of all buckets.
+  void changed(const std::string& all);
   void failed(Error error) override;
   Result<decision::Next> decide(Time now, States& states, decision::Marker* marker) override;
   void restart() override;

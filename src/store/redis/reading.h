@@ -1,4 +1,4 @@
-// Reads what takes one command, without blocking anybody.
+// A plain command and what is made of its answer, without blocking anybody.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,15 @@ template <class T>
 class Reading final : public net::RedisCall {
  public:
   using Take = std::function<Result<T>(const Result<Reply>& reply)>;
-  Reading(store::Completion<T> done, Take take) : done_(done), take_(std::move(take)) {}
+  Reading(store::Completion<T> done, Take take, bool writes)
+      : done_(done), take_(std::move(take)), writes_(writes) {}
 
  private:
   void on_reply(const Reply& reply) override {
-    end(reply.is_error() ? Result<Reply>(error_of(reply.text(), false)) : Result<Reply>(reply));
+    end(reply.is_error() ? Result<Reply>(error_of(reply.text(), writes_)) : Result<Reply>(reply));
   }
   void on_failure(const net::RedisFailure& failure) override {
-    end(Result<Reply>(error_of({false, failure.why})));
+    end(Result<Reply>(error_of({failure.sent && writes_, failure.why})));
   }
   void end(const Result<Reply>& reply) {
     Result<T> result = take_(reply);
@@ -33,16 +34,17 @@ class Reading final : public net::RedisCall {
 
   store::Completion<T> done_;
   Take take_;
+  const bool writes_;
 };
 
 /// Sends a command whose key decides the node; `take` makes the result of the answer.
 template <class T>
 void read(Site& site, std::string_view key, std::string command, store::Completion<T> done,
-          typename Reading<T>::Take take) {
-  auto* const reading = new Reading<T>(done, std::move(take));
+          typename Reading<T>::Take take, bool writes = false) {
+  auto* const reading = new Reading<T>(done, std::move(take), writes);
   reading->command = std::move(command);
   reading->slot = site.cluster ? static_cast<int>(wire::resp::slot_of(key)) : -1;
-  reading->repeatable = true;
+  reading->repeatable = !writes;
   reading->within = slow_call;
   site.send(*reading);
 }

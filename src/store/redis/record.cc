@@ -154,6 +154,12 @@ std::optional<Charged> take_charged(std::string_view& answer, std::size_t limits
   return charged;
 }
 
+std::string joined_numbers(Reply::Children texts) {
+  std::string numbers;
+  while (!texts.at_end()) numbers += texts.next().text();
+  return numbers;
+}
+
 std::shared_ptr<const SetInPlan> SetsInPlan::get(const limits::LimitSetRef& set) {
   const base::Guard guard(mutex_);
   if (const auto known = sets_.find(set.get()); known != sets_.end()) return known->second;
@@ -202,6 +208,27 @@ Result<ReadBucket> read_bucket(std::string_view text, std::string_view entity, s
   if (rest == Text::too_new) return too_new(entity, resource);
   if (rest == Text::damaged || bucket.state.refilled_at < 0) return damaged(entity, resource);
   return read;
+}
+
+Result<LoadedBuckets> load_buckets(Site& site, std::string_view name_space, std::string_view family,
+                                   std::string_view entity, const std::vector<std::string>& resources) {
+  LoadedBuckets loaded;
+  if (resources.empty()) return loaded;
+  std::vector<std::string> keys;
+  for (const std::string& resource : resources)
+    keys.push_back(site.names.bucket(name_space, family, entity, resource));
+  auto reply = Asking(site).run(Script::load(), keys, {std::to_string(site.time.for_scripts()), "0"}, false);
+  if (!reply) return reply.error();
+  const Reply list = reply->get();
+  auto at = list.children();
+  at.next();
+  loaded.now = at.next().integer().value_or(0);
+  for (const std::string& resource : resources) {
+    auto read = read_bucket(at.next(), entity, resource);
+    if (!read) return read.error();
+    loaded.buckets.push_back(*std::move(read));
+  }
+  return loaded;
 }
 
 Record encode(const StoredBucket& bucket) {

@@ -52,6 +52,10 @@ struct Charged {
 /// Takes the numbers of a bucket with so many limits from the front of an answer. Nothing, if it is too
 /// short.
 std::optional<Charged> take_charged(std::string_view& answer, std::size_t limits);
+/// The numbers of all buckets, where an answer has a text for each.
+std::string joined_numbers(Reply::Children texts);
+/// An answer of acquire.lua that is none.
+inline Error unreadable() { return {ErrorCode::outcome_unknown, "Redis answers nonsense"}; }
 
 /// A bucket that was read, or is to be written.
 struct StoredBucket {
@@ -69,6 +73,20 @@ struct ReadBucket {
 /// later version.
 Result<ReadBucket> read_bucket(const Reply& reply, std::string_view entity, std::string_view resource);
 Result<ReadBucket> read_bucket(std::string_view record, std::string_view entity, std::string_view resource);
+
+/// Buckets of one entity as of one moment of the server's clock.
+struct LoadedBuckets {
+  Time now = 0;
+  std::vector<ReadBucket> buckets;  ///< in the order of the resources
+  /// Null, if there is none or it has expired.
+  const StoredBucket* alive(std::size_t index) const {
+    const auto& bucket = buckets[index].bucket;
+    return bucket && bucket->state.expires_at > now ? &*bucket : nullptr;
+  }
+};
+/// Blocks.
+Result<LoadedBuckets> load_buckets(Site& site, std::string_view name_space, std::string_view family,
+                                   std::string_view entity, const std::vector<std::string>& resources);
 
 /// A record, and when its key goes.
 struct Record {

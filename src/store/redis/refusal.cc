@@ -11,7 +11,7 @@ constexpr std::chrono::milliseconds between_probes{100};
 }  // namespace
 
 void Refusal::refused(const Error& error, int at, std::string_view key) {
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   error_ = error;
   refused_slot_ = at;
   if (!trying_) key_ = key;
@@ -20,7 +20,7 @@ void Refusal::refused(const Error& error, int at, std::string_view key) {
 
 /// In a cluster one node may refuse while others do not.
 void Refusal::clear(int at) {
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   if (at == refused_slot_) refusing_.store(false, std::memory_order_relaxed);
 }
 
@@ -29,7 +29,7 @@ Result<void> Refusal::check() {
   Error error{};
   bool try_again = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const base::Guard guard(mutex_);
     error = error_;
     const auto now = std::chrono::steady_clock::now();
     try_again = !trying_ && now - tried_at_ >= between_probes;
@@ -47,7 +47,7 @@ Result<void> Refusal::check() {
 }
 
 void Refusal::on_reply(const wire::resp::Reply& reply) {
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   trying_ = false;
   if (reply.is_error()) {
     error_ = error_of(reply.text(), false);
@@ -57,7 +57,7 @@ void Refusal::on_reply(const wire::resp::Reply& reply) {
 }
 
 void Refusal::on_failure(const net::RedisFailure& /*failure*/) {
-  const std::scoped_lock lock(mutex_);
+  const base::Guard guard(mutex_);
   trying_ = false;
 }
 

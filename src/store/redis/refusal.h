@@ -4,10 +4,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "base/lock.h"
 #include "net/redis_call.h"
 #include "weir/result.h"
 
@@ -38,13 +38,12 @@ class Refusal final : private net::RedisCall {
 
   Site& site_;
   std::atomic<bool> refusing_{false};
-  std::mutex mutex_;
-  // Of the mutex.
-  Error error_{};
-  int refused_slot_ = -1;
-  std::string key_;
-  bool trying_ = false;
-  std::chrono::steady_clock::time_point tried_at_;
+  base::Mutex mutex_;
+  Error error_ WEIR_GUARDED_BY(mutex_){};
+  int refused_slot_ WEIR_GUARDED_BY(mutex_) = -1;
+  std::string key_ WEIR_GUARDED_BY(mutex_);
+  bool trying_ WEIR_GUARDED_BY(mutex_) = false;
+  std::chrono::steady_clock::time_point tried_at_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::redis

@@ -28,6 +28,13 @@ struct Meaning {
   std::string_view advice;
 };
 
+/// The one script with this body.
+template <const std::string_view& body>
+const Script& only() {
+  static const Script script(body);
+  return script;
+}
+
 /// Errors that come before anything is changed.
 constexpr Meaning refusals[] = {
     {"OOM", "it has no memory left; raise maxmemory or make room"},
@@ -54,36 +61,13 @@ Script::Script(std::string_view text) : body(text), digest(sha1(text)) {
   wire::resp::append_word(named, digest);
 }
 
-const Script& Script::acquire() {
-  static const Script script(acquire_lua);
-  return script;
-}
-const Script& Script::load() {
-  static const Script script(load_lua);
-  return script;
-}
-const Script& Script::put() {
-  static const Script script(put_lua);
-  return script;
-}
-const Script& Script::touch() {
-  static const Script script(touch_lua);
-  return script;
-}
-const Script& Script::catalog() {
-  static const Script script(catalog_lua);
-  return script;
-}
-
-const Script& Script::fence() {
-  static const Script script(fence_lua);
-  return script;
-}
-
-const Script& Script::open() {
-  static const Script script(open_lua);
-  return script;
-}
+const Script& Script::acquire() { return only<acquire_lua>(); }
+const Script& Script::load() { return only<load_lua>(); }
+const Script& Script::put() { return only<put_lua>(); }
+const Script& Script::touch() { return only<touch_lua>(); }
+const Script& Script::catalog() { return only<catalog_lua>(); }
+const Script& Script::fence() { return only<fence_lua>(); }
+const Script& Script::open() { return only<open_lua>(); }
 
 void Site::send(net::RedisCall& call) {
   if (opening != nullptr && !opening->opened()) [[unlikely]] {

@@ -16,12 +16,6 @@ using limits::LimitsRecordRef;
 // How much of the audit is kept in memory; a store behind the table keeps the rest.
 constexpr std::size_t audit_in_memory = 100'000;
 
-/// Tells how far a change is, now and then.
-void tell(const ChangeOptions& options, std::size_t done, std::size_t of) {
-  constexpr std::size_t now_and_then = 1000;
-  if (options.progress && (done == of || done % now_and_then == 0)) options.progress(done, of);
-}
-
 /// Fills a page with `accept(item)`s from an ordered range behind the cursor. The cursor is the key of the
 /// last item that was shown.
 template <class Map, class Accept>
@@ -62,30 +56,24 @@ Result<std::vector<store::Changed>> TableCatalog::change_all(const store::Change
   const base::Guard guard(mutex_);
   Tenant& in = tenant(changes.name_space);
   Draft draft(in, now, last_stamp_);
-  std::vector<store::Changed> changed;
-  changed.reserve(changes.changes.size());
-  for (const store::Change& change : changes.changes) {
-    auto one = draft.add(change);
-    tell(changes.options, changed.size(), 2 * changes.changes.size());
-    if (!one) {
-      const bool several = changes.changes.size() > 1;
-      const std::string which =
-          several ? base::join("change ", std::to_string(changed.size() + 1), ": ") : std::string();
-      return Error{one.error().code, which + one.error().message};
-    }
-    changed.push_back(*std::move(one));
-  }
+  const auto tell = [&](std::size_t done) {
+    if (changes.options.progress) changes.options.progress(done, 2 * changes.changes.size());
+  };
+  auto changed = draft.add_all(changes.changes, tell);
+  if (!changed) return changed;
   if (auto still = hold_still(changes.name_space, draft); !still) return still.error();
   if (auto adopted = adopt(changes.name_space, draft, now, changes.ttl_multiplier); !adopted)
     return adopted.error();
-  std::vector<store::AuditEvent> events = sign(draft, changes.principal, now);
+  std::vector<store::AuditEvent> events = draft.sign(changes.principal, audited_to_, audit_sequence_);
+  audit_sequence_ += events.size();
+  if (!events.empty()) audited_to_ = std::max(audited_to_, now);
   const auto kept = [&]() WEIR_NOT_ANALYSED { put_in_place(changes, draft, events, now); };
   if (backing_ == nullptr) {
     kept();
   } else if (auto written = backing_->keep(changes.name_space, draft, events, kept); !written) {
     return written.error();
   }
-  tell(changes.options, 2 * changes.changes.size(), 2 * changes.changes.size());
+  tell(2 * changes.changes.size());
   return changed;
 }
 
@@ -113,10 +101,7 @@ Result<void> TableCatalog::hold_still(std::string_view name_space, const Draft& 
   generation_.fetch_add(1, std::memory_order_acq_rel);
   for (const std::string& id : moved) {
     if (auto brought = table_.bring_in(name_space, id); !brought) return brought.error();
-    if (!table_.has_bucket(name_space, id)) continue;
-    return error(ErrorCode::conflict, "entity ", quoted(id),
-                 " has buckets, so its parent and cascade cannot change; delete it first, or wait until they "
-                 "expire");
+    if (table_.has_bucket(name_space, id)) return has_buckets(id);
   }
   return {};
 }
@@ -129,10 +114,7 @@ Result<void> TableCatalog::adopt(std::string_view name_space, const Draft& draft
     if (changed.entity().empty()) continue;
     if (auto brought = table_.bring_in(name_space, changed.entity()); !brought) return brought.error();
     table_.adopt(name_space, changed.entity(), changed.resource(), [&](std::string_view resource) {
-      limits::Levels levels;
-      for (std::size_t i = 0; i < levels.size(); ++i)
-        levels[i] = draft.record(level_key(static_cast<Source>(i), changed.entity(), resource));
-      return limits::resolve(levels, {}, now, multiplier);
+      return limits::resolve(draft.levels(changed.entity(), resource), {}, now, multiplier);
     });
   }
   return {};
@@ -149,18 +131,6 @@ void TableCatalog::resume(Past past) {
   last_stamp_ = past.last_stamp;
   audit_sequence_ = past.audit_sequence;
   audited_to_ = past.audited_to;
-}
-
-std::vector<store::AuditEvent> TableCatalog::sign(const Draft& draft, std::string_view principal, Time now) {
-  std::vector<store::AuditEvent> events = draft.events();
-  for (store::AuditEvent& event : events) {
-    // Ids sort by time even if the clock goes back.
-    audited_to_ = std::max(audited_to_, now);
-    event.id = store::audit_id(audited_to_, ++audit_sequence_);
-    event.at = now;
-    event.principal = principal;
-  }
-  return events;
 }
 
 void TableCatalog::find(std::string_view name_space, std::string_view entity, std::string_view resource,

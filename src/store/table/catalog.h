@@ -63,8 +63,6 @@ class TableCatalog final : public store::Catalog {
       WEIR_REQUIRES(mutex_);
   void put_in_place(const store::Changes& changes, Draft& draft, std::vector<store::AuditEvent>& events,
                     Time now) WEIR_REQUIRES(mutex_);
-  std::vector<store::AuditEvent> sign(const Draft& draft, std::string_view principal, Time now)
-      WEIR_REQUIRES(mutex_);
 
   const Clock& clock_;
   std::atomic<std::uint64_t>& generation_;

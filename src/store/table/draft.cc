@@ -53,8 +53,52 @@ std::string described(const Level& level) {
   }
 }
 
+Error has_buckets(std::string_view entity) {
+  return error(ErrorCode::conflict, "entity ", quoted(entity),
+               " has buckets, so its parent and cascade cannot change; delete it first, or wait until they "
+               "expire");
+}
+
 Result<store::Changed> Draft::add(const store::Change& change) {
   return std::visit([this](const auto& one) { return apply(one); }, change);
+}
+
+Result<std::vector<store::Changed>> Draft::add_all(std::span<const store::Change> changes,
+                                                   const std::function<void(std::size_t done)>& tell) {
+  constexpr std::size_t now_and_then = 1000;
+  std::vector<store::Changed> changed;
+  changed.reserve(changes.size());
+  for (const store::Change& change : changes) {
+    auto one = add(change);
+    if (changed.size() % now_and_then == 0) tell(changed.size());
+    if (!one) {
+      const std::string which = changes.size() > 1
+                                    ? base::join("change ", std::to_string(changed.size() + 1), ": ")
+                                    : std::string();
+      return Error{one.error().code, which + one.error().message};
+    }
+    changed.push_back(*std::move(one));
+  }
+  return changed;
+}
+
+std::vector<store::AuditEvent> Draft::sign(std::string_view principal, Time audited_to,
+                                           std::uint64_t sequence) const {
+  std::vector<store::AuditEvent> events = events_;
+  for (store::AuditEvent& event : events) {
+    // Ids sort by time even if the clock goes back.
+    event.id = store::audit_id(std::max(audited_to, now_), ++sequence);
+    event.at = now_;
+    event.principal = principal;
+  }
+  return events;
+}
+
+limits::Levels Draft::levels(std::string_view entity, std::string_view resource) const {
+  limits::Levels levels;
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    levels[i] = record(level_key(static_cast<Source>(i), entity, resource));
+  return levels;
 }
 
 LimitsRecordRef Draft::record(const std::string& key) const {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,9 @@ Level level_of(std::string_view key);
 /// For messages: "resource "gpt-4"".
 std::string described(const Level& level);
 
+/// Why the parent and cascade of an entity cannot change.
+Error has_buckets(std::string_view entity);
+
 /// Not safe for concurrent use; the catalog's lock guards it.
 class Draft {
  public:
@@ -39,11 +44,16 @@ class Draft {
 
   /// Fails as store::Catalog::change does, except for what only the buckets know.
   Result<store::Changed> add(const store::Change& change);
+  /// Adds all of them; an error says which it was. `tell(done)` hears now and then how far it is.
+  Result<std::vector<store::Changed>> add_all(std::span<const store::Change> changes,
+                                              const std::function<void(std::size_t done)>& tell);
 
   /// Limits and entities that differ now; an empty entity was erased.
   const std::map<std::string, limits::LimitsRecordRef>& limits() const { return limits_; }
   const std::map<std::string, std::optional<Entity>>& entities() const { return entities_; }
-  const std::vector<store::AuditEvent>& events() const { return events_; }
+  /// The events of the audit, with ids that follow `audited_to` and `sequence`.
+  std::vector<store::AuditEvent> sign(std::string_view principal, Time audited_to,
+                                      std::uint64_t sequence) const;
   /// Entities whose parent or cascade changes: they must not have a bucket.
   std::vector<std::string> moved() const;
   /// Entities whose buckets go.
@@ -51,6 +61,8 @@ class Draft {
   Time last_stamp() const { return last_stamp_; }
   /// What a level says after the changes; may be empty.
   limits::LimitsRecordRef record(const std::string& key) const;
+  /// What all levels say of a bucket after the changes.
+  limits::Levels levels(std::string_view entity, std::string_view resource) const;
   /// An entity as it is after the changes; null if there is none.
   const Entity* entity(std::string_view id) const;
 

@@ -1,0 +1,193 @@
+#include "store/dynamodb/lookup.h"
+
+#include <array>
+#include <set>
+#include <utility>
+
+#include "store/dynamodb/catalog_change.h"
+
+namespace weir::dynamodb {
+
+using limits::LimitsRecordRef;
+
+namespace {
+
+/// All the same: what a bucket was written under tells whether a resolution is old.
+constexpr std::uint64_t generation = 1;
+
+/// What a resolution needs to know of one entity, and its bucket, as they are read.
+class Link {
+ public:
+  Link(Site& site, std::string_view name_space, std::string_view entity, std::string_view resource)
+      : id_(bucket_id(name_space, entity, resource)),
+        ticket_(site.memory.reading(id_)),
+        meta_(meta_key(name_space, entity)),
+        bucket_(bucket_key(name_space, entity, resource)) {
+    for (std::size_t i = 0; i < levels_.size(); ++i)
+      levels_[i] =
+          level_key(name_space, table::level_of(table::level_key(static_cast<Source>(i), entity, resource)));
+    seen_.image = conditional::Image::absent();
+    seen_.seen_at = site.now();
+  }
+
+  void add_keys(std::set<Key>& keys) const {
+    keys.insert({meta_, bucket_});
+    keys.insert(levels_.begin(), levels_.end());
+  }
+  /// Takes an item, if it is one of its own.
+  Result<void> take(const Key& key, const Item& item) {
+    if (key == meta_) {
+      moving_ = read_moving(item);
+      if (!has_entity(item)) return {};
+      auto entity = read_entity(item);
+      if (!entity) return entity.error();
+      if (!entity->cascade || entity->parent.empty()) return {};
+      found_.parent = entity->parent;
+      above_ = read_beyond(item);
+      above_.insert(above_.begin(), entity->parent);
+      return {};
+    }
+    if (key == bucket_) {
+      auto read = read_bucket(item);
+      if (!read) return read.error();
+      seen_.image = conditional::Image::of(std::move(read->state));
+      return {};
+    }
+    for (std::size_t i = 0; i < levels_.size(); ++i) {
+      if (key != levels_[i]) continue;
+      auto record = read_limits(item);
+      if (!record) return record.error();
+      found_.levels[i] = LimitsRecordRef(record->get());
+    }
+    return {};
+  }
+  store::Found learn(Site& site) {
+    site.memory.remember(id_, std::move(seen_));
+    found_.generation = generation;
+    site.memory.learn(id_, found_, ticket_);
+    return std::move(found_);
+  }
+  /// The entities that seem to be above it, the nearest first.
+  const std::vector<std::string>& above() const { return above_; }
+  /// Ends a change of its parent that was announced so long ago that whoever did is taken for dead: a change
+  /// that is only slow finds its announcement gone, and starts over.
+  std::optional<ItemWrite> end_of_moving(Time now) {
+    const auto moving = std::exchange(moving_, {});
+    if (!moving || now - moving->since < moving_for) return std::nullopt;
+    return unannounced(meta_, *moving);
+  }
+
+ private:
+  std::string id_;
+  Memory::Ticket ticket_;
+  Key meta_;
+  Key bucket_;
+  std::array<Key, 4> levels_;
+  Remembered seen_;
+  store::Found found_;
+  std::vector<std::string> above_;
+  std::optional<Moving> moving_;
+};
+
+/// Reads what a resolution needs in one request, and what those of its ancestors will need in a second one.
+class Lookup final : public aws::DynamoCall {
+ public:
+  Lookup(Site& site, std::string_view name_space, std::string_view entity, std::string_view resource,
+         store::Completion<store::Found> done)
+      : site_(site), name_space_(name_space), resource_(resource), done_(done) {
+    links_.emplace_back(site, name_space, entity, resource);
+    repeatable = true;
+  }
+  void start() {
+    std::set<Key> keys;
+    for (const Link& link : links_) link.add_keys(keys);
+    ask({keys.begin(), keys.end()});
+  }
+
+ private:
+  void ask(const std::vector<Key>& keys) { submit(batch_get(site_.table, keys)); }
+  void submit(Request wanted) {
+    operation = std::move(wanted.operation);
+    request = std::move(wanted.json);
+    site_.send(*this);
+  }
+  void on_answer(const aws::DynamoAnswer& answer) override {
+    if (std::exchange(ending_, false)) return read();
+    for (const Item& item : answer.items) {
+      const Key key = key_of(item);
+      for (Link& link : links_) {
+        const auto taken = link.take(key, item);
+        if (taken) continue;
+        // Of what was read ahead, nothing may be needed. A lookup that does need it will find the same.
+        if (found_) return finish_found();
+        return finish(taken.error());
+      }
+    }
+    if (!answer.unprocessed.empty()) {
+      std::vector<Key> keys;
+      for (const Item& key : answer.unprocessed) keys.push_back(key_of(key));
+      return ask(keys);
+    }
+    read();
+  }
+  /// Everything that was asked for is there.
+  void read() {
+    for (Link& link : links_) {
+      auto write = link.end_of_moving(site_.now());
+      if (!write) continue;
+      ending_ = true;
+      return submit(single_write(site_.table, *write));
+    }
+    if (found_) {
+      for (Link& link : links_) link.learn(site_);
+      return finish_found();
+    }
+    const std::vector<std::string> above = links_.front().above();
+    found_ = links_.front().learn(site_);
+    links_.clear();
+    add_ancestors(above);
+    if (links_.empty()) return finish_found();
+    start();
+  }
+  /// They are going to be asked for next, one by one, and are known by then. One that is not above it after
+  /// all is read for nothing.
+  void add_ancestors(const std::vector<std::string>& above) {
+    if (!site_.memory.keeps_catalog()) return;
+    for (const std::string& entity : above) {
+      if (!site_.memory.find(bucket_id(name_space_, entity, resource_)))
+        links_.emplace_back(site_, name_space_, entity, resource_);
+    }
+  }
+  void on_error(const aws::DynamoFailure& failure) override {
+    // Another process has ended the move already.
+    if (std::exchange(ending_, false) && failure.kind == aws::DynamoFailure::Kind::condition) return read();
+    finish(error_of_read(failure));
+  }
+  void finish_found() {
+    found_->now = site_.now();
+    finish(*std::move(found_));
+  }
+  void finish(Result<store::Found> result) {
+    site_.counts.spend(Purpose::resolve, spent);
+    const auto done = done_;
+    delete this;
+    done(std::move(result));
+  }
+
+  Site& site_;
+  const std::string name_space_;
+  const std::string resource_;
+  std::vector<Link> links_;  ///< those that are being read
+  bool ending_ = false;      ///< a change of a parent that takes too long
+  std::optional<store::Found> found_;
+  store::Completion<store::Found> done_;
+};
+
+}  // namespace
+
+void look_up(Site& site, std::string_view name_space, std::string_view entity, std::string_view resource,
+             store::Completion<store::Found> done) {
+  (new Lookup(site, name_space, entity, resource, done))->start();
+}
+
+}  // namespace weir::dynamodb

@@ -1,0 +1,134 @@
+#include "store/remote/catalog.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "store/table/draft.h"
+
+namespace weir::remote {
+
+using base::error;
+using base::quoted;
+using limits::LimitsRecordRef;
+
+namespace {
+
+/// Records are read at least so many at a time, where a filter may leave few of them.
+constexpr std::size_t least_read = 100;
+
+}  // namespace
+
+void Catalog::change(const store::Changes& changes, store::Completion<std::vector<store::Changed>> done) {
+  if (auto may = check_may_change(); !may) return done(may.error());
+  Result<std::vector<store::Changed>> changed = [&] {
+    const base::Guard guard(changing_);
+    return make_changes(changes);
+  }();
+  done(std::move(changed));
+}
+
+Result<LimitsRecordRef> Catalog::limits_of(std::string_view name_space, const Level& level,
+                                           Result<LimitsRecordRef> read) {
+  const std::string key = table::level_key(level);
+  if (!read) {
+    // The system record says what to do while the store is unavailable, so its last version counts.
+    const bool counts = read.error().code == ErrorCode::unavailable && level.kind() == Source::system;
+    const LimitsRecordRef last = counts ? cache_.last_record(name_space, key) : LimitsRecordRef();
+    if (last && !last->absent(now())) return last;
+    return read.error();
+  }
+  const LimitsRecordRef record = cache_.intern(name_space, key, *std::move(read));
+  if (!record || record->absent(now()))
+    return error(ErrorCode::not_found, "no limits are set for ", table::described(level));
+  return record;
+}
+
+void Catalog::list_limits(std::string_view name_space, const store::LimitsFilter& filter,
+                          const store::Paging& paging,
+                          store::Completion<store::Page<store::StoredLimitsItem>> done) {
+  done(list_limits_now(name_space, filter, paging));
+}
+
+Result<store::Page<store::StoredLimitsItem>> Catalog::list_limits_now(std::string_view name_space,
+                                                                      const store::LimitsFilter& filter,
+                                                                      const store::Paging& paging) {
+  const Time moment = now();
+  store::Page<store::StoredLimitsItem> page;
+  store::Paging at{.cursor = paging.cursor, .limit = std::max(paging.limit, least_read)};
+  do {
+    auto keys = list(name_space, {}, at);
+    if (!keys) return keys.error();
+    auto records = limits_by_key(name_space, {keys->items.begin(), keys->items.end()});
+    if (!records) return records.error();
+    for (const std::string& key : keys->items) {
+      const LimitsRecordRef record = (*records)[key];
+      if (!record || record->absent(moment) || (filter.owner && record->owner != *filter.owner)) continue;
+      Level level = table::level_of(key);
+      if (filter.level && level.kind() != *filter.level) continue;
+      const auto key_of = [](const auto& item) { return table::level_key(item.level); };
+      if (!add(page, paging.limit, {std::move(level), record}, key_of)) return page;
+    }
+    at.cursor = keys->next;
+  } while (!at.cursor.empty());
+  return page;
+}
+
+void Catalog::entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) {
+  auto found = entities_by_id(name_space, {std::string(id)});
+  if (!found) return done(found.error());
+  if (found->empty()) return done(error(ErrorCode::not_found, "entity ", quoted(id), " does not exist"));
+  done(std::move(found->begin()->second));
+}
+
+void Catalog::children(std::string_view name_space, std::string_view id, const store::Paging& paging,
+                       store::Completion<store::Page<std::string>> done) {
+  done(list(name_space, {.of = Listing::Of::children, .entity = std::string(id)}, paging));
+}
+
+void Catalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
+                    store::Completion<store::Page<store::AuditEvent>> done) {
+  const Time oldest = now() - keep_audit_for();
+  store::Page<store::AuditEvent> page;
+  auto read = for_each_event(name_space, subject, paging, [&](store::AuditEvent event) {
+    return event.at <= oldest || add(page, paging.limit, std::move(event), &store::AuditEvent::id);
+  });
+  if (!read) return done(read.error());
+  done(std::move(page));
+}
+
+void Catalog::entities(std::string_view name_space, const store::Paging& paging,
+                       store::Completion<store::Page<Entity>> done) {
+  done(entities_now(name_space, paging));
+}
+
+Result<store::Page<Entity>> Catalog::entities_now(std::string_view name_space, const store::Paging& paging) {
+  auto ids = list(name_space, {.of = Listing::Of::entities}, paging);
+  if (!ids) return ids.error();
+  auto found = entities_by_id(name_space, {ids->items.begin(), ids->items.end()});
+  if (!found) return found.error();
+  store::Page<Entity> page{.items = {}, .next = ids->next};
+  // One that is missing was deleted since the page was read. Both are in the order of ids.
+  for (auto& [id, entity] : *found) page.items.push_back(std::move(entity));
+  return page;
+}
+
+Bucket bucket_of(std::string_view entity, std::string_view resource, const bucket::State& state) {
+  Bucket bucket{.entity = std::string(entity),
+                .resource = std::string(resource),
+                .refilled_at = state.refilled_at,
+                .version = state.version};
+  if (state.expires_at != limits::never) bucket.expires_at = state.expires_at;
+  for (const bucket::LimitState& limit : state.limits) {
+    bucket.limits.push_back({.name = limit.name,
+                             .limit = limits::limit_of(limit.parameters),
+                             .tokens = Amount::milli(limit.tokens),
+                             .consumed = Amount::milli(limit.consumed),
+                             .in_force = !limit.dormant});
+  }
+  std::sort(bucket.limits.begin(), bucket.limits.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return bucket;
+}
+
+}  // namespace weir::remote

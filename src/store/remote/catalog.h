@@ -1,0 +1,95 @@
+// The catalog of a store that is elsewhere: what Redis and DynamoDB have in common. A store says how it lists
+// names, and how it reads records and entities.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/lock.h"
+#include "bucket/state.h"
+#include "store/catalog.h"
+#include "store/remote/catalog_cache.h"
+
+namespace weir::remote {
+
+/// Names that a store keeps in order.
+struct Listing {
+  enum class Of : unsigned char { limits, entities, children };
+  Of of = Of::limits;            ///< keys of table::level_key(), or ids
+  std::string entity = {};       ///< whose children
+  std::string begins_with = {};  ///< what the names begin with
+};
+
+/// Safe to use from any thread. Changes and listings block their caller and complete there; asked inside a
+/// completion on the client's thread, they fail.
+class Catalog : public store::Catalog {
+ public:
+  void change(const store::Changes& changes, store::Completion<std::vector<store::Changed>> done) final;
+  void list_limits(std::string_view name_space, const store::LimitsFilter& filter,
+                   const store::Paging& paging,
+                   store::Completion<store::Page<store::StoredLimitsItem>> done) final;
+  void entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) final;
+  void children(std::string_view name_space, std::string_view id, const store::Paging& paging,
+                store::Completion<store::Page<std::string>> done) final;
+  void entities(std::string_view name_space, const store::Paging& paging,
+                store::Completion<store::Page<Entity>> done) final;
+  void audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
+             store::Completion<store::Page<store::AuditEvent>> done) final;
+
+  // These block their caller. Names that do not exist are left out.
+  virtual Result<store::Page<std::string>> list(std::string_view name_space, const Listing& listing,
+                                                const store::Paging& paging) = 0;
+  virtual Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
+      std::string_view name_space, const std::set<std::string>& keys) = 0;
+  virtual Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
+                                                               const std::set<std::string>& ids) = 0;
+  /// Events, newest first, from the cursor on until `visit` returns false. An empty subject: every one.
+  virtual Result<void> for_each_event(std::string_view name_space, std::string_view subject,
+                                      const store::Paging& paging,
+                                      const std::function<bool(store::AuditEvent event)>& visit) = 0;
+
+ protected:
+  /// The cache must outlive the catalog.
+  explicit Catalog(CatalogCache& cache) : cache_(cache) {}
+
+  virtual Time now() const = 0;
+  virtual Time keep_audit_for() const = 0;
+  /// Fails where a change cannot be made at all.
+  virtual Result<void> check_may_change() const = 0;
+  /// Makes the changes. Called by one thread at a time.
+  virtual Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) = 0;
+
+  /// What limits() answers, of a record that was read; empty: there is none.
+  Result<limits::LimitsRecordRef> limits_of(std::string_view name_space, const Level& level,
+                                            Result<limits::LimitsRecordRef> read);
+
+ private:
+  Result<store::Page<store::StoredLimitsItem>> list_limits_now(std::string_view name_space,
+                                                               const store::LimitsFilter& filter,
+                                                               const store::Paging& paging);
+  Result<store::Page<Entity>> entities_now(std::string_view name_space, const store::Paging& paging);
+
+  CatalogCache& cache_;
+  base::Mutex changing_;  ///< changes of this process do not get in each other's way
+};
+
+/// Puts an item on a page whose cursor is `name(item)` of the last. False: the page is full, and another one
+/// follows.
+template <class T, class Name>
+bool add(store::Page<T>& page, std::size_t limit, T item, Name&& name) {
+  if (page.items.size() == limit) {
+    if (limit > 0) page.next = std::invoke(name, page.items.back());
+    return false;
+  }
+  page.items.push_back(std::move(item));
+  return true;
+}
+
+/// What a bucket looks like from outside.
+Bucket bucket_of(std::string_view entity, std::string_view resource, const bucket::State& state);
+
+}  // namespace weir::remote

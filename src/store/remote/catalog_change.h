@@ -1,0 +1,90 @@
+// One change of the catalog of a store that is elsewhere: reads what it depends on, checks and computes it as
+// every store does, and writes it under the condition that the namespace's catalog has not changed meanwhile;
+// if it has, once more from the beginning.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/remote/catalog.h"
+#include "store/table/draft.h"
+
+namespace weir::remote {
+
+/// Blocks. Not safe for concurrent use.
+class CatalogChange {
+ public:
+  virtual ~CatalogChange() = default;
+  Result<std::vector<store::Changed>> run();
+
+ protected:
+  CatalogChange(Catalog& catalog, const store::Changes& changes)
+      : name_space_(changes.name_space), changes_(changes), catalog_(catalog) {}
+
+  /// Counts the changes of a namespace.
+  struct Head {
+    std::int64_t generation = 0;
+    Time stamp = 0;  ///< the last one
+    std::int64_t sequence = 0;
+    Time audited_to = 0;
+  };
+  static constexpr int most_attempts = 100;
+
+  /// Begins an attempt: reads head_ and now_. False: start over.
+  virtual Result<bool> begin() = 0;
+  /// From here on no bucket is made for an entity that moves or is erased.
+  virtual Result<void> fence(const table::Draft& draft) = 0;
+  /// Takes back what was fenced for a change that did not happen.
+  virtual void unfence(bool starts_over) = 0;
+  /// Whether an entity has a bucket that has not expired.
+  virtual Result<bool> has_bucket(const std::string& entity) = 0;
+  /// What else keeps entities from moving.
+  virtual Result<void> check_moved(const table::Draft& draft);
+  /// The buckets that have to know of new limits, and what holds for them.
+  virtual Result<void> read_buckets(const table::Draft& draft) = 0;
+  /// The moment that stamps are taken from, asked after everything was read.
+  virtual Time stamp_at() const { return now_; }
+  /// Writes it all. False: another change was faster, start over.
+  virtual Result<bool> commit(const table::Draft& draft, const std::vector<store::AuditEvent>& events) = 0;
+
+  Result<void> read_levels(const std::set<std::string>& keys);
+  /// The levels that hold for buckets of an entity.
+  Result<void> read_levels_of(const std::string& entity, const std::vector<std::string>& resources);
+  Result<void> read_entities(const std::set<std::string>& ids);
+  /// The children of entities, and theirs.
+  Result<void> read_children(const std::set<std::string>& of, bool all_below);
+  /// What holds for a bucket after the change.
+  limits::ResolutionRef resolve(const table::Draft& draft, std::string_view entity, std::string_view resource,
+                                Time at) const;
+  /// The newest stamp of entities that stay and whose limits change, by resource; an empty one: all of them.
+  static std::map<std::string, std::map<std::string, Time>> new_stamps(const table::Draft& draft);
+  /// The parent of an entity before the changes; empty: none.
+  std::string parent_before(const std::string& entity) const;
+
+  const std::string_view name_space_;
+  const store::Changes& changes_;
+  int attempts_ = 0;
+  Time now_ = 0;
+  Head head_;
+  table::Tenant tenant_;  ///< what was read
+
+ private:
+  /// Nothing: start over.
+  Result<std::optional<std::vector<store::Changed>>> attempt();
+  Result<void> read_concerned();
+  Result<void> read_ancestors();
+  Result<std::vector<std::string>> list_all(const Listing& listing);
+  Result<std::vector<store::Changed>> draft_all(table::Draft& draft);
+  void tell(std::size_t done);
+
+  Catalog& catalog_;
+  std::set<std::string> levels_read_;    ///< found or not
+  std::set<std::string> entities_read_;  ///< the same
+  std::size_t told_ = 0;
+};
+
+}  // namespace weir::remote

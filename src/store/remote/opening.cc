@@ -1,0 +1,73 @@
+#include "store/remote/opening.h"
+
+#include <cstring>
+#include <utility>
+
+#include "store/audit.h"
+
+namespace weir::remote {
+
+Opening::Opening(base::Entropy& entropy, std::chrono::milliseconds between, Error not_yet)
+    : between_(between), keep_audit_for_(store::keep_audit_for_by_default), result_(std::move(not_yet)) {
+  const base::Guard guard(mutex_);
+  entropy.fill(keys_.emplace_back());
+  lease_key_.store(&keys_.back(), std::memory_order_release);
+}
+
+void Opening::read(std::chrono::milliseconds patience) {
+  {
+    const base::Guard guard(mutex_);
+    if (std::exchange(reading_, true)) return;
+    tried_at_ = std::chrono::steady_clock::now();
+  }
+  request(patience);
+}
+
+Result<void> Opening::read_and_wait(std::chrono::milliseconds patience) {
+  read(patience);
+  const base::Guard guard(mutex_);
+  while (reading_) ended_.wait(mutex_);
+  return result_;
+}
+
+bool Opening::is_due(std::chrono::milliseconds after) {
+  const base::Guard guard(mutex_);
+  return !reading_ && std::chrono::steady_clock::now() - tried_at_ >= after;
+}
+
+Result<void> Opening::check() {
+  if (opened()) [[likely]]
+    return {};
+  Result<void> result;
+  {
+    const base::Guard guard(mutex_);
+    result = result_;
+  }
+  if (is_due(between_)) read();
+  return result;
+}
+
+void Opening::end(Result<void> result) {
+  // Told with the lock held: once it is released, the waiter may end the store.
+  const base::Guard guard(mutex_);
+  reading_ = false;
+  result_ = std::move(result);
+  if (result_) opened_.store(true, std::memory_order_release);
+  ended_.notify_all();
+}
+
+bool Opening::set_lease_key(std::string_view bytes) {
+  if (bytes.size() != sizeof(store::LeaseKey)) return false;
+  const base::Guard guard(mutex_);
+  if (bytes == lease_key_bytes()) return true;
+  std::memcpy(keys_.emplace_back().data(), bytes.data(), bytes.size());
+  lease_key_.store(&keys_.back(), std::memory_order_release);
+  return true;
+}
+
+std::string_view Opening::lease_key_bytes() const {
+  const store::LeaseKey& key = lease_key();
+  return {reinterpret_cast<const char*>(key.data()), key.size()};
+}
+
+}  // namespace weir::remote
