@@ -222,7 +222,11 @@ void HttpPool::end() {
   const Failure failure{Kind::lost, "the program is ending"};
   while (!connections_.empty()) connections_.back()->close(failure);
   fail_waiting(failure);
-  while (!timers_.empty()) timers_.back()->on_deadline();
+  while (!timers_.empty()) {
+    // It may be due in this very turn, and must not fire twice.
+    TimerWheel::cancel(*timers_.back());
+    timers_.back()->on_deadline();
+  }
   loop_->stop();
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <latch>
 #include <mutex>
 
 #include "certificates.h"
@@ -233,6 +234,21 @@ TEST_F(HttpPoolTest, RunsThingsAfterAWhileOrAtItsEnd) {
     EXPECT_FALSE(at_the_end);
   }
   EXPECT_TRUE(at_the_end);
+}
+
+TEST_F(HttpPoolTest, RunsOnceWhatIsDueInTheTurnInWhichItEnds) {
+  auto own = pool_for(address);
+  int runs = 0;
+  own->after(5ms, [&] { ++runs; });
+  // The end is asked for while the loop is held up, so that it and the timer are due in one turn.
+  std::latch held(1);
+  own->after(1ms, [&] {
+    held.count_down();
+    std::this_thread::sleep_for(20ms);
+  });
+  held.wait();
+  own->stop();
+  EXPECT_EQ(runs, 1);
 }
 
 TEST(HttpPool, SaysThatNobodyListens) {
