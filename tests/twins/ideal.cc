@@ -83,7 +83,8 @@ std::string IdealBuckets::check(const Oracle& oracle, int resource, const Answer
       ideals_.erase(at);
       continue;
     }
-    if (added) {
+    // A bucket that is still not there starts at the capacity that is in force when it is made.
+    if (added || (generation == 0 && ideal.generation == 0)) {
       ideal = {line.terms, line.remaining, now, generation, false, step != Step::charged};
       continue;
     }
