@@ -124,7 +124,9 @@ std::string World::compare_audit() {
                    event.resource);
   std::vector<std::string> ideal;
   const auto& events = oracle_.events();
+  const Time oldest = now_ - std::chrono::milliseconds(keep_audit_for).count();
   for (auto event = events.rbegin(); event != events.rend() && ideal.size() < 1000; ++event) {
+    if (event->at <= oldest) continue;
     const LevelId& subject = event->subject;
     const std::string name = subject.entity >= 0     ? entity_name(subject.entity)
                              : subject.resource >= 0 ? "$RESOURCE:" + resource_name(subject.resource)

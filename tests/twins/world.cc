@@ -37,7 +37,7 @@ std::string World::open() {
   options.clock = &clock_;
   options.bucket_ttl_refill_multiplier = config_.multiplier;
   options.lease_deadline = milliseconds(config_.oracle.lease_for);
-  options.keep_audit_for = std::chrono::years(1000);
+  options.keep_audit_for = keep_audit_for;
   for (auto& [id, held] : leases_) held.handle.reset();
   limiters_.clear();
   for (int i = 0; i < (kind_.traits.shared ? 2 : 1); ++i) {

@@ -1,6 +1,7 @@
 // A world: the oracle and a real store that are asked for the same and must not differ in a word.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,6 +15,9 @@
 #include "weir/weir.h"
 
 namespace weir::twins {
+
+/// Longer than nearly every world lasts.
+inline constexpr std::chrono::years keep_audit_for{1000};
 
 /// What the oracle must know about a kind of store, all of it stated in docs/guarantees.md.
 struct Traits {
