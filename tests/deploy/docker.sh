@@ -23,6 +23,7 @@ for needed in CMakeLists.txt src cmake docs/openapi.yaml include deploy; do
   ! grep -qx "${needed%%/*}" "$repository/.dockerignore" || wrong ".dockerignore leaves out $needed"
 done
 
+grep -q '^ENV WEIR_HEALTH_PORT=8080$' "$dockerfile" || wrong "the health check has no port"
 # The health check, as JSON: what stands behind CMD.
 check=$(sed -n '/^HEALTHCHECK/,$p' "$dockerfile" | tr -d '\n' | sed 's/.*CMD \[/[/; s/, \\ */, /' |
   python3 -c 'import json, sys; print(json.load(sys.stdin)[2])')
@@ -31,9 +32,9 @@ mkfifo "$work/greeting"
 server=$!
 read -r line <"$work/greeting"
 port=$(grep -oE ':[0-9]+,' <<<"$line" | tr -d ':,')
-timeout 60 bash -c "${check//8080/$port}" || wrong "the health check fails on a service that is up"
+WEIR_HEALTH_PORT=$port timeout 60 bash -c "$check" || wrong "the health check fails on a service that is up"
 kill -TERM "$server"
 wait "$server" || wrong "the service ended with $?"
 server=''
-! timeout 60 bash -c "${check//8080/$port}" 2>/dev/null || wrong "the health check passes without a service"
+! WEIR_HEALTH_PORT=$port timeout 60 bash -c "$check" 2>/dev/null || wrong "the health check passes without a service"
 exit "$failed"
