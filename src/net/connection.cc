@@ -7,7 +7,7 @@
 namespace weir::net {
 
 Connection::Connection(Worker& worker, int socket, const Address& peer, TlsConnection tls)
-    : Watched(worker.readiness(), socket, tls ? Told::as_long_as : Told::once),
+    : Watched(worker.readiness(), socket, tls ? Trigger::level : Trigger::edge),
       worker_(worker),
       transport_(socket, std::move(tls)),
       session_(worker, *this, peer, transport_.tls()) {}

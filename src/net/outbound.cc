@@ -168,7 +168,7 @@ Outbound::Next Outbound::pursue(Next next) {
 Outbound::Next Outbound::open_socket() {
   auto started = start_connecting(target_.addresses[machine_.address()]);
   if (auto* const failure = std::get_if<Failure>(&started)) return machine_.connected(std::move(*failure));
-  watch(std::get<int>(started), target_.tls ? Told::as_long_as : Told::once);
+  watch(std::get<int>(started), target_.tls ? Trigger::level : Trigger::edge);
   transport_ = Transport(socket());
   const auto left = std::chrono::ceil<milliseconds>(connect_until_ - Clock::now());
   loop_.set_timer(*this, std::max(left / static_cast<int>(machine_.addresses_left()), milliseconds(0)));

@@ -31,7 +31,7 @@ void Watched::sync() {
   const int epoll = readiness_.epoll_;
   epoll_event event{};
   event.events = ((wanted_ & reading) != 0 ? EPOLLIN : 0U) | ((wanted_ & writing) != 0 ? EPOLLOUT : 0U);
-  if (once_) event.events |= EPOLLET | EPOLLRDHUP;
+  if (edge_triggered_) event.events |= EPOLLET | EPOLLRDHUP;
   event.data.ptr = this;
   // A socket that nothing is waited for is taken out: broken ones are told of whether asked for or not.
   const int change = wanted_ == 0 ? EPOLL_CTL_DEL : known_ == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
@@ -47,7 +47,7 @@ void Watched::happened(std::uint32_t events) {
                                              ((events & EPOLLOUT) != 0 || broken ? writing : 0U));
   const bool asked = (wanted_ & now) != 0;
   wanted_ = static_cast<std::uint8_t>(wanted_ & ~now);
-  if (once_) {
+  if (edge_triggered_) {
     ready_ |= now;
     ended_ = ended_ || broken || (events & EPOLLRDHUP) != 0;
     if (asked) on_ready();
@@ -67,10 +67,10 @@ void Watched::close_socket() {
   socket_ = -1;
 }
 
-void Watched::watch(int socket, Told told) {
+void Watched::watch(int socket, Trigger trigger) {
   close_socket();
   socket_ = socket;
-  once_ = told == Told::once;
+  edge_triggered_ = trigger == Trigger::edge;
   ready_ = 0;
   ended_ = false;
 }

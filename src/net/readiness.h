@@ -3,9 +3,9 @@
 // A socket is registered once and stays so while it is waited for again and again, as the sockets of busy
 // connections are.
 //
-// The system can tell of a socket as long as it can be read, or once for whatever comes. The first needs no
-// care, but the system looks at every socket that it told of once more, to find out that it need not tell
-// again. The second is for those who say when they have read everything.
+// A socket is watched level-triggered or edge-triggered. Level-triggered needs no care, but epoll looks once
+// more at every socket that it reported, to find out that it need not report it again. Edge-triggered is for
+// users that say when they have read everything.
 #pragma once
 
 #include <sys/epoll.h>
@@ -21,9 +21,9 @@ class Readiness;
 /// ended: an event that was taken from the system is told even if the wait is over by then.
 class Watched {
  public:
-  enum class Told : std::uint8_t { as_long_as, once };
-  Watched(Readiness& readiness, int socket, Told told = Told::as_long_as)
-      : readiness_(readiness), socket_(socket), once_(told == Told::once) {}
+  enum class Trigger : std::uint8_t { level, edge };
+  Watched(Readiness& readiness, int socket, Trigger trigger = Trigger::level)
+      : readiness_(readiness), socket_(socket), edge_triggered_(trigger == Trigger::edge) {}
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
@@ -36,7 +36,7 @@ class Watched {
  protected:
   virtual ~Watched() { close_socket(); }
   /// Closes the socket and watches another one.
-  void watch(int socket, Told told);
+  void watch(int socket, Trigger trigger);
   int socket() const { return socket_; }
   /// A read found less than it had room for, or nothing. What the other end said before it ended its side
   /// does not count: the end itself is still to be read.
@@ -61,8 +61,8 @@ class Watched {
   int socket_;
   std::uint8_t wanted_ = 0;
   std::uint8_t known_ = 0;  ///< to the system, which is told of changes only when they matter
-  // Where the system tells once:
-  bool once_;
+  // Where it is edge-triggered:
+  bool edge_triggered_;
   std::uint8_t ready_ = 0;  ///< what it told of, and it may still be so
   bool ended_ = false;      ///< the other end sends no more
 };

@@ -51,7 +51,7 @@ class End final : public Watched {
   }
 };
 
-class ReadinessTest : public testing::TestWithParam<Watched::Told> {
+class ReadinessTest : public testing::TestWithParam<Watched::Trigger> {
  protected:
   void SetUp() override {
     int sockets[2];
@@ -167,9 +167,9 @@ TEST_P(ReadinessTest, RoomToWriteIsToldOnceThereIsSome) {
 }
 
 INSTANTIATE_TEST_SUITE_P(BothWays, ReadinessTest,
-                         testing::Values(Watched::Told::as_long_as, Watched::Told::once),
+                         testing::Values(Watched::Trigger::level, Watched::Trigger::edge),
                          [](const auto& way) {
-                           return way.param == Watched::Told::once ? "Once" : "AsLongAs";
+                           return way.param == Watched::Trigger::edge ? "Once" : "AsLongAs";
                          });
 
 }  // namespace
