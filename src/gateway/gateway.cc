@@ -79,11 +79,11 @@ void Gateway::handle(net::Exchange exchange) { Lane::here()->take_passage().star
 void Gateway::on_thread(net::Loop& loop) {
   // Its end is told on the same thread.
   Lane::here() = new Lane(*this, loop, lanes_.fetch_add(1, std::memory_order_relaxed));
-  store::Home::here() = Lane::here();
+  store::Executor::here() = Lane::here();
 }
 
 void Gateway::on_thread_end() {
-  store::Home::here() = nullptr;
+  store::Executor::here() = nullptr;
   delete std::exchange(Lane::here(), nullptr);
 }
 
@@ -103,7 +103,7 @@ void Gateway::describe(const wire::http::Refusal& refusal, wire::Buffer& fields,
 }
 
 Lane::Lane(Gateway& gateway, net::Loop& loop, std::size_t number)
-    : ThreadHome(loop),
+    : ThreadExecutor(loop),
       gateway_(gateway),
       number_(number),
       // A path is no name, so no route can be called this.

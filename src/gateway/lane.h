@@ -15,7 +15,7 @@
 #include "gateway/counts.h"
 #include "gateway/routing.h"
 #include "gateway/upstream.h"
-#include "server/thread_home.h"
+#include "server/thread_executor.h"
 #include "wire/buffer.h"
 
 namespace weir::gateway {
@@ -48,7 +48,7 @@ struct LocalRouting {
 using LocalRoutingRef = boost::local_shared_ptr<LocalRouting>;
 
 /// All members are for its own thread.
-class Lane final : public server::ThreadHome {
+class Lane final : public server::ThreadExecutor {
  public:
   Lane(Gateway& gateway, net::Loop& loop, std::size_t number);
   ~Lane() override;

@@ -4,7 +4,7 @@
 #include "limits/names.h"
 #include "service/calls.h"
 #include "service/openapi.h"
-#include "service/worker_home.h"
+#include "service/worker_executor.h"
 #include "wire/http_write.h"
 
 namespace weir::service {
@@ -136,7 +136,7 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
 }
 
 Service::CoreRef Service::core_of(const Who& who) {
-  WorkerHome* const home = WorkerHome::of(*this);
+  WorkerExecutor* const home = WorkerExecutor::of(*this);
   if (home == nullptr) return find_core(who);
   if (home->last_core == nullptr || home->last_caller != who) {
     home->last_core = find_core(who);
@@ -158,7 +158,7 @@ Service::CoreRef Service::find_core(const Who& who) {
 
 void Service::on_thread(net::Loop& loop) {
   const base::Guard guard(mutex_);
-  homes_.emplace_back(std::make_unique<WorkerHome>(*this, loop))->move_in();
+  executors_.emplace_back(std::make_unique<WorkerExecutor>(*this, loop))->move_in();
 }
 
 void Service::handle(net::Exchange exchange) {

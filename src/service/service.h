@@ -45,7 +45,7 @@ struct Who {
 };
 
 class Answering;
-class WorkerHome;
+class WorkerExecutor;
 
 /// Safe to call from any thread. Must outlive every exchange that it was given.
 class Service final : public net::Handler {
@@ -97,7 +97,7 @@ class Service final : public net::Handler {
   base::Mutex mutex_;
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
   std::map<Who, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<WorkerHome>> homes_ WEIR_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<WorkerExecutor>> executors_ WEIR_GUARDED_BY(mutex_);
   // Last, so that they end while all the rest is there. An errand may hold a large body; more scrapes than
   // that nobody has; and looks at a store that is elsewhere go on while some of them wait for it.
   Errands errands_{1, 8};

@@ -10,13 +10,13 @@
 #include "limiter/pending.h"
 #include "store/sqlite/sqlite_store.h"
 #include "support/folder.h"
-#include "support/test_home.h"
+#include "support/test_executor.h"
 #include "weir/weir.h"
 
 namespace weir {
 namespace {
 
-using tests::TestHome;
+using tests::TestExecutor;
 
 class Rounds : public testing::Test {
  protected:
@@ -52,7 +52,7 @@ struct Call {
 
 TEST_F(Rounds, ShareACommitAndAreToldOnTheirThread) {
   constexpr int count = 300;
-  TestHome home;
+  TestExecutor home;
   std::deque<Call> calls;
   const auto before = file().counts().commits;
   foundation.store->buckets().begin_round();
@@ -79,7 +79,7 @@ TEST_F(Rounds, OfSeveralThreadsLoseNobody) {
   constexpr int rounds = 200;
   std::atomic<int> told = 0;
   const auto serve = [&] {
-    TestHome home;
+    TestExecutor home;
     for (int i = 0; i < rounds; ++i) {
       std::deque<Call> calls;
       foundation.store->buckets().begin_round();

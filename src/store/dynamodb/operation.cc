@@ -193,7 +193,7 @@ void Operation::on_error(const aws::DynamoFailure& failure) {
 void Operation::finish(Result<Progress> result) {
   site_.counts.spend(purpose(result && *result == Progress::decided), spent);
   const auto done = done_;
-  store::Home* const home = home_;
+  store::Executor* const home = home_;
   delete this;
   store::tell(home, done, std::move(result));
 }

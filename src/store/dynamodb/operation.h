@@ -10,7 +10,7 @@
 #include "store/dynamodb/legacy.h"
 #include "store/dynamodb/request.h"
 #include "store/dynamodb/site.h"
-#include "store/home.h"
+#include "store/executor.h"
 
 namespace weir::dynamodb {
 
@@ -93,7 +93,7 @@ class Operation : public aws::DynamoCall {
   Result<void> take_failure(const aws::DynamoFailure& failure, conditional::Event& event);
 
   store::Completion<store::Progress> done_;
-  store::Home* const home_ = store::Home::here();
+  store::Executor* const home_ = store::Executor::here();
   /// What a request is for that has to do with legacy items.
   enum class Legacy : unsigned char { no, finding, showing, converting, reading_again };
   Legacy legacy_step_ = Legacy::no;

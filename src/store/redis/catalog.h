@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "net/redis_client.h"
-#include "store/home.h"
+#include "store/executor.h"
 #include "store/redis/call.h"
 #include "store/remote/catalog.h"
 
@@ -59,8 +59,8 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
   void on_subscribed() override { cache_.forget_all(); }
   void on_message(std::string_view message) override;
   void on_unsubscribed() override { cache_.forget_all(); }
-  void before_answers() override { gathering_.begin(); }
-  void after_answers() override { gathering_.end(); }
+  void before_answers() override { batch_.begin(); }
+  void after_answers() override { batch_.end(); }
 
  private:
   friend class Lookup;
@@ -75,7 +75,7 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
 
   Site& site_;
   remote::CatalogCache cache_;
-  store::Gathering gathering_;  ///< the thread's on which calls are answered
+  store::CompletionBatch batch_;  ///< the thread's on which calls are answered
 
   friend class CatalogChange;
 };

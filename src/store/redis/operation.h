@@ -12,7 +12,7 @@
 
 #include "decision/acquire.h"
 #include "store/catalog.h"
-#include "store/home.h"
+#include "store/executor.h"
 #include "store/redis/buckets.h"
 #include "store/redis/call.h"
 
@@ -95,7 +95,7 @@ class Operation : public ScriptCall {
   void write(Time now, const decision::Next& next);
 
   store::Completion<store::Progress> done_;
-  store::Home* const home_ = store::Home::here();
+  store::Executor* const home_ = store::Executor::here();
   std::vector<ReadBucket> read_;  ///< what the decision rests on
   std::string raw_marker_;
   int attempts_ = 0;

@@ -41,7 +41,7 @@ void Writer::commit(Done done) {
 
 /// Whether the writer has to be told.
 bool Writer::wait_for_commit(Done done) {
-  store::Home* const home = store::Home::here();
+  store::Executor* const home = store::Executor::here();
   const base::Guard guard(mutex_);
   auto group = std::find_if(waiting_.begin(), waiting_.end(),
                             [&](const Waiting& waiting) { return waiting.home == home; });
@@ -108,9 +108,9 @@ void Writer::flush() {
                     "the charge could not be written and may or may not count: ", flushed.error().message);
   }
   for (Waiting& waiting : served_) {
-    store::Returned returned{std::move(waiting.done), result};
+    store::Completed returned{std::move(waiting.done), result};
     if (waiting.home != nullptr) {
-      waiting.home->bring(std::move(returned));
+      waiting.home->post(std::move(returned));
     } else {
       returned.tell();
     }

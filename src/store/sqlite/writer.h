@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/lock.h"
-#include "store/home.h"
+#include "store/executor.h"
 #include "store/sqlite/checkpointer.h"
 #include "store/sqlite/journal.h"
 
@@ -58,7 +58,7 @@ class Writer {
   std::atomic<bool> awaited_{false};  // somebody waits for the next commit
   /// Those who wait for a commit, by where they are told.
   struct Waiting {
-    store::Home* home;
+    store::Executor* home;
     std::vector<Done> done;
   };
   std::vector<Waiting> waiting_ WEIR_GUARDED_BY(mutex_);

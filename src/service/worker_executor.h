@@ -4,30 +4,30 @@
 
 #include <memory>
 
-#include "server/thread_home.h"
+#include "server/thread_executor.h"
 #include "service/service.h"
 
 namespace weir::service {
 
-class WorkerHome final : public server::ThreadHome {
+class WorkerExecutor final : public server::ThreadExecutor {
  public:
-  WorkerHome(const Service& service, net::Loop& loop) : server::ThreadHome(loop), service_(service) {}
+  WorkerExecutor(const Service& service, net::Loop& loop) : server::ThreadExecutor(loop), service_(service) {}
 
   /// This thread's, if it is one of the service's.
-  static WorkerHome* of(const Service& service) {
-    WorkerHome* const home = here();
+  static WorkerExecutor* of(const Service& service) {
+    WorkerExecutor* const home = here();
     return home != nullptr && &home->service_ == &service ? home : nullptr;
   }
   /// Makes it that of this thread.
-  void move_in() { store::Home::here() = here() = this; }
+  void move_in() { store::Executor::here() = here() = this; }
 
   /// Who called last, and the core that decided: of the next request mostly the same. For the thread itself.
   Who last_caller;
   std::shared_ptr<limiter::Core> last_core;
 
  private:
-  static WorkerHome*& here() {
-    thread_local WorkerHome* home = nullptr;
+  static WorkerExecutor*& here() {
+    thread_local WorkerExecutor* home = nullptr;
     return home;
   }
 

@@ -7,12 +7,12 @@
 #include "dynamodb/faulty_proxy.h"
 #include "dynamodb/table.h"
 #include "limiter/pending.h"
-#include "support/test_home.h"
+#include "support/test_executor.h"
 
 namespace weir::dynamodb {
 namespace {
 
-using tests::TestHome;
+using tests::TestExecutor;
 
 class Homes : public testing::Test {
  protected:
@@ -43,7 +43,7 @@ class Homes : public testing::Test {
     EXPECT_TRUE(decision) << decision.error().message;
   }
   /// So many at once, on this thread, until it was told of all of them.
-  std::deque<Call> serve(TestHome& home, int count, const std::string& entity) {
+  std::deque<Call> serve(TestExecutor& home, int count, const std::string& entity) {
     std::deque<Call> calls;
     std::atomic<int> told{0};
     for (int i = 0; i < count; ++i) {
@@ -67,7 +67,7 @@ class Homes : public testing::Test {
 
 TEST_F(Homes, WhoeverIsAdmittedOrRefusedIsToldOnTheirThread) {
   warm("key");
-  TestHome home;
+  TestExecutor home;
   int admitted = 0;
   for (const Call& call : serve(home, 30, "key")) {
     EXPECT_TRUE(call.result) << call.result.error().message;
@@ -83,7 +83,7 @@ TEST_F(Homes, OfSeveralThreadsEachIsToldOfItsOwn) {
     threads.emplace_back([&, i] {
       const std::string entity = "key-" + std::to_string(i);
       warm(entity);
-      TestHome home;
+      TestExecutor home;
       for (int round = 0; round < 3; ++round) {
         for (const Call& call : serve(home, 5, entity)) EXPECT_TRUE(call.admitted);
       }
@@ -103,7 +103,7 @@ TEST_F(Homes, AFailureIsBroughtHomeToo) {
                        foundation.clock, *foundation.entropy);
   core = std::make_unique<limiter::Core>(foundation, Options{});
   warm("key");
-  TestHome home;
+  TestExecutor home;
   away = true;
   for (const Call& call : serve(home, 8, "key")) EXPECT_FALSE(call.result);
 }

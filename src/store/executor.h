@@ -14,7 +14,7 @@
 namespace weir::store {
 
 /// Operations that ended alike.
-struct Returned {
+struct Completed {
   std::vector<Completion<Progress>> operations;
   Result<Progress> result;
 
@@ -23,31 +23,31 @@ struct Returned {
   }
 };
 
-class Home {
+class Executor {
  public:
-  virtual ~Home() = default;
+  virtual ~Executor() = default;
   /// Has them told on the thread whose home this is. From any thread.
-  virtual void bring(Returned&& returned) = 0;
+  virtual void post(Completed&& returned) = 0;
 
   /// The home of this thread, or null: completions of what it starts may be called on any. It must outlive
   /// those operations.
-  static Home*& here() {
-    thread_local Home* home = nullptr;
+  static Executor*& here() {
+    thread_local Executor* home = nullptr;
     return home;
   }
 };
 
 /// Keeps what would be brought to homes, so that each is woken once for all of it: for threads of stores that
 /// end many operations in a row.
-class Gathering {
+class CompletionBatch {
  public:
   /// The one that has begun on this thread, or null.
-  static Gathering*& here() {
-    thread_local Gathering* gathering = nullptr;
-    return gathering;
+  static CompletionBatch*& here() {
+    thread_local CompletionBatch* batch = nullptr;
+    return batch;
   }
   void begin() { here() = this; }
-  void add(Home& home, Completion<Progress> decided) {
+  void add(Executor& home, Completion<Progress> decided) {
     for (auto& [other, operations] : kept_) {
       if (other == &home) return operations.push_back(decided);
     }
@@ -55,20 +55,20 @@ class Gathering {
   }
   void end() {
     here() = nullptr;
-    for (auto& [home, operations] : kept_) home->bring({std::move(operations), Progress::decided});
+    for (auto& [home, operations] : kept_) home->post({std::move(operations), Progress::decided});
     kept_.clear();
   }
 
  private:
-  std::vector<std::pair<Home*, std::vector<Completion<Progress>>>> kept_;
+  std::vector<std::pair<Executor*, std::vector<Completion<Progress>>>> kept_;
 };
 
 /// Tells of one operation where it is at home.
-inline void tell(Home* home, Completion<Progress> operation, Result<Progress> result) {
-  if (home == nullptr || home == Home::here()) return operation(std::move(result));
-  Gathering* const gathering = Gathering::here();
-  if (gathering != nullptr && result && *result == Progress::decided) return gathering->add(*home, operation);
-  home->bring({{operation}, std::move(result)});
+inline void tell(Executor* home, Completion<Progress> operation, Result<Progress> result) {
+  if (home == nullptr || home == Executor::here()) return operation(std::move(result));
+  CompletionBatch* const batch = CompletionBatch::here();
+  if (batch != nullptr && result && *result == Progress::decided) return batch->add(*home, operation);
+  home->post({{operation}, std::move(result)});
 }
 
 }  // namespace weir::store

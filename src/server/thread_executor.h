@@ -6,16 +6,16 @@
 
 #include "base/lock.h"
 #include "net/loop.h"
-#include "store/home.h"
+#include "store/executor.h"
 
 namespace weir::server {
 
-class ThreadHome : public store::Home {
+class ThreadExecutor : public store::Executor {
  public:
-  explicit ThreadHome(net::Loop& loop) : loop_(loop) {}
+  explicit ThreadExecutor(net::Loop& loop) : loop_(loop) {}
 
   net::Loop& loop() { return loop_; }
-  void bring(store::Returned&& returned) override {
+  void post(store::Completed&& returned) override {
     {
       const base::Guard guard(mutex_);
       returned_.push_back(std::move(returned));
@@ -27,17 +27,17 @@ class ThreadHome : public store::Home {
 
  private:
   void tell() {
-    std::vector<store::Returned> returned;
+    std::vector<store::Completed> returned;
     {
       const base::Guard guard(mutex_);
       returned.swap(returned_);
     }
-    for (const store::Returned& one : returned) one.tell();
+    for (const store::Completed& one : returned) one.tell();
   }
 
   net::Loop& loop_;
   base::Mutex mutex_;
-  std::vector<store::Returned> returned_ WEIR_GUARDED_BY(mutex_);
+  std::vector<store::Completed> returned_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::server

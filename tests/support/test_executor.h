@@ -6,17 +6,17 @@
 #include <deque>
 #include <mutex>
 
-#include "store/home.h"
+#include "store/executor.h"
 
 namespace weir::tests {
 
 /// The home of the thread that makes it. Keeps what is brought until that asks for it.
-class TestHome final : public store::Home {
+class TestExecutor final : public store::Executor {
  public:
-  TestHome() { here() = this; }
-  ~TestHome() override { here() = nullptr; }
+  TestExecutor() { here() = this; }
+  ~TestExecutor() override { here() = nullptr; }
 
-  void bring(store::Returned&& returned) override {
+  void post(store::Completed&& returned) override {
     const std::scoped_lock lock(mutex_);
     returned_.push_back(std::move(returned));
     brought_.notify_one();
@@ -25,7 +25,7 @@ class TestHome final : public store::Home {
   bool tell_next() {
     std::unique_lock lock(mutex_);
     if (!brought_.wait_for(lock, std::chrono::seconds(30), [&] { return !returned_.empty(); })) return false;
-    const store::Returned next = std::move(returned_.front());
+    const store::Completed next = std::move(returned_.front());
     returned_.pop_front();
     lock.unlock();
     next.tell();
@@ -35,7 +35,7 @@ class TestHome final : public store::Home {
  private:
   std::mutex mutex_;
   std::condition_variable brought_;
-  std::deque<store::Returned> returned_;
+  std::deque<store::Completed> returned_;
 };
 
 }  // namespace weir::tests
