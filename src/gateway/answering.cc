@@ -62,7 +62,7 @@ bool Passage::pass_interim() {
   if (status == 100 && awaits_ == Awaits::go_ahead) {
     awaits_ = Awaits::answer;
     upstream_->allow_silence(std::nullopt);
-    // May post the body at once, and with it the end of this.
+    // May bring the body at once, and with it the end of this.
     UpstreamConnection* const before = upstream_;
     exchange_.read();
     return upstream_ == before && stage_ == Stage::asking;

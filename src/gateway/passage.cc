@@ -69,7 +69,7 @@ void Passage::decide() {
                          this});
 }
 
-/// On a thread of the store: the rest happens at home.
+/// On a thread of the store: the rest happens on the thread of the request.
 void Passage::decided_elsewhere(Result<void>&& result) {
   elsewhere_ = std::move(result);
   lane_.loop().post([this] {

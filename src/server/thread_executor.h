@@ -15,10 +15,10 @@ class ThreadExecutor : public store::Executor {
   explicit ThreadExecutor(net::Loop& loop) : loop_(loop) {}
 
   net::Loop& loop() { return loop_; }
-  void post(store::Completed&& returned) override {
+  void post(store::Completed&& completed) override {
     {
       const base::Guard guard(mutex_);
-      returned_.push_back(std::move(returned));
+      returned_.push_back(std::move(completed));
       // Who finds it empty has the thread look, for all that come until it does.
       if (returned_.size() != 1) return;
     }
@@ -27,12 +27,12 @@ class ThreadExecutor : public store::Executor {
 
  private:
   void tell() {
-    std::vector<store::Completed> returned;
+    std::vector<store::Completed> completed;
     {
       const base::Guard guard(mutex_);
-      returned.swap(returned_);
+      completed.swap(returned_);
     }
-    for (const store::Completed& one : returned) one.tell();
+    for (const store::Completed& one : completed) one.tell();
   }
 
   net::Loop& loop_;

@@ -136,13 +136,13 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
 }
 
 Service::CoreRef Service::core_of(const Who& who) {
-  WorkerExecutor* const home = WorkerExecutor::of(*this);
-  if (home == nullptr) return find_core(who);
-  if (home->last_core == nullptr || home->last_caller != who) {
-    home->last_core = find_core(who);
-    home->last_caller = who;
+  WorkerExecutor* const executor = WorkerExecutor::of(*this);
+  if (executor == nullptr) return find_core(who);
+  if (executor->last_core == nullptr || executor->last_caller != who) {
+    executor->last_core = find_core(who);
+    executor->last_caller = who;
   }
-  return home->last_core;
+  return executor->last_core;
 }
 
 Service::CoreRef Service::find_core(const Who& who) {
@@ -158,7 +158,7 @@ Service::CoreRef Service::find_core(const Who& who) {
 
 void Service::on_thread(net::Loop& loop) {
   const base::Guard guard(mutex_);
-  executors_.emplace_back(std::make_unique<WorkerExecutor>(*this, loop))->move_in();
+  executors_.emplace_back(std::make_unique<WorkerExecutor>(*this, loop))->enter();
 }
 
 void Service::handle(net::Exchange exchange) {

@@ -15,11 +15,11 @@ class WorkerExecutor final : public server::ThreadExecutor {
 
   /// This thread's, if it is one of the service's.
   static WorkerExecutor* of(const Service& service) {
-    WorkerExecutor* const home = here();
-    return home != nullptr && &home->service_ == &service ? home : nullptr;
+    WorkerExecutor* const executor = here();
+    return executor != nullptr && &executor->service_ == &service ? executor : nullptr;
   }
   /// Makes it that of this thread.
-  void move_in() { store::Executor::here() = here() = this; }
+  void enter() { store::Executor::here() = here() = this; }
 
   /// Who called last, and the core that decided: of the next request mostly the same. For the thread itself.
   Who last_caller;
@@ -27,8 +27,8 @@ class WorkerExecutor final : public server::ThreadExecutor {
 
  private:
   static WorkerExecutor*& here() {
-    thread_local WorkerExecutor* home = nullptr;
-    return home;
+    thread_local WorkerExecutor* executor = nullptr;
+    return executor;
   }
 
   const Service& service_;

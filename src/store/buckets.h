@@ -96,7 +96,7 @@ class Buckets {
 
   /// A caller that serves many at once says when it begins to work through what has come and when there is
   /// nothing left. What is asked for in between may wait a moment for what follows it, so that they share a
-  /// write. For threads with a home (home.h); rounds of several may overlap.
+  /// write. For threads with an executor (executor.h); rounds of several may overlap.
   virtual void begin_round() {}
   virtual void end_round() {}
 

@@ -1,9 +1,9 @@
-// Threads that are told of their operations on their own, many at a time.
+// Executors: threads on which completions are called, many at a time.
 //
-// A completion is called wherever its operation ended, mostly on a thread of the store. To a thread that
-// serves thousands that is a detour: the store's thread fetches what belongs to each of them into its cache,
-// one after the other, and the answers are made there, or taken back one by one. Such a thread gives itself a
-// home, and gets the completions to call by itself.
+// By default a completion is called on the thread on which its operation ended, mostly a thread of the store.
+// A thread that serves thousands of requests would pay for that: the store's thread would load the memory of
+// each request into its own cache, and the answers would be made there or handed back one by one. Such a
+// thread registers an executor, and calls the completions of its operations itself.
 #pragma once
 
 #include <utility>
@@ -13,7 +13,7 @@
 
 namespace weir::store {
 
-/// Operations that ended alike.
+/// A batch of operations with the same result.
 struct Completed {
   std::vector<Completion<Progress>> operations;
   Result<Progress> result;
@@ -26,36 +26,36 @@ struct Completed {
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// Has them told on the thread whose home this is. From any thread.
-  virtual void post(Completed&& returned) = 0;
+  /// Has the completions called on the executor's thread. From any thread.
+  virtual void post(Completed&& completed) = 0;
 
-  /// The home of this thread, or null: completions of what it starts may be called on any. It must outlive
-  /// those operations.
+  /// The executor of this thread. Null: completions of the operations that it starts may be called on any
+  /// thread. It must outlive those operations.
   static Executor*& here() {
-    thread_local Executor* home = nullptr;
-    return home;
+    thread_local Executor* executor = nullptr;
+    return executor;
   }
 };
 
-/// Keeps what would be brought to homes, so that each is woken once for all of it: for threads of stores that
-/// end many operations in a row.
+/// Collects completions, so that each executor is woken once for all of them: for threads of stores that end
+/// many operations in a row.
 class CompletionBatch {
  public:
-  /// The one that has begun on this thread, or null.
+  /// The batch that has begun on this thread, or null.
   static CompletionBatch*& here() {
     thread_local CompletionBatch* batch = nullptr;
     return batch;
   }
   void begin() { here() = this; }
-  void add(Executor& home, Completion<Progress> decided) {
+  void add(Executor& executor, Completion<Progress> decided) {
     for (auto& [other, operations] : kept_) {
-      if (other == &home) return operations.push_back(decided);
+      if (other == &executor) return operations.push_back(decided);
     }
-    kept_.push_back({&home, {decided}});
+    kept_.push_back({&executor, {decided}});
   }
   void end() {
     here() = nullptr;
-    for (auto& [home, operations] : kept_) home->post({std::move(operations), Progress::decided});
+    for (auto& [executor, operations] : kept_) executor->post({std::move(operations), Progress::decided});
     kept_.clear();
   }
 
@@ -63,12 +63,12 @@ class CompletionBatch {
   std::vector<std::pair<Executor*, std::vector<Completion<Progress>>>> kept_;
 };
 
-/// Tells of one operation where it is at home.
-inline void tell(Executor* home, Completion<Progress> operation, Result<Progress> result) {
-  if (home == nullptr || home == Executor::here()) return operation(std::move(result));
+/// Calls the completion of one operation on its executor.
+inline void complete(Executor* executor, Completion<Progress> operation, Result<Progress> result) {
+  if (executor == nullptr || executor == Executor::here()) return operation(std::move(result));
   CompletionBatch* const batch = CompletionBatch::here();
-  if (batch != nullptr && result && *result == Progress::decided) return batch->add(*home, operation);
-  home->post({{operation}, std::move(result)});
+  if (batch != nullptr && result && *result == Progress::decided) return batch->add(*executor, operation);
+  executor->post({{operation}, std::move(result)});
 }
 
 }  // namespace weir::store

@@ -43,7 +43,7 @@ class Homes : public testing::Test {
     EXPECT_TRUE(decision) << decision.error().message;
   }
   /// So many at once, on this thread, until it was told of all of them.
-  std::deque<Call> serve(TestExecutor& home, int count, const std::string& entity) {
+  std::deque<Call> serve(TestExecutor& executor, int count, const std::string& entity) {
     std::deque<Call> calls;
     std::atomic<int> told{0};
     for (int i = 0; i < count; ++i) {
@@ -51,7 +51,7 @@ class Homes : public testing::Test {
       call.told = &told;
       call.pending.start(entity, "gpt-4", consume, {}, {&Call::done, &call});
     }
-    while (told < count && home.tell_next()) {
+    while (told < count && executor.tell_next()) {
     }
     EXPECT_EQ(told, count);
     for (const Call& call : calls) EXPECT_EQ(call.thread, std::this_thread::get_id());
@@ -67,9 +67,9 @@ class Homes : public testing::Test {
 
 TEST_F(Homes, WhoeverIsAdmittedOrRefusedIsToldOnTheirThread) {
   warm("key");
-  TestExecutor home;
+  TestExecutor executor;
   int admitted = 0;
-  for (const Call& call : serve(home, 30, "key")) {
+  for (const Call& call : serve(executor, 30, "key")) {
     EXPECT_TRUE(call.result) << call.result.error().message;
     admitted += call.admitted ? 1 : 0;
   }
@@ -83,9 +83,9 @@ TEST_F(Homes, OfSeveralThreadsEachIsToldOfItsOwn) {
     threads.emplace_back([&, i] {
       const std::string entity = "key-" + std::to_string(i);
       warm(entity);
-      TestExecutor home;
+      TestExecutor executor;
       for (int round = 0; round < 3; ++round) {
-        for (const Call& call : serve(home, 5, entity)) EXPECT_TRUE(call.admitted);
+        for (const Call& call : serve(executor, 5, entity)) EXPECT_TRUE(call.admitted);
       }
     });
   }
@@ -103,9 +103,9 @@ TEST_F(Homes, AFailureIsBroughtHomeToo) {
                        foundation.clock, *foundation.entropy);
   core = std::make_unique<limiter::Core>(foundation, Options{});
   warm("key");
-  TestExecutor home;
+  TestExecutor executor;
   away = true;
-  for (const Call& call : serve(home, 8, "key")) EXPECT_FALSE(call.result);
+  for (const Call& call : serve(executor, 8, "key")) EXPECT_FALSE(call.result);
 }
 
 }  // namespace

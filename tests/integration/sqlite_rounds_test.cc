@@ -52,14 +52,14 @@ struct Call {
 
 TEST_F(Rounds, ShareACommitAndAreToldOnTheirThread) {
   constexpr int count = 300;
-  TestExecutor home;
+  TestExecutor executor;
   std::deque<Call> calls;
   const auto before = file().counts().commits;
   foundation.store->buckets().begin_round();
   for (int i = 0; i < count; ++i)
     calls.emplace_back(*core).pending.start("key", "r", consume, {}, {&Call::done, &calls.back()});
   foundation.store->buckets().end_round();
-  while (!calls.back().ok) ASSERT_TRUE(home.tell_next());
+  while (!calls.back().ok) ASSERT_TRUE(executor.tell_next());
   for (const Call& call : calls) {
     EXPECT_TRUE(call.ok);
     EXPECT_EQ(call.thread, std::this_thread::get_id());
@@ -79,14 +79,14 @@ TEST_F(Rounds, OfSeveralThreadsLoseNobody) {
   constexpr int rounds = 200;
   std::atomic<int> told = 0;
   const auto serve = [&] {
-    TestExecutor home;
+    TestExecutor executor;
     for (int i = 0; i < rounds; ++i) {
       std::deque<Call> calls;
       foundation.store->buckets().begin_round();
       for (int one = 0; one < 1 + i % 7; ++one)
         calls.emplace_back(*core).pending.start("key", "r", consume, {}, {&Call::done, &calls.back()});
       foundation.store->buckets().end_round();
-      while (!calls.back().ok) ASSERT_TRUE(home.tell_next());
+      while (!calls.back().ok) ASSERT_TRUE(executor.tell_next());
       for (const Call& call : calls) told += call.ok ? 1 : 0;
     }
   };

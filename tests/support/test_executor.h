@@ -10,15 +10,15 @@
 
 namespace weir::tests {
 
-/// The home of the thread that makes it. Keeps what is brought until that asks for it.
+/// The executor of the thread that makes it. Keeps what is posted until that thread asks for it.
 class TestExecutor final : public store::Executor {
  public:
   TestExecutor() { here() = this; }
   ~TestExecutor() override { here() = nullptr; }
 
-  void post(store::Completed&& returned) override {
+  void post(store::Completed&& completed) override {
     const std::scoped_lock lock(mutex_);
-    returned_.push_back(std::move(returned));
+    returned_.push_back(std::move(completed));
     brought_.notify_one();
   }
   /// Waits for the next that is brought, and has it told. False if nothing comes within half a minute.

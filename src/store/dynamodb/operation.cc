@@ -193,9 +193,9 @@ void Operation::on_error(const aws::DynamoFailure& failure) {
 void Operation::finish(Result<Progress> result) {
   site_.counts.spend(purpose(result && *result == Progress::decided), spent);
   const auto done = done_;
-  store::Executor* const home = home_;
+  store::Executor* const executor = executor_;
   delete this;
-  store::tell(home, done, std::move(result));
+  store::complete(executor, done, std::move(result));
 }
 
 void Operation::remember(const conditional::Sight& sight) {

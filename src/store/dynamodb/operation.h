@@ -14,7 +14,7 @@
 
 namespace weir::dynamodb {
 
-/// Destroys itself with its completion, which is called at its home, on the client's thread or inline.
+/// Destroys itself with its completion, which is called on its executor, on the client's thread or inline.
 class Operation : public aws::DynamoCall {
  protected:
   /// One bucket of the chain.
@@ -93,7 +93,7 @@ class Operation : public aws::DynamoCall {
   Result<void> take_failure(const aws::DynamoFailure& failure, conditional::Event& event);
 
   store::Completion<store::Progress> done_;
-  store::Executor* const home_ = store::Executor::here();
+  store::Executor* const executor_ = store::Executor::here();
   /// What a request is for that has to do with legacy items.
   enum class Legacy : unsigned char { no, finding, showing, converting, reading_again };
   Legacy legacy_step_ = Legacy::no;

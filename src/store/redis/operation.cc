@@ -22,7 +22,7 @@ Operation::Operation(RedisBuckets& buckets, std::string_view name_space, std::st
       name_space_(name_space),
       resource_(resource),
       done_(done) {
-  gathers = home_ != nullptr;
+  gathers = executor_ != nullptr;
 }
 
 void Operation::add_place(std::string_view entity, const limits::Resolution* resolution,
@@ -227,15 +227,15 @@ void Operation::compare_stamp(const Result<store::Found>& found) {
 void Operation::finish(Result<Progress> result) {
   // It ends where it is told of, which is mostly where it was made: memory that is freed on another thread
   // than it was taken on costs several times as much.
-  store::tell(home_,
-              {[](void* self, Result<Progress>&& told) {
-                 auto* const operation = static_cast<Operation*>(self);
-                 const auto done = operation->done_;
-                 delete operation;
-                 done(std::move(told));
-               },
-               this},
-              std::move(result));
+  store::complete(executor_,
+                  {[](void* self, Result<Progress>&& told) {
+                     auto* const operation = static_cast<Operation*>(self);
+                     const auto done = operation->done_;
+                     delete operation;
+                     done(std::move(told));
+                   },
+                   this},
+                  std::move(result));
 }
 
 void Operation::failed(Error error) {

@@ -95,7 +95,7 @@ class Operation : public ScriptCall {
   void write(Time now, const decision::Next& next);
 
   store::Completion<store::Progress> done_;
-  store::Executor* const home_ = store::Executor::here();
+  store::Executor* const executor_ = store::Executor::here();
   std::vector<ReadBucket> read_;  ///< what the decision rests on
   std::string raw_marker_;
   int attempts_ = 0;

@@ -41,17 +41,17 @@ void Writer::commit(Done done) {
 
 /// Whether the writer has to be told.
 bool Writer::wait_for_commit(Done done) {
-  store::Executor* const home = store::Executor::here();
+  store::Executor* const executor = store::Executor::here();
   const base::Guard guard(mutex_);
   auto group = std::find_if(waiting_.begin(), waiting_.end(),
-                            [&](const Waiting& waiting) { return waiting.home == home; });
-  if (group == waiting_.end()) group = waiting_.insert(group, {home, {}});
+                            [&](const Waiting& waiting) { return waiting.executor == executor; });
+  if (group == waiting_.end()) group = waiting_.insert(group, {executor, {}});
   group->done.push_back(done);
   if (awaited_.load()) return false;
   awaited_.store(true);
-  // In a round more will follow, and its end is soon. Those who have no home have no rounds of their own, and
-  // others may be held up.
-  return home == nullptr || rounds_.load() <= 0;
+  // In a round more will follow, and its end is soon. Threads without an executor have no rounds of their
+  // own, and others may be held up.
+  return executor == nullptr || rounds_.load() <= 0;
 }
 
 void Writer::end_round() {
@@ -108,11 +108,11 @@ void Writer::flush() {
                     "the charge could not be written and may or may not count: ", flushed.error().message);
   }
   for (Waiting& waiting : served_) {
-    store::Completed returned{std::move(waiting.done), result};
-    if (waiting.home != nullptr) {
-      waiting.home->post(std::move(returned));
+    store::Completed completed{std::move(waiting.done), result};
+    if (waiting.executor != nullptr) {
+      waiting.executor->post(std::move(completed));
     } else {
-      returned.tell();
+      completed.tell();
     }
   }
   served_.clear();

@@ -58,7 +58,7 @@ class Writer {
   std::atomic<bool> awaited_{false};  // somebody waits for the next commit
   /// Those who wait for a commit, by where they are told.
   struct Waiting {
-    store::Executor* home;
+    store::Executor* executor;
     std::vector<Done> done;
   };
   std::vector<Waiting> waiting_ WEIR_GUARDED_BY(mutex_);
