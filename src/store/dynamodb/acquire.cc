@@ -12,9 +12,9 @@ using conditional::Event;
 using conditional::Image;
 using store::Progress;
 
-Acquire::Acquire(Site& site, const store::Plan& plan, Mode mode, Decision& decision,
+Acquire::Acquire(Context& context, const store::Plan& plan, Mode mode, Decision& decision,
                  store::Completion<Progress> done)
-    : Operation(site, plan.request.name_space, plan.request.resource, done),
+    : Operation(context, plan.request.name_space, plan.request.resource, done),
       plan_(plan),
       mode_(mode),
       decision_(decision) {}
@@ -33,9 +33,9 @@ void Acquire::start() {
   for (const limits::Resolution* at = plan_.resolution.get(); at->parent_resolution;
        at = at->parent_resolution.get())
     add(at->parent, at->parent_resolution);
-  now_ = site_.now();
+  now_ = context_.now();
   if (plan_.resolution->valid_until <= now_) return finish(Progress::resolve_again);
-  if (auto checked = site_.check_clock(); !checked) return finish(checked.error());
+  if (auto checked = context_.check_clock(); !checked) return finish(checked.error());
   // Names; what is stored does not matter for them.
   if (auto checked = decision::match_all(chain_, request_of_it.consume); !checked)
     return finish(checked.error());
@@ -43,9 +43,9 @@ void Acquire::start() {
     step_ = Step::looking;
     return read_to_show();
   }
-  site_.counts.decisions.fetch_add(1, std::memory_order_relaxed);
+  context_.counts.decisions.fetch_add(1, std::memory_order_relaxed);
   // Small enough to be exact for everybody, and never 0.
-  new_generation_ = (site_.entropy.next() >> 11U) | 1U;
+  new_generation_ = (context_.entropy.next() >> 11U) | 1U;
   if (request_of_it.once != nullptr) {
     marker_key_ = lease_key(name_space_, places_[0].name.entity, *request_of_it.once);
     marker_deadline_ = base::saturating_add(now_, request_of_it.lease_for);
@@ -71,26 +71,26 @@ void Acquire::begin(std::vector<Image> images) {
   if (plan_.request.once != nullptr) plan.once = lease_record();
   // Where others write too, an image is old before it is used.
   plan.read_first = std::any_of(places_.begin(), places_.end(),
-                                [&](const Place& place) { return site_.memory.better_read(place.id); });
-  machine_.emplace(std::move(plan), site_.settings);
+                                [&](const Place& place) { return context_.memory.better_read(place.id); });
+  machine_.emplace(std::move(plan), context_.settings);
   step_ = Step::deciding;
   writes_ = 0;
-  now_ = site_.now();
+  now_ = context_.now();
   act(machine_->start(images, now_));
 }
 
 /// A bucket that was seen to be empty a moment ago is not asked again: what it refills is known, and nothing
 /// but a credit of somebody else can have filled it otherwise.
 bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
-  if (site_.refuse_for == 0 || plan_.request.once != nullptr) return false;
+  if (context_.refuse_for == 0 || plan_.request.once != nullptr) return false;
   bool exceeded = false;
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto& item = images[i].item;
     const limits::Resolution& resolution = *places_[i].resolution;
     const Time age = now_ - places_[i].seen_at;
-    if (!item || item->expires_at <= now_ || age < 0 || age > site_.refuse_for) return false;
+    if (!item || item->expires_at <= now_ || age < 0 || age > context_.refuse_for) return false;
     if (item->version >
-        std::max(resolution.stamp, site_.memory.resolved_after(places_[i].id, resolution.levels)))
+        std::max(resolution.stamp, context_.memory.resolved_after(places_[i].id, resolution.levels)))
       return false;
     const bucket::Claims claims = bucket::claims_of(&*item, resolution, now_);
     if (claims.changed) return false;
@@ -105,7 +105,7 @@ bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
   seen_ = images;
   from_memory_ = true;
   report(false);
-  site_.counts.refused_from_memory.fetch_add(1, std::memory_order_relaxed);
+  context_.counts.refused_from_memory.fetch_add(1, std::memory_order_relaxed);
   const decision::Wait wait = decision::wait_of(chain_, now_);
   decision_.set_refused(wait.time, wait.never_fits);
   decision_.set_from_memory();
@@ -116,12 +116,12 @@ bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
 void Acquire::act(const Action& action) {
   switch (action.kind) {
     case Action::Kind::read:
-      site_.counts.reads.fetch_add(1, std::memory_order_relaxed);
+      context_.counts.reads.fetch_add(1, std::memory_order_relaxed);
       return read_all();
     case Action::Kind::write:
       if (auto checked = check_sizes(); !checked) return finish(checked.error());
       if (machine_->charges() && writes_++ == 0)
-        site_.counts.first_writes.fetch_add(1, std::memory_order_relaxed);
+        context_.counts.first_writes.fetch_add(1, std::memory_order_relaxed);
       return write(action.transaction, now_);
     default:
       return conclude();
@@ -147,10 +147,10 @@ void Acquire::on_event(const Event& event) {
   if (step_ == Step::looking) return looked(event);
   if (writes_ == 1 && event.kind != Event::Kind::seen && machine_->charges()) {
     const bool failed = event.kind == Event::Kind::failed;
-    if (failed) site_.counts.failed_first_writes.fetch_add(1, std::memory_order_relaxed);
-    for (const Place& place : places_) site_.memory.wrote_first(place.id, failed);
+    if (failed) context_.counts.failed_first_writes.fetch_add(1, std::memory_order_relaxed);
+    for (const Place& place : places_) context_.memory.wrote_first(place.id, failed);
   }
-  now_ = site_.now();
+  now_ = context_.now();
   act(machine_->resume(event, now_));
 }
 
@@ -175,7 +175,7 @@ void Acquire::conclude() {
       }
       return finish(Progress::resolve_again);
     case conditional::AcquireOutcome::Kind::contention:
-      site_.counts.contended.fetch_add(1, std::memory_order_relaxed);
+      context_.counts.contended.fetch_add(1, std::memory_order_relaxed);
       return finish(base::error(ErrorCode::contention, "too many others charge ",
                                 base::quoted(plan_.request.entity),
                                 " at once; nothing was charged, try again"));
@@ -207,7 +207,7 @@ void Acquire::admitted() {
   const conditional::AcquireOutcome& outcome = machine_->outcome();
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (const auto& item = machine_->sight()[i].item)
-      site_.memory.wrote_version(places_[i].id, places_[i].resolution->levels, item->version);
+      context_.memory.wrote_version(places_[i].id, places_[i].resolution->levels, item->version);
   }
   if (outcome.repeated) {
     // What the buckets hold now has to be looked up.
@@ -222,19 +222,19 @@ void Acquire::admitted() {
 }
 
 void Acquire::looked(const Event& event) {
-  now_ = site_.now();
+  now_ = context_.now();
   seen_ = event.images;
   const bool repeated = mode_ == Mode::acquire;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const bucket::State* const state = alive(i);
     const limits::Resolution& resolution = *places_[i].resolution;
     const std::int64_t known =
-        std::max(resolution.stamp, site_.memory.resolved_after(places_[i].id, resolution.levels));
+        std::max(resolution.stamp, context_.memory.resolved_after(places_[i].id, resolution.levels));
     if (state != nullptr && state->version > known && !repeated) {
       distrust(i, state->version);
       return finish(Progress::resolve_again);
     }
-    site_.memory.remember(places_[i].id, {seen_[i], asked_at_});
+    context_.memory.remember(places_[i].id, {seen_[i], asked_at_});
   }
   if (repeated) return repeat();
   report(false);

@@ -9,7 +9,7 @@ namespace weir::dynamodb {
 class Acquire final : public Operation {
  public:
   enum class Mode : unsigned char { acquire, peek };
-  Acquire(Site& site, const store::Plan& plan, Mode mode, Decision& decision,
+  Acquire(Context& context, const store::Plan& plan, Mode mode, Decision& decision,
           store::Completion<store::Progress> done);
   void start();
 

@@ -20,17 +20,17 @@ Error error_of_read(aws::DynamoFailure failure) {
 }
 
 Result<void> Asking::check_may_wait() const {
-  if (!site_.client.is_here()) return {};
+  if (!context_.client.is_here()) return {};
   return base::error(ErrorCode::unavailable,
                      "a completion of the store must not wait for the store; ask from another thread");
 }
 
 aws::Asked Asking::ask(Request request, bool repeatable) {
-  if (auto closed = site_.why_closed()) return {.failure = std::move(closed)};
-  auto asked = site_.client.ask(
+  if (auto closed = context_.why_closed()) return {.failure = std::move(closed)};
+  auto asked = context_.client.ask(
       std::move(request.operation), std::move(request.json), repeatable,
-      std::max<std::chrono::milliseconds>(site_.client.options().deadline, std::chrono::seconds(10)));
-  site_.counts.spend(Purpose::catalog, asked.spent);
+      std::max<std::chrono::milliseconds>(context_.client.options().deadline, std::chrono::seconds(10)));
+  context_.counts.spend(Purpose::catalog, asked.spent);
   return asked;
 }
 
@@ -41,7 +41,7 @@ Result<std::map<Key, Item>> Asking::get(std::span<const Key> keys) {
   std::vector<Key> left(unique.begin(), unique.end());
   while (!left.empty()) {
     const std::size_t count = std::min(left.size(), most_gets);
-    auto asked = ask(batch_get(site_.table, std::span(left).last(count)), true);
+    auto asked = ask(batch_get(context_.table, std::span(left).last(count)), true);
     if (!asked.ok()) return error_of_read(*asked.failure);
     left.resize(left.size() - count);
     for (Item& item : asked.answer.items) {
@@ -56,7 +56,7 @@ Result<std::map<Key, Item>> Asking::get(std::span<const Key> keys) {
 Result<void> Asking::for_each(QueryOf query_of_it, const std::function<bool(const Item& item)>& visit) {
   if (auto may = check_may_wait(); !may) return may.error();
   for (;;) {
-    auto asked = ask(query(site_.table, query_of_it), true);
+    auto asked = ask(query(context_.table, query_of_it), true);
     if (!asked.ok()) return error_of_read(*asked.failure);
     for (const Item& item : asked.answer.items) {
       if (key_of(item).sk != query_of_it.after && !visit(item)) return {};
@@ -71,7 +71,7 @@ Result<void> Asking::write_all(std::span<const ItemWrite> writes) {
   while (!writes.empty()) {
     const std::size_t count = std::min(writes.size(), most_writes);
     // The same puts and deletes again change nothing more.
-    auto asked = ask(batch_write(site_.table, writes.first(count)), true);
+    auto asked = ask(batch_write(context_.table, writes.first(count)), true);
     if (!asked.ok()) return aws::error_of(*asked.failure);
     if (!asked.answer.unprocessed_writes) writes = writes.subspan(count);
   }

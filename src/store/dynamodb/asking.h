@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "store/dynamodb/context.h"
 #include "store/dynamodb/request.h"
-#include "store/dynamodb/site.h"
 
 namespace weir::dynamodb {
 
@@ -17,7 +17,7 @@ Error error_of_read(aws::DynamoFailure failure);
 /// Blocks its caller, who must not be the client's thread.
 class Asking {
  public:
-  explicit Asking(Site& site) : site_(site) {}
+  explicit Asking(Context& context) : context_(context) {}
 
   /// Fails where waiting would never end.
   Result<void> check_may_wait() const;
@@ -30,7 +30,7 @@ class Asking {
   Result<void> write_all(std::span<const ItemWrite> writes);
 
  private:
-  Site& site_;
+  Context& context_;
 };
 
 }  // namespace weir::dynamodb

@@ -12,17 +12,17 @@ namespace weir::dynamodb {
 
 void DynamoBuckets::acquire(const store::Plan& plan, Decision& decision,
                             store::Completion<store::Progress> done) {
-  (new Acquire(site_, plan, Acquire::Mode::acquire, decision, done))->start();
+  (new Acquire(context_, plan, Acquire::Mode::acquire, decision, done))->start();
 }
 
 void DynamoBuckets::peek(const store::Plan& plan, Decision& decision,
                          store::Completion<store::Progress> done) {
-  (new Acquire(site_, plan, Acquire::Mode::peek, decision, done))->start();
+  (new Acquire(context_, plan, Acquire::Mode::peek, decision, done))->start();
 }
 
 void DynamoBuckets::change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
                            store::Completion<store::Progress> done) {
-  (new LeaseChange(site_, plan, outcome, done))->start();
+  (new LeaseChange(context_, plan, outcome, done))->start();
 }
 
 namespace {
@@ -84,10 +84,10 @@ class Listing {
 
 void DynamoBuckets::list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
                          store::Completion<store::Page<Bucket>> done) {
-  Listing listing(entity, paging, site_.now());
+  Listing listing(entity, paging, context_.now());
   QueryOf wanted{.pk = entity_pk(name_space, entity), .begins_with = std::string(bucket_prefix)};
   if (!paging.cursor.empty()) wanted.after = std::string(bucket_prefix) + paging.cursor;
-  auto listed = Asking(site_).for_each(wanted, [&](const Item& item) { return listing.take(item); });
+  auto listed = Asking(context_).for_each(wanted, [&](const Item& item) { return listing.take(item); });
   if (!listed) return done(listed.error());
   done(listing.end());
 }

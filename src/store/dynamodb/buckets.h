@@ -2,14 +2,14 @@
 #pragma once
 
 #include "store/buckets.h"
-#include "store/dynamodb/site.h"
+#include "store/dynamodb/context.h"
 
 namespace weir::dynamodb {
 
 /// Safe to use from any thread. Acquires, looks and changes of leases complete on the client's thread.
 class DynamoBuckets final : public store::Buckets {
  public:
-  explicit DynamoBuckets(Site& site) : site_(site) {}
+  explicit DynamoBuckets(Context& context) : context_(context) {}
 
   void acquire(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
   void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
@@ -19,7 +19,7 @@ class DynamoBuckets final : public store::Buckets {
             store::Completion<store::Page<Bucket>> done) override;
 
  private:
-  Site& site_;
+  Context& context_;
 };
 
 }  // namespace weir::dynamodb

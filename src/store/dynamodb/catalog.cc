@@ -20,19 +20,19 @@ constexpr std::size_t most_in_answer = 10'000;
 
 void DynamoCatalog::find(std::string_view name_space, std::string_view entity, std::string_view resource,
                          store::Completion<store::Found> done) {
-  auto known = site_.memory.find({name_space, entity, resource});
-  if (!known) return look_up(site_, name_space, entity, resource, done);
-  known->now = site_.now();
+  auto known = context_.memory.find({name_space, entity, resource});
+  if (!known) return look_up(context_, name_space, entity, resource, done);
+  known->now = context_.now();
   done(*std::move(known));
 }
 
 Result<void> DynamoCatalog::check_may_change() const {
-  if (auto may = Asking(site_).check_may_wait(); !may) return may;
-  return site_.check_clock();
+  if (auto may = Asking(context_).check_may_wait(); !may) return may;
+  return context_.check_clock();
 }
 
 Result<std::vector<store::Changed>> DynamoCatalog::make_changes(const store::Changes& changes) {
-  return CatalogChange(site_, *this, changes, opening_.keep_audit_for()).run();
+  return CatalogChange(context_, *this, changes, opening_.keep_audit_for()).run();
 }
 
 void DynamoCatalog::limits(std::string_view name_space, const Level& level,
@@ -56,7 +56,7 @@ Result<store::Page<std::string>> DynamoCatalog::list(std::string_view name_space
   // One more, to know whether there is a next page. More than this do not fit into an answer anyway.
   if (paging.limit < most_in_answer) wanted.limit = paging.limit + 1;
   store::Page<std::string> page;
-  auto listed = Asking(site_).for_each(wanted, [&](const Item& item) {
+  auto listed = Asking(context_).for_each(wanted, [&](const Item& item) {
     return remote::add(page, paging.limit, key_of(item).sk.substr(prefix.size()), std::identity());
   });
   if (!listed) return listed.error();
@@ -67,7 +67,7 @@ Result<std::map<std::string, LimitsRecordRef>> DynamoCatalog::limits_by_key(
     std::string_view name_space, const std::set<std::string>& keys) {
   std::vector<Key> wanted;
   for (const std::string& key : keys) wanted.push_back(level_key(name_space, table::level_of(key)));
-  auto found = Asking(site_).get(wanted);
+  auto found = Asking(context_).get(wanted);
   if (!found) return found.error();
   std::map<std::string, LimitsRecordRef> records;
   for (const std::string& key : keys) {
@@ -84,7 +84,7 @@ Result<std::map<std::string, Entity>> DynamoCatalog::entities_by_id(std::string_
                                                                     const std::set<std::string>& ids) {
   std::vector<Key> keys;
   for (const std::string& id : ids) keys.push_back(meta_key(name_space, id));
-  auto found = Asking(site_).get(keys);
+  auto found = Asking(context_).get(keys);
   if (!found) return found.error();
   std::map<std::string, Entity> entities;
   for (const auto& [key, item] : *found) {
@@ -106,7 +106,7 @@ Result<void> DynamoCatalog::for_each_event(std::string_view name_space, std::str
                  .backward = true};
   if (!paging.cursor.empty()) wanted.after = base::join(wanted.begins_with, paging.cursor);
   Result<void> read;
-  auto listed = Asking(site_).for_each(wanted, [&](const Item& item) {
+  auto listed = Asking(context_).for_each(wanted, [&](const Item& item) {
     auto event = read_event(item);
     if (!event) read = event.error();
     return event && visit(*std::move(event));

@@ -1,8 +1,8 @@
 // Limits, entities and the audit in DynamoDB.
 #pragma once
 
+#include "store/dynamodb/context.h"
 #include "store/dynamodb/opening.h"
-#include "store/dynamodb/site.h"
 #include "store/remote/catalog.h"
 
 namespace weir::dynamodb {
@@ -10,8 +10,8 @@ namespace weir::dynamodb {
 /// Safe to use from any thread. What resolutions need is read without blocking; the rest blocks its caller.
 class DynamoCatalog final : public remote::Catalog {
  public:
-  DynamoCatalog(Site& site, const Opening& opening)
-      : remote::Catalog(site.memory), site_(site), opening_(opening) {}
+  DynamoCatalog(Context& context, const Opening& opening)
+      : remote::Catalog(context.memory), context_(context), opening_(opening) {}
 
   void find(std::string_view name_space, std::string_view entity, std::string_view resource,
             store::Completion<store::Found> done) override;
@@ -28,12 +28,12 @@ class DynamoCatalog final : public remote::Catalog {
                               const std::function<bool(store::AuditEvent event)>& visit) override;
 
  private:
-  Time now() const override { return site_.now(); }
+  Time now() const override { return context_.now(); }
   Time keep_audit_for() const override { return opening_.keep_audit_for(); }
   Result<void> check_may_change() const override;
   Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) override;
 
-  Site& site_;
+  Context& context_;
   const Opening& opening_;
 };
 

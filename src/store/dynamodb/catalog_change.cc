@@ -21,7 +21,7 @@ constexpr int attempts_with_buckets = 8;
 
 Result<bool> CatalogChange::begin() {
   buckets_.clear();
-  now_ = site_.now();
+  now_ = context_.now();
   if (auto read = read_head(); !read) return read.error();
   if (pending_.empty()) return true;
   if (auto rolled = roll_forward(pending_); !rolled) return rolled.error();
@@ -42,7 +42,7 @@ Result<void> CatalogChange::read_head() {
 Time CatalogChange::stamp_at() const {
   // The stamp is taken after all that has to be read: under new limits refill counts from there, and they are
   // not in force before they are written.
-  return changes_.changes.size() < most_in_transaction ? site_.now() : now_;
+  return changes_.changes.size() < most_in_transaction ? context_.now() : now_;
 }
 
 Result<void> CatalogChange::fence(const table::Draft& draft) {
@@ -51,7 +51,7 @@ Result<void> CatalogChange::fence(const table::Draft& draft) {
   // Time for all of them: each is looked at before the first is written.
   const Time since = now_ + static_cast<Time>(ids.size()) * 50;
   std::vector<ItemWrite> writes;
-  const std::uint64_t mover = site_.entropy.next() >> 11U;
+  const std::uint64_t mover = context_.entropy.next() >> 11U;
   for (const std::string& id : ids) {
     const bool alone = !tenant_.entities.contains(id);
     ItemWrite& write =
@@ -64,11 +64,11 @@ Result<void> CatalogChange::fence(const table::Draft& draft) {
   }
   for (std::size_t at = 0; at < writes.size(); at += most_in_transaction) {
     const std::size_t count = std::min(writes.size() - at, most_in_transaction);
-    const std::string token = join(std::to_string(site_.entropy.next() >> 1U), "-a");
+    const std::string token = join(std::to_string(context_.entropy.next() >> 1U), "-a");
     const auto part = std::span(writes).subspan(at, count);
     for (int tries = 0;; ++tries) {
-      const auto asked = count == 1 ? asking_.ask(single_write(site_.table, part[0]), true)
-                                    : asking_.ask(transaction(site_.table, part, token), true);
+      const auto asked = count == 1 ? asking_.ask(single_write(context_.table, part[0]), true)
+                                    : asking_.ask(transaction(context_.table, part, token), true);
       if (asked.ok()) break;
       // A charge that checks the same item at the same time is in the way for a moment.
       if (asked.failure->kind != aws::DynamoFailure::Kind::conflict || tries == most_attempts)
@@ -83,7 +83,7 @@ void CatalogChange::unfence(bool starts_over) {
   if (starts_over) return;
   for (const auto& [id, moving] : std::exchange(announced_, {})) {
     // One that stays behind is ended by the next process that meets it.
-    (void)asking_.ask(single_write(site_.table, unannounced(meta_key(name_space_, id), moving)), true);
+    (void)asking_.ask(single_write(context_.table, unannounced(meta_key(name_space_, id), moving)), true);
   }
 }
 
@@ -100,7 +100,7 @@ Result<bool> CatalogChange::has_bucket(const std::string& entity) {
   auto listed = asking_.for_each(buckets_of(entity), [&](const Item& item) {
     const auto ttl = integer_of(item, "ttl");
     // A process whose clock is behind may still charge a bucket that has just expired.
-    has = has || !ttl || *ttl * 1000 + site_.settings.margin > now_;
+    has = has || !ttl || *ttl * 1000 + context_.settings.margin > now_;
     return !has;
   });
   if (!listed) return listed.error();
@@ -151,24 +151,24 @@ Result<bool> CatalogChange::commit(const table::Draft& draft, const std::vector<
   if (!with_buckets) {
     if (auto gone = asking_.write_all(*erased); !gone) return gone.error();
     // A write that fails was overtaken by one that knows better, or that takes the limits over next time.
-    for (const ItemWrite& write : *altered) (void)asking_.ask(single_write(site_.table, write), true);
+    for (const ItemWrite& write : *altered) (void)asking_.ask(single_write(context_.table, write), true);
   }
   forget(draft);
   return true;
 }
 
 void CatalogChange::forget(const table::Draft& draft) {
-  site_.memory.distrust_all(name_space_);
+  context_.memory.distrust_all(name_space_);
   for (const auto& [key, record] : draft.limits()) {
     const Level level = table::level_of(key);
-    if (!level.entity().empty()) site_.memory.forget_images(name_space_, level.entity());
+    if (!level.entity().empty()) context_.memory.forget_images(name_space_, level.entity());
   }
-  for (const std::string& id : draft.erased()) site_.memory.forget_images(name_space_, id);
+  for (const std::string& id : draft.erased()) context_.memory.forget_images(name_space_, id);
 }
 
 Result<bool> CatalogChange::send(const std::vector<ItemWrite>& writes) {
-  const std::string token = join(std::to_string(site_.entropy.next() >> 1U), "-w");
-  const auto asked = asking_.ask(transaction(site_.table, writes, token), true);
+  const std::string token = join(std::to_string(context_.entropy.next() >> 1U), "-w");
+  const auto asked = asking_.ask(transaction(context_.table, writes, token), true);
   if (asked.ok()) return true;
   using Kind = aws::DynamoFailure::Kind;
   if (asked.failure->kind == Kind::condition || asked.failure->kind == Kind::conflict) return false;

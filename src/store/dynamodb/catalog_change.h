@@ -22,10 +22,11 @@ ItemWrite unannounced(const Key& meta, const Moving& moving);
 
 class CatalogChange final : public remote::CatalogChange {
  public:
-  CatalogChange(Site& site, remote::Catalog& catalog, const store::Changes& changes, Time keep_audit_for)
+  CatalogChange(Context& context, remote::Catalog& catalog, const store::Changes& changes,
+                Time keep_audit_for)
       : remote::CatalogChange(catalog, changes),
-        site_(site),
-        asking_(site),
+        context_(context),
+        asking_(context),
         keep_audit_for_(keep_audit_for) {}
 
  private:
@@ -66,7 +67,7 @@ class CatalogChange final : public remote::CatalogChange {
   /// Carries out what a journal says.
   Result<void> roll_forward(const std::string& id);
 
-  Site& site_;
+  Context& context_;
   Asking asking_;
   const Time keep_audit_for_;
   std::string pending_;                               ///< a journal that was not carried out yet

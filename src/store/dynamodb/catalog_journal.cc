@@ -23,7 +23,7 @@ Value operation_value(const ItemWrite& write) {
 
 Result<bool> CatalogChange::send_by_journal(const table::Draft& draft, std::size_t events,
                                             const std::vector<ItemWrite>& writes) {
-  const std::string id = std::to_string(site_.entropy.next());
+  const std::string id = std::to_string(context_.entropy.next());
   std::vector<ItemWrite> parts;
   std::vector<Value> operations;
   std::size_t size = 0;
@@ -99,7 +99,7 @@ Result<void> CatalogChange::roll_forward(const std::string& id) {
     const std::string pending = done.expression.name("pending");
     done.expression.condition(join(pending, "=", done.expression.value(Value::of(id))));
     done.expression.remove("pending");
-    const auto ended = asking_.ask(single_write(site_.table, done), true);
+    const auto ended = asking_.ask(single_write(context_.table, done), true);
     if (!ended.ok() && ended.failure->kind != aws::DynamoFailure::Kind::condition)
       return aws::error_of(*ended.failure);
     return asking_.write_all(parts);

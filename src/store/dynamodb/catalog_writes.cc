@@ -125,7 +125,7 @@ Result<void> CatalogChange::add_alter(const table::Draft& draft, const std::stri
   conditional::BucketPlan plan;
   plan.resolution = resolution;
   plan.resolved_after = read->state.version;
-  const auto write = conditional::adopt(plan, read->state, site_.settings, now_);
+  const auto write = conditional::adopt(plan, read->state, context_.settings, now_);
   if (write) writes.push_back(render(*write, {name_space_, entity, resource}, now_));
   return {};
 }

@@ -81,20 +81,20 @@ DynamoStore::DynamoStore(const StoreOptions& options, std::unique_ptr<aws::Dynam
     : entropy_(std::move(entropy)),
       clock_(std::move(clock)),
       client_(std::move(client)),
-      site_{*client_,
-            options.table,
-            *clock_,
-            *entropy_,
-            settings_of(options),
-            options.clock ? 0 : options.clock_bound.count(),
-            options.refuse_for.count(),
-            options.settle_single,
-            Memory(options.cache_for),
-            {}},
-      opening_(site_),
-      catalog_(site_, opening_),
-      buckets_(site_) {
-  site_.opening = &opening_;
+      context_{*client_,
+               options.table,
+               *clock_,
+               *entropy_,
+               settings_of(options),
+               options.clock ? 0 : options.clock_bound.count(),
+               options.refuse_for.count(),
+               options.settle_single,
+               Memory(options.cache_for),
+               {}},
+      opening_(context_),
+      catalog_(context_, opening_),
+      buckets_(context_) {
+  context_.opening = &opening_;
 }
 
 // First of all its thread ends, which uses the rest.
@@ -109,30 +109,30 @@ Result<std::shared_ptr<DynamoStore>> DynamoStore::open(const StoreOptions& optio
   const std::shared_ptr<DynamoStore> store(
       new DynamoStore(options, *std::move(client), std::move(entropy), std::move(clock)));
   auto ready = store->opening_.read_and_wait(options.must_be_reachable ? patience : short_patience);
-  if (ready) ready = store->site_.check_clock();
+  if (ready) ready = store->context_.check_clock();
   if (!ready && options.must_be_reachable) return ready.error();
   return store;
 }
 
 Result<void> DynamoStore::keep_audit_for(Time duration) {
-  Asking asking(site_);
+  Asking asking(context_);
   if (auto may = asking.check_may_wait(); !may) return may;
   ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
   write.expression.set("keep_audit_for", Value::of(duration));
-  const auto set = asking.ask(single_write(site_.table, write), true);
+  const auto set = asking.ask(single_write(context_.table, write), true);
   if (!set.ok()) return aws::error_of(*set.failure);
   opening_.keep_audit_for(duration);
   return {};
 }
 
 Result<void> DynamoStore::require_client(int version) {
-  Asking asking(site_);
+  Asking asking(context_);
   if (auto may = asking.check_may_wait(); !may) return may;
   ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
   const std::string least = write.expression.name("least_client");
   write.expression.condition(base::join(least, "<", write.expression.value(std::int64_t{version})));
   write.expression.set("least_client", Value::of(std::int64_t{version}));
-  const auto raised = asking.ask(single_write(site_.table, write), true);
+  const auto raised = asking.ask(single_write(context_.table, write), true);
   // It is that high already.
   if (raised.ok() || raised.failure->kind == aws::DynamoFailure::Kind::condition) return {};
   return aws::error_of(*raised.failure);
@@ -141,7 +141,7 @@ Result<void> DynamoStore::require_client(int version) {
 Result<void> DynamoStore::health() const {
   if (auto well = client_->health(); !well) return well;
   if (auto open = opening_.check(); !open) return open;
-  return site_.check_clock();
+  return context_.check_clock();
 }
 
 std::vector<store::Reading> DynamoStore::readings() const {
@@ -156,11 +156,11 @@ std::vector<store::Reading> DynamoStore::readings() const {
     constexpr const char* name = "weir_store_capacity_units_total";
     constexpr const char* help =
         "Capacity units of DynamoDB, by what for. Conditions that did not hold are counted as one unit each.";
-    const Counts::Spent& spent = site_.counts.spent[i];
+    const Counts::Spent& spent = context_.counts.spent[i];
     add(name, help, {{"purpose", purpose_names[i]}, {"unit", "read"}}, spent.read, 1000);
     add(name, help, {{"purpose", purpose_names[i]}, {"unit", "write"}}, spent.written, 1000);
   }
-  const Counts& counts = site_.counts;
+  const Counts& counts = context_.counts;
   add("weir_store_first_writes_total", "First writes of decisions.", {}, counts.first_writes);
   add("weir_store_first_writes_failed_total", "First writes whose condition did not hold.", {},
       counts.failed_first_writes);

@@ -54,8 +54,8 @@ class DynamoStore final : public store::Store {
   Result<void> opened() const override { return opening_.check(); }
   Result<void> health() const override;
   bool is_elsewhere() const override { return true; }
-  bool every_change_is_marked() const override { return !site_.settle_single; }
-  Time now() const override { return site_.now(); }
+  bool every_change_is_marked() const override { return !context_.settle_single; }
+  Time now() const override { return context_.now(); }
   Result<void> keep_audit_for(Time duration) override;
   /// Before the first use of something that programs before `version` of the schema cannot read: shuts them
   /// out when they open the table. Blocks. Nothing is lowered by it.
@@ -63,8 +63,8 @@ class DynamoStore final : public store::Store {
   std::vector<store::Reading> readings() const override;
 
   const aws::DynamoClient& client() const { return *client_; }
-  const Counts& counts() const { return site_.counts; }
-  const std::string& table() const { return site_.table; }
+  const Counts& counts() const { return context_.counts; }
+  const std::string& table() const { return context_.table; }
 
  private:
   DynamoStore(const StoreOptions& options, std::unique_ptr<aws::DynamoClient> client,
@@ -73,7 +73,7 @@ class DynamoStore final : public store::Store {
   const std::shared_ptr<base::SystemEntropy> entropy_;
   const std::shared_ptr<const Clock> clock_;
   std::unique_ptr<aws::DynamoClient> client_;
-  Site site_;
+  Context context_;
   mutable Opening opening_;
   DynamoCatalog catalog_;
   DynamoBuckets buckets_;

@@ -13,9 +13,9 @@ using conditional::Event;
 using conditional::Image;
 using store::Progress;
 
-LeaseChange::LeaseChange(Site& site, const store::LeasePlan& plan, store::LeaseOutcome& outcome,
+LeaseChange::LeaseChange(Context& context, const store::LeasePlan& plan, store::LeaseOutcome& outcome,
                          store::Completion<Progress> done)
-    : Operation(site, plan.name_space, plan.lease.resource, done), plan_(plan), outcome_(outcome) {}
+    : Operation(context, plan.name_space, plan.lease.resource, done), plan_(plan), outcome_(outcome) {}
 
 void LeaseChange::start() {
   const detail::LeaseData& lease = plan_.lease;
@@ -23,17 +23,17 @@ void LeaseChange::start() {
     add_link(lease.buckets[i].entity);
     add_place(plan_.resolutions[i]);
   }
-  now_ = site_.now();
-  if (auto checked = site_.check_clock(); !checked) return finish(checked.error());
+  now_ = context_.now();
+  if (auto checked = context_.check_clock(); !checked) return finish(checked.error());
   if (lease.shared) {
     if (auto open = decision::check_open(lease.deadline, now_); !open) return finish(open.error());
   }
   for (const Place& place : places_) {
     if (place.resolution->valid_until <= now_) return finish(Progress::resolve_again);
   }
-  new_generation_ = (site_.entropy.next() >> 11U) | 1U;
+  new_generation_ = (context_.entropy.next() >> 11U) | 1U;
   const bool told_apart = lease.nonce[0] != 0 || lease.nonce[1] != 0;
-  if (told_apart && !site_.settle_single) {
+  if (told_apart && !context_.settle_single) {
     marker_key_ = lease_key(name_space_, lease.buckets[0].entity, lease.nonce);
     marker_deadline_ = lease.deadline;
   }
@@ -74,9 +74,9 @@ void LeaseChange::begin(std::vector<Image> images) {
   }
   plan.new_generation = new_generation_;
   plan.once = !marker_key_.pk.empty();
-  machine_.emplace(std::move(plan), site_.settings);
+  machine_.emplace(std::move(plan), context_.settings);
   step_ = Step::changing;
-  now_ = site_.now();
+  now_ = context_.now();
   act(machine_->start(images, now_));
 }
 
@@ -88,21 +88,21 @@ void LeaseChange::on_event(const Event& event) {
     return begin(event.images);
   }
   if (step_ == Step::looking) {
-    now_ = site_.now();
+    now_ = context_.now();
     seen_ = event.images;
     for (std::size_t i = 0; i < places_.size(); ++i)
-      site_.memory.remember(places_[i].id, {seen_[i], asked_at_});
+      context_.memory.remember(places_[i].id, {seen_[i], asked_at_});
     report();
     return finish(Progress::decided);
   }
-  now_ = site_.now();
+  now_ = context_.now();
   act(machine_->resume(event, now_));
 }
 
 void LeaseChange::act(const Action& action) {
   switch (action.kind) {
     case Action::Kind::read:
-      site_.counts.reads.fetch_add(1, std::memory_order_relaxed);
+      context_.counts.reads.fetch_add(1, std::memory_order_relaxed);
       return read_all();
     case Action::Kind::write:
       return write(action.transaction, now_);
@@ -129,7 +129,7 @@ void LeaseChange::conclude() {
     case conditional::ChangeOutcome::Kind::changed: {
       for (std::size_t i = 0; i < places_.size(); ++i) {
         if (const auto& item = machine_->sight()[i].item)
-          site_.memory.wrote_version(places_[i].id, places_[i].resolution->levels, item->version);
+          context_.memory.wrote_version(places_[i].id, places_[i].resolution->levels, item->version);
       }
       outcome_.record = outcome.lease;
       bool all_known = !outcome.repeated;
@@ -150,7 +150,7 @@ void LeaseChange::conclude() {
       }
       return finish(Progress::resolve_again);
     case conditional::ChangeOutcome::Kind::contention:
-      site_.counts.contended.fetch_add(1, std::memory_order_relaxed);
+      context_.counts.contended.fetch_add(1, std::memory_order_relaxed);
       return finish(base::error(ErrorCode::contention,
                                 "too many others charge the buckets of the lease at once; "
                                 "nothing was changed, try again"));

@@ -8,7 +8,7 @@ namespace weir::dynamodb {
 
 class LeaseChange final : public Operation {
  public:
-  LeaseChange(Site& site, const store::LeasePlan& plan, store::LeaseOutcome& outcome,
+  LeaseChange(Context& context, const store::LeasePlan& plan, store::LeaseOutcome& outcome,
               store::Completion<store::Progress> done);
   void start();
 

@@ -18,16 +18,16 @@ constexpr std::uint64_t generation = 1;
 /// What a resolution needs to know of one entity, and its bucket, as they are read.
 class Link {
  public:
-  Link(Site& site, std::string_view name_space, std::string_view entity, std::string_view resource)
+  Link(Context& context, std::string_view name_space, std::string_view entity, std::string_view resource)
       : id_(bucket_id(name_space, entity, resource)),
-        ticket_(site.memory.reading(id_)),
+        ticket_(context.memory.reading(id_)),
         meta_(meta_key(name_space, entity)),
         bucket_(bucket_key(name_space, entity, resource)) {
     for (std::size_t i = 0; i < levels_.size(); ++i)
       levels_[i] =
           level_key(name_space, table::level_of(table::level_key(static_cast<Source>(i), entity, resource)));
     seen_.image = conditional::Image::absent();
-    seen_.seen_at = site.now();
+    seen_.seen_at = context.now();
   }
 
   void add_keys(std::set<Key>& keys) const {
@@ -61,10 +61,10 @@ class Link {
     }
     return {};
   }
-  store::Found learn(Site& site) {
-    site.memory.remember(id_, std::move(seen_));
+  store::Found learn(Context& context) {
+    context.memory.remember(id_, std::move(seen_));
     found_.generation = generation;
-    site.memory.learn(id_, found_, ticket_);
+    context.memory.learn(id_, found_, ticket_);
     return std::move(found_);
   }
   /// The entities that seem to be above it, the nearest first.
@@ -92,10 +92,10 @@ class Link {
 /// Reads what a resolution needs in one request, and what those of its ancestors will need in a second one.
 class Lookup final : public aws::DynamoCall {
  public:
-  Lookup(Site& site, std::string_view name_space, std::string_view entity, std::string_view resource,
+  Lookup(Context& context, std::string_view name_space, std::string_view entity, std::string_view resource,
          store::Completion<store::Found> done)
-      : site_(site), name_space_(name_space), resource_(resource), done_(done) {
-    links_.emplace_back(site, name_space, entity, resource);
+      : context_(context), name_space_(name_space), resource_(resource), done_(done) {
+    links_.emplace_back(context, name_space, entity, resource);
     repeatable = true;
   }
   void start() {
@@ -105,11 +105,11 @@ class Lookup final : public aws::DynamoCall {
   }
 
  private:
-  void ask(const std::vector<Key>& keys) { submit(batch_get(site_.table, keys)); }
+  void ask(const std::vector<Key>& keys) { submit(batch_get(context_.table, keys)); }
   void submit(Request wanted) {
     operation = std::move(wanted.operation);
     request = std::move(wanted.json);
-    site_.send(*this);
+    context_.send(*this);
   }
   void on_answer(const aws::DynamoAnswer& answer) override {
     if (std::exchange(ending_, false)) return read();
@@ -133,17 +133,17 @@ class Lookup final : public aws::DynamoCall {
   /// Everything that was asked for is there.
   void read() {
     for (Link& link : links_) {
-      auto write = link.end_of_moving(site_.now());
+      auto write = link.end_of_moving(context_.now());
       if (!write) continue;
       ending_ = true;
-      return submit(single_write(site_.table, *write));
+      return submit(single_write(context_.table, *write));
     }
     if (found_) {
-      for (Link& link : links_) link.learn(site_);
+      for (Link& link : links_) link.learn(context_);
       return finish_found();
     }
     const std::vector<std::string> above = links_.front().above();
-    found_ = links_.front().learn(site_);
+    found_ = links_.front().learn(context_);
     links_.clear();
     add_ancestors(above);
     if (links_.empty()) return finish_found();
@@ -152,10 +152,10 @@ class Lookup final : public aws::DynamoCall {
   /// They are going to be asked for next, one by one, and are known by then. One that is not above it after
   /// all is read for nothing.
   void add_ancestors(const std::vector<std::string>& above) {
-    if (!site_.memory.keeps_catalog()) return;
+    if (!context_.memory.keeps_catalog()) return;
     for (const std::string& entity : above) {
-      if (!site_.memory.find(bucket_id(name_space_, entity, resource_)))
-        links_.emplace_back(site_, name_space_, entity, resource_);
+      if (!context_.memory.find(bucket_id(name_space_, entity, resource_)))
+        links_.emplace_back(context_, name_space_, entity, resource_);
     }
   }
   void on_error(const aws::DynamoFailure& failure) override {
@@ -164,17 +164,17 @@ class Lookup final : public aws::DynamoCall {
     finish(error_of_read(failure));
   }
   void finish_found() {
-    found_->now = site_.now();
+    found_->now = context_.now();
     finish(*std::move(found_));
   }
   void finish(Result<store::Found> result) {
-    site_.counts.spend(Purpose::resolve, spent);
+    context_.counts.spend(Purpose::resolve, spent);
     const auto done = done_;
     delete this;
     done(std::move(result));
   }
 
-  Site& site_;
+  Context& context_;
   const std::string name_space_;
   const std::string resource_;
   std::vector<Link> links_;  ///< those that are being read
@@ -185,9 +185,9 @@ class Lookup final : public aws::DynamoCall {
 
 }  // namespace
 
-void look_up(Site& site, std::string_view name_space, std::string_view entity, std::string_view resource,
-             store::Completion<store::Found> done) {
-  (new Lookup(site, name_space, entity, resource, done))->start();
+void look_up(Context& context, std::string_view name_space, std::string_view entity,
+             std::string_view resource, store::Completion<store::Found> done) {
+  (new Lookup(context, name_space, entity, resource, done))->start();
 }
 
 }  // namespace weir::dynamodb

@@ -4,12 +4,12 @@
 #include <string_view>
 
 #include "store/catalog.h"
-#include "store/dynamodb/site.h"
+#include "store/dynamodb/context.h"
 
 namespace weir::dynamodb {
 
 /// Puts into the memory what it reads. Completes on the client's thread.
-void look_up(Site& site, std::string_view name_space, std::string_view entity, std::string_view resource,
-             store::Completion<store::Found> done);
+void look_up(Context& context, std::string_view name_space, std::string_view entity,
+             std::string_view resource, store::Completion<store::Found> done);
 
 }  // namespace weir::dynamodb

@@ -41,8 +41,8 @@ class Migration {
  public:
   Migration(aws::DynamoClient& client, const std::string& table, const Clock& clock, base::Entropy& entropy,
             const MigrationOptions& options)
-      : site_{client, table, clock, entropy, {}, 0, 0, false, Memory(std::chrono::milliseconds(0)), {}},
-        asking_(site_),
+      : context_{client, table, clock, entropy, {}, 0, 0, false, Memory(std::chrono::milliseconds(0)), {}},
+        asking_(context_),
         options_(options) {}
 
   Result<MigrationReport> run() {
@@ -94,7 +94,7 @@ class Migration {
       write.expression.set("migration_pk", Value::of(after_.pk));
       write.expression.set("migration_sk", Value::of(after_.sk));
     }
-    const auto asked = asking_.ask(single_write(site_.table, write), true);
+    const auto asked = asking_.ask(single_write(context_.table, write), true);
     if (!asked.ok()) return aws::error_of(*asked.failure);
     report_.state = state;
     return {};
@@ -104,7 +104,7 @@ class Migration {
   Result<bool> pass() {
     Key after = after_;
     do {
-      auto asked = asking_.ask(scan(site_.table, after, options_.page), true);
+      auto asked = asking_.ask(scan(context_.table, after, options_.page), true);
       if (!asked.ok()) return aws::error_of(*asked.failure);
       const std::uint64_t buckets = report_.counts.buckets;
       if (auto taken = take(asked.answer.items, after); !taken) return taken.error();
@@ -172,7 +172,7 @@ class Migration {
       if (!limits) return limits.error();
       auto there = asking_.get(std::span(&key, 1));
       if (!there) return there.error();
-      const Time now = site_.now();
+      const Time now = context_.now();
       if (auto erased = erase_expired(*limits, now); !erased) return erased.error();
       if (limits->empty()) return {};
       std::optional<conditional::Record> state;
@@ -182,10 +182,10 @@ class Migration {
         if (composite->state.expires_at > now) state = std::move(composite->state);
       }
       const std::vector<ItemWrite> writes =
-          state ? absorption(bucket, *limits, *state, site_.settings, now)
-                : conversion(bucket, *limits, merged(*limits, (site_.entropy.next() >> 11U) | 1U), now);
-      const std::string token = join(std::to_string(site_.entropy.next() >> 1U), "-m");
-      const auto asked = asking_.ask(transaction(site_.table, writes, token), true);
+          state ? absorption(bucket, *limits, *state, context_.settings, now)
+                : conversion(bucket, *limits, merged(*limits, (context_.entropy.next() >> 11U) | 1U), now);
+      const std::string token = join(std::to_string(context_.entropy.next() >> 1U), "-m");
+      const auto asked = asking_.ask(transaction(context_.table, writes, token), true);
       using Kind = aws::DynamoFailure::Kind;
       if (asked.ok()) {
         ++report_.counts.buckets;
@@ -207,7 +207,7 @@ class Migration {
       ItemWrite write = erase(limit.key);
       const std::string ttl = write.expression.name("ttl");
       write.expression.condition(join(ttl, "<=", write.expression.value(now / 1000)));
-      const auto asked = asking_.ask(single_write(site_.table, write), true);
+      const auto asked = asking_.ask(single_write(context_.table, write), true);
       if (asked.ok()) ++report_.counts.expired;
       if (!asked.ok() && asked.failure->kind != aws::DynamoFailure::Kind::condition)
         return aws::error_of(*asked.failure);
@@ -223,7 +223,7 @@ class Migration {
     ::poll(nullptr, 0, static_cast<int>(length.count()));
   }
 
-  Site site_;
+  Context context_;
   Asking asking_;
   const MigrationOptions& options_;
   MigrationReport report_;

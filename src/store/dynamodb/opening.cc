@@ -19,11 +19,11 @@ constexpr std::chrono::milliseconds between_looks{60'000};
 
 }  // namespace
 
-Opening::Opening(Site& site)
+Opening::Opening(Context& context)
     : remote::Opening(
-          site.entropy, between_openings,
-          base::error(ErrorCode::unavailable, "table ", base::quoted(site.table), " is not open yet")),
-      site_(site) {
+          context.entropy, between_openings,
+          base::error(ErrorCode::unavailable, "table ", base::quoted(context.table), " is not open yet")),
+      context_(context) {
   // Nothing changes that is there, so it may be sent again.
   repeatable = true;
 }
@@ -36,14 +36,14 @@ void Opening::request(std::chrono::milliseconds patience) {
 
 void Opening::ask_for_record() {
   const Key key = version_key();
-  ask(Step::reading, batch_get(site_.table, std::span(&key, 1)));
+  ask(Step::reading, batch_get(context_.table, std::span(&key, 1)));
 }
 
 void Opening::ask(Step step, Request request_of_it) {
   step_ = step;
   operation = std::move(request_of_it.operation);
   aws::DynamoCall::request = std::move(request_of_it.json);
-  site_.client.send(*this);
+  context_.client.send(*this);
 }
 
 bool Opening::may_have_legacy() {
@@ -53,7 +53,7 @@ bool Opening::may_have_legacy() {
 }
 
 void Opening::look() {
-  ask(Step::looking, {"Scan", base::join("{\"TableName\":", base::json_string(site_.table),
+  ask(Step::looking, {"Scan", base::join("{\"TableName\":", base::json_string(context_.table),
                                          R"(,"Limit":1,"ConsistentRead":true})")});
 }
 
@@ -69,7 +69,7 @@ void Opening::make(bool table_is_new) {
   expression.set("lease_key", Value::of_bytes(lease_key_bytes()));
   expression.set("keep_audit_for", Value::of(store::keep_audit_for_by_default));
   made_ = true;
-  ask(Step::making, single_write(site_.table, write));
+  ask(Step::making, single_write(context_.table, write));
 }
 
 void Opening::on_answer(const aws::DynamoAnswer& answer) {
@@ -80,8 +80,8 @@ void Opening::on_answer(const aws::DynamoAnswer& answer) {
                                 wire::aws::integer_of(answer.items[0], "least_client") >= schema_version);
   if (ours) return end(take(answer.items[0]));
   if (made_) {
-    return end(base::error(ErrorCode::unavailable, "the version record of table ", base::quoted(site_.table),
-                           " cannot be written"));
+    return end(base::error(ErrorCode::unavailable, "the version record of table ",
+                           base::quoted(context_.table), " cannot be written"));
   }
   // One that a program before us has written stays, and says more from now on.
   answer.items.empty() ? look() : make(false);
@@ -97,12 +97,12 @@ void Opening::on_error(const aws::DynamoFailure& failure) {
 
 Result<void> Opening::take(const Item& item) {
   if (wire::aws::integer_of(item, "least_client").value_or(0) > schema_version) {
-    return base::error(ErrorCode::unavailable, "table ", base::quoted(site_.table),
+    return base::error(ErrorCode::unavailable, "table ", base::quoted(context_.table),
                        " was written by a newer weir; use that one");
   }
   const Value* const bytes = wire::aws::find(item, "lease_key");
   if (bytes == nullptr || !set_lease_key(bytes->text)) {
-    return base::error(ErrorCode::unavailable, "the version record of table ", base::quoted(site_.table),
+    return base::error(ErrorCode::unavailable, "the version record of table ", base::quoted(context_.table),
                        " is damaged");
   }
   keep_audit_for(wire::aws::integer_of(item, "keep_audit_for").value_or(store::keep_audit_for_by_default));

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <chrono>
 
+#include "store/dynamodb/context.h"
 #include "store/dynamodb/request.h"
-#include "store/dynamodb/site.h"
 #include "store/remote/opening.h"
 
 namespace weir::dynamodb {
@@ -14,8 +14,8 @@ namespace weir::dynamodb {
 /// Safe to use from any thread.
 class Opening final : public remote::Opening, private aws::DynamoCall {
  public:
-  /// The site must outlive it, and its client must have ended all calls first.
-  explicit Opening(Site& site);
+  /// The context must outlive it, and its client must have ended all calls first.
+  explicit Opening(Context& context);
 
   /// Whether there may be legacy items in the table, as far as is known. Asking has it looked up, now and
   /// then.
@@ -34,7 +34,7 @@ class Opening final : public remote::Opening, private aws::DynamoCall {
   void on_error(const aws::DynamoFailure& failure) override;
   Result<void> take(const Item& item);
 
-  Site& site_;
+  Context& context_;
   Step step_ = Step::reading;  ///< of the reading that is under way
   bool made_ = false;          ///< the same
   std::atomic<bool> may_have_legacy_{false};

@@ -23,7 +23,7 @@ void Operation::add_place(limits::ResolutionRef resolution) {
 conditional::BucketPlan Operation::plan_of(std::size_t at) const {
   const Place& place = places_[at];
   return {.resolution = place.resolution,
-          .resolved_after = site_.memory.resolved_after(place.id, place.resolution->levels),
+          .resolved_after = context_.memory.resolved_after(place.id, place.resolution->levels),
           .charges = {},
           .generation = 0,
           .entity = place.link,
@@ -33,7 +33,7 @@ conditional::BucketPlan Operation::plan_of(std::size_t at) const {
 std::vector<conditional::Image> Operation::images() {
   std::vector<conditional::Image> images;
   for (Place& place : places_) {
-    Remembered known = site_.memory.image(place.id);
+    Remembered known = context_.memory.image(place.id);
     place.seen_at = known.seen_at;
     images.push_back(std::move(known.image));
   }
@@ -43,8 +43,8 @@ std::vector<conditional::Image> Operation::images() {
 void Operation::submit(Request request_of_it) {
   operation = std::move(request_of_it.operation);
   request = std::move(request_of_it.json);
-  asked_at_ = site_.now();
-  site_.send(*this);
+  asked_at_ = context_.now();
+  context_.send(*this);
 }
 
 void Operation::read_all() {
@@ -57,7 +57,7 @@ void Operation::read_all() {
   if (!marker_key_.pk.empty()) event_.marker = conditional::Seen<conditional::Marker>::absent();
   reading_ = true;
   repeatable = true;
-  submit(batch_get(site_.table, keys));
+  submit(batch_get(context_.table, keys));
 }
 
 void Operation::write(const conditional::Transaction& transaction, Time now) {
@@ -86,11 +86,11 @@ void Operation::send_writes(const std::vector<ItemWrite>& writes, bool happens_o
   reading_ = false;
   if (writes.size() == 1) {
     repeatable = happens_once;
-    return submit(single_write(site_.table, writes[0]));
+    return submit(single_write(context_.table, writes[0]));
   }
   repeatable = true;
-  const std::uint64_t high = site_.entropy.next();
-  submit(dynamodb::transaction(site_.table, writes,
+  const std::uint64_t high = context_.entropy.next();
+  submit(dynamodb::transaction(context_.table, writes,
                                base::join(std::to_string(high), "-", std::to_string(now)).substr(0, 36)));
 }
 
@@ -108,7 +108,7 @@ Result<void> Operation::take(const Item& item, Event& event) {
     if (!marker) return marker.error();
     seen_marker_deadline_ = marker->deadline;
     // Past its deadline it is as good as gone; a lease that was ended cannot be changed any more by then.
-    if (marker->deadline > site_.now()) event.marker = {true, std::move(marker->marker)};
+    if (marker->deadline > context_.now()) event.marker = {true, std::move(marker->marker)};
     return {};
   }
   for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -136,9 +136,9 @@ void Operation::take_items(const aws::DynamoAnswer& answer) {
   if (!answer.unprocessed.empty()) {
     std::vector<Key> keys;
     for (const Item& key : answer.unprocessed) keys.push_back(key_of(key));
-    return submit(batch_get(site_.table, keys));
+    return submit(batch_get(context_.table, keys));
   }
-  if (to_show_ && site_.may_have_legacy()) return show_next_legacy(0);
+  if (to_show_ && context_.may_have_legacy()) return show_next_legacy(0);
   const Event event = std::move(event_);
   on_event(event);
 }
@@ -191,7 +191,7 @@ void Operation::on_error(const aws::DynamoFailure& failure) {
 }
 
 void Operation::finish(Result<Progress> result) {
-  site_.counts.spend(purpose(result && *result == Progress::decided), spent);
+  context_.counts.spend(purpose(result && *result == Progress::decided), spent);
   const auto done = done_;
   store::Executor* const executor = executor_;
   delete this;
@@ -206,16 +206,16 @@ void Operation::remember(const conditional::Sight& sight) {
     if (image.item && image.item->expires_at != bucket::never)
       image.item->expires_at = to_ttl(image.item->expires_at) * 1000;
     const Time seen_at = sight.seen_here(i) ? asked_at_ : places_[i].seen_at;
-    site_.memory.remember(places_[i].id, {std::move(image), seen_at});
+    context_.memory.remember(places_[i].id, {std::move(image), seen_at});
   }
 }
 
 void Operation::distrust(std::size_t place, std::int64_t version) {
-  site_.memory.distrust(places_[place].id, version);
+  context_.memory.distrust(places_[place].id, version);
 }
 
 void Operation::distrust_chain() {
-  for (const std::string_view entity : links_) site_.memory.distrust({name_space_, entity, resource_}, 0);
+  for (const std::string_view entity : links_) context_.memory.distrust({name_space_, entity, resource_}, 0);
 }
 
 void Operation::show(decision::Chain& chain, decision::Link& link, const bucket::State* state, Time now) {

@@ -7,9 +7,9 @@
 
 #include "decision/chain.h"
 #include "store/buckets.h"
+#include "store/dynamodb/context.h"
 #include "store/dynamodb/legacy.h"
 #include "store/dynamodb/request.h"
-#include "store/dynamodb/site.h"
 #include "store/executor.h"
 
 namespace weir::dynamodb {
@@ -28,9 +28,9 @@ class Operation : public aws::DynamoCall {
     bool without_legacy = false;  ///< it was looked for, and there is none
   };
   /// The texts must stay valid until the completion.
-  Operation(Site& site, std::string_view name_space, std::string_view resource,
+  Operation(Context& context, std::string_view name_space, std::string_view resource,
             store::Completion<store::Progress> done)
-      : site_(site), name_space_(name_space), resource_(resource), done_(done) {}
+      : context_(context), name_space_(name_space), resource_(resource), done_(done) {}
 
   /// An entity of the chain, with or without a bucket.
   void add_link(std::string_view entity) { links_.push_back(entity); }
@@ -62,7 +62,7 @@ class Operation : public aws::DynamoCall {
   /// What a link holds at a moment.
   static void show(decision::Chain& chain, decision::Link& link, const bucket::State* state, Time now);
 
-  Site& site_;
+  Context& context_;
   const std::string_view name_space_;
   const std::string_view resource_;
   std::vector<std::string_view> links_;  ///< the entities of the chain

@@ -14,7 +14,7 @@ void Operation::read_to_show() {
 bool Operation::wait_for_legacy(const conditional::Transaction& transaction, Time now) {
   const auto creates = std::find_if(
       transaction.writes.begin(), transaction.writes.end(), [&](const conditional::Write& write) {
-        return write.item && !places_[write.bucket].without_legacy && site_.may_have_legacy();
+        return write.item && !places_[write.bucket].without_legacy && context_.may_have_legacy();
       });
   if (creates == transaction.writes.end()) return false;
   held_back_ = transaction;
@@ -29,7 +29,7 @@ void Operation::find_legacy(std::size_t place) {
   legacy_.clear();
   repeatable = true;
   const BucketName& name = places_[place].name;
-  submit(query(site_.table, {.pk = name.key().pk, .begins_with = legacy_prefix(name.resource)}));
+  submit(query(context_.table, {.pk = name.key().pk, .begins_with = legacy_prefix(name.resource)}));
 }
 
 void Operation::take_legacy(const aws::DynamoAnswer& answer) {
@@ -43,13 +43,13 @@ void Operation::take_legacy(const aws::DynamoAnswer& answer) {
   for (const Item& item : answer.items) {
     auto limit = read_legacy(item);
     if (!limit) return finish(limit.error());
-    if (limit->expires_at > site_.now()) legacy_.push_back(*std::move(limit));
+    if (limit->expires_at > context_.now()) legacy_.push_back(*std::move(limit));
   }
   if (!answer.last_key.empty()) {
     const BucketName& name = places_[legacy_place_].name;
-    return submit(query(site_.table, {.pk = name.key().pk,
-                                      .begins_with = legacy_prefix(name.resource),
-                                      .after = key_of(answer.last_key).sk}));
+    return submit(query(context_.table, {.pk = name.key().pk,
+                                         .begins_with = legacy_prefix(name.resource),
+                                         .after = key_of(answer.last_key).sk}));
   }
   found_legacy();
 }
@@ -69,15 +69,15 @@ void Operation::found_legacy() {
 
 void Operation::convert_legacy() {
   legacy_step_ = Legacy::converting;
-  const std::uint64_t generation = (site_.entropy.next() >> 11U) | 1U;
+  const std::uint64_t generation = (context_.entropy.next() >> 11U) | 1U;
   const auto writes =
-      conversion(places_[legacy_place_].name, legacy_, merged(legacy_, generation), site_.now());
+      conversion(places_[legacy_place_].name, legacy_, merged(legacy_, generation), context_.now());
   repeatable = true;
-  submit(transaction(site_.table, writes, base::join(std::to_string(site_.entropy.next()), "-l")));
+  submit(transaction(context_.table, writes, base::join(std::to_string(context_.entropy.next()), "-l")));
 }
 
 void Operation::show_next_legacy(std::size_t place) {
-  const Time now = site_.now();
+  const Time now = context_.now();
   for (; place < places_.size(); ++place) {
     const auto& item = event_.images[place].item;
     if (item && item->expires_at > now) continue;

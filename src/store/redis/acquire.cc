@@ -54,7 +54,7 @@ void Acquire::start() {
   if (auto matched = decision::match_all(chain_, request.consume); !matched) return finish(matched.error());
   if (verb_ == decision::Verb::look) return load();
   if (request.once != nullptr) marker_ = lease_key(end, *request.once);
-  if (site().spent.used()) sent_at_ = site().time.here();
+  if (context().spent.used()) sent_at_ = context().time.here();
   if (!refuse_from_memory()) send_plan();
 }
 
@@ -110,7 +110,7 @@ void Acquire::replied(const Reply& reply) {
   auto at = reply.children();
   const auto code = at.next().integer();
   const Time now = at.next().integer().value_or(0);
-  site().time.learn(now);
+  context().time.learn(now);
   // Some bucket was refilled later than now.
   code == 1 ? admitted(joined_numbers(at), now) : decide_here(now, at);
 }
@@ -131,7 +131,7 @@ void Acquire::admitted(std::string_view numbers, Time now) {
   for (std::size_t k = 0; k < places_.size(); ++k) {
     if (!show_charged(k, numbers, moment)) return failed(unreadable());
   }
-  if (now == 0) site().time.learn(now = moment);
+  if (now == 0) context().time.learn(now = moment);
   decision_.set_admitted();
   decision_.set_deadline(base::saturating_add(now, lease_for()));
   finish(Progress::decided);
@@ -148,18 +148,18 @@ Result<decision::Next> Acquire::decide(Time now, States& states, decision::Marke
 }
 
 void Acquire::unchanged(Time now, std::span<const ReadBucket> read) {
-  if (!site().spent.used() || verb_ == decision::Verb::look || decision_.admitted()) return;
-  const Time here = site().time.here();
+  if (!context().spent.used() || verb_ == decision::Verb::look || decision_.admitted()) return;
+  const Time here = context().time.here();
   for (std::size_t k = 0; k < places_.size(); ++k) {
     auto bucket = read[k].bucket ? std::make_shared<const StoredBucket>(*read[k].bucket) : nullptr;
-    site().spent.remember(key_of(places_[k]), {std::move(bucket), now, sent_at_, here});
+    context().spent.remember(key_of(places_[k]), {std::move(bucket), now, sent_at_, here});
   }
 }
 
 /// Buckets that were too empty a moment ago are not asked again: what they refill is known, and nothing but a
 /// credit or a change by another process can have filled them otherwise.
 bool Acquire::refuse_from_memory() {
-  SpentBuckets& spent = site().spent;
+  SpentBuckets& spent = context().spent;
   if (!spent.used() || plan_.request.once != nullptr || !spent.any(sent_at_)) return false;
   std::array<SpentBuckets::Seen, limits::max_chain> seen;
   Time now = 0;

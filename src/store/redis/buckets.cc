@@ -34,18 +34,18 @@ Result<store::Page<Bucket>> RedisBuckets::list_now(std::string_view name_space, 
                                                    const store::Paging& paging) {
   auto family = catalog_.family_of(name_space, entity);
   if (!family) return family.error();
-  const std::string index = site_.names.index(name_space, *family, entity);
+  const std::string index = context_.names.index(name_space, *family, entity);
   store::Page<Bucket> page;
   std::string cursor = paging.cursor;
   for (;;) {
     const std::string from = cursor.empty() ? "-" : "(" + cursor;
-    auto listed = Asking(site_).ask(
+    auto listed = Asking(context_).ask(
         index, resp::command({"ZRANGEBYLEX", index, from, "+", "LIMIT", "0", std::to_string(paging.limit)}));
     if (!listed) return listed.error();
     const auto texts = listed->get().texts();
     const std::vector<std::string> resources(texts.begin(), texts.end());
     if (resources.empty()) return page;
-    auto loaded = load_buckets(site_, name_space, *family, entity, resources);
+    auto loaded = load_buckets(context_, name_space, *family, entity, resources);
     if (!loaded) return loaded.error();
     for (std::size_t i = 0; i < resources.size(); ++i) {
       const StoredBucket* const bucket = loaded->alive(i);

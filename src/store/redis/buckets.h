@@ -7,8 +7,8 @@
 
 #include "base/lock.h"
 #include "store/buckets.h"
+#include "store/redis/context.h"
 #include "store/redis/record.h"
-#include "store/redis/site.h"
 
 namespace weir::redis {
 
@@ -18,8 +18,8 @@ class RedisCatalog;
 class RedisBuckets final : public store::Buckets {
  public:
   /// Both must outlive the buckets.
-  RedisBuckets(Site& site, RedisCatalog& catalog)
-      : site_(site), catalog_(catalog), generations_(site.entropy.next()) {}
+  RedisBuckets(Context& context, RedisCatalog& catalog)
+      : context_(context), catalog_(catalog), generations_(context.entropy.next()) {}
 
   void acquire(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
   void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
@@ -27,8 +27,8 @@ class RedisBuckets final : public store::Buckets {
               store::Completion<store::Progress> done) override;
   void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
             store::Completion<store::Page<Bucket>> done) override;
-  void begin_round() override { site_.client.begin_round(); }
-  void end_round() override { site_.client.end_round(); }
+  void begin_round() override { context_.client.begin_round(); }
+  void end_round() override { context_.client.end_round(); }
 
   /// For a bucket, should it be new: no other has it. Counted on from a random start, below 2^52.
   std::uint64_t next_generation() {
@@ -42,7 +42,7 @@ class RedisBuckets final : public store::Buckets {
   Result<store::Page<Bucket>> list_now(std::string_view name_space, std::string_view entity,
                                        const store::Paging& paging);
 
-  Site& site_;
+  Context& context_;
   RedisCatalog& catalog_;
   SetsInPlan sets_;
   std::atomic<std::uint64_t> generations_;

@@ -33,7 +33,7 @@ void append_reply(std::string& out, const Reply& reply) {
 /// A call whose owner waits for it.
 class WaitingCall final : public ScriptCall {
  public:
-  WaitingCall(Site& site, bool writes) : ScriptCall(site) {
+  WaitingCall(Context& context, bool writes) : ScriptCall(context) {
     writes_ = writes;
     repeatable = !writes;
     within = slow_call;
@@ -60,7 +60,7 @@ void ScriptCall::begin(const Script& script, std::size_t keys, std::size_t words
   keys_ = keys;
   words_ = words;
   slot = -1;
-  name_script(site_.without_digests.load(std::memory_order_relaxed), {});
+  name_script(context_.without_digests.load(std::memory_order_relaxed), {});
 }
 
 void ScriptCall::name_script(bool whole, std::string_view rest) {
@@ -81,7 +81,7 @@ void ScriptCall::name_script(bool whole, std::string_view rest) {
 }
 
 void ScriptCall::key(std::string_view key) {
-  if (slot < 0 && site_.cluster) slot = static_cast<int>(resp::slot_of(key));
+  if (slot < 0 && context_.cluster) slot = static_cast<int>(resp::slot_of(key));
   word(key);
 }
 
@@ -96,21 +96,21 @@ std::string_view ScriptCall::first_key() const {
 
 void ScriptCall::on_reply(const Reply& reply) {
   if (!reply.is_error()) {
-    if (writes_) site_.refusal.accepted(slot);
+    if (writes_) context_.refusal.accepted(slot);
     return replied(reply);
   }
   const std::string_view why = reply.text();
   const bool forbidden = why.starts_with("NOPERM") && why.find("evalsha") != std::string_view::npos;
   if (!whole_ && (why.starts_with("NOSCRIPT") || forbidden)) {
     // Nothing was done, so it may be sent again.
-    if (forbidden) site_.without_digests.store(true, std::memory_order_relaxed);
+    if (forbidden) context_.without_digests.store(true, std::memory_order_relaxed);
     const std::string rest = command.substr(rest_at_);
     name_script(true, rest);
     return send();
   }
   if (why.find("WRONGTYPE") != std::string_view::npos && found_wrong_type()) return;
   Error error = error_of(why, writes_);
-  if (writes_ && error.code == ErrorCode::unavailable) site_.refusal.refused(error, slot, first_key());
+  if (writes_ && error.code == ErrorCode::unavailable) context_.refusal.refused(error, slot, first_key());
   failed(std::move(error));
 }
 
@@ -120,24 +120,24 @@ KeptReply::KeptReply(const Reply& reply) {
 }
 
 Result<KeptReply> Asking::ask(std::string_view key, std::string command, bool writes) {
-  if (auto may = check_may_wait(site_); !may) return may.error();
+  if (auto may = check_may_wait(context_); !may) return may.error();
   return store::wait_for<KeptReply>([&](store::Completion<KeptReply> done) {
     const auto keep = [](const Result<Reply>& reply) -> Result<KeptReply> {
       if (!reply) return reply.error();
       return KeptReply(*reply);
     };
-    read<KeptReply>(site_, key, std::move(command), done, keep, writes);
+    read<KeptReply>(context_, key, std::move(command), done, keep, writes);
   });
 }
 
 Result<KeptReply> Asking::run(const Script& script, const std::vector<std::string>& keys,
                               const std::vector<std::string>& words, bool writes) {
-  if (auto may = check_may_wait(site_); !may) return may.error();
-  return WaitingCall(site_, writes).run(script, keys, words);
+  if (auto may = check_may_wait(context_); !may) return may.error();
+  return WaitingCall(context_, writes).run(script, keys, words);
 }
 
-Result<void> check_may_wait(const Site& site) {
-  if (!site.client.is_here()) return {};
+Result<void> check_may_wait(const Context& context) {
+  if (!context.client.is_here()) return {};
   return base::error(ErrorCode::unavailable,
                      "this cannot be asked inside the completion of another call to Redis; ask on a thread "
                      "of your own");

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/site.h"
+#include "store/redis/context.h"
 #include "wire/resp.h"
 
 namespace weir::redis {
@@ -19,7 +19,7 @@ inline constexpr std::chrono::milliseconds slow_call{5000};
 /// not know the script yet gets it whole.
 class ScriptCall : public net::RedisCall {
  public:
-  explicit ScriptCall(Site& site) : site_(site) {}
+  explicit ScriptCall(Context& context) : context_(context) {}
 
  protected:
   /// Starts over. `words`: how many keys and arguments will follow, of which `keys` are keys.
@@ -28,7 +28,7 @@ class ScriptCall : public net::RedisCall {
   void key(std::string_view key);
   void word(std::string_view word) { wire::resp::append_word(command, word); }
   void word(std::int64_t number) { wire::resp::append_word(command, number); }
-  virtual void send() { site_.send(*this); }
+  virtual void send() { context_.send(*this); }
 
   /// No error.
   virtual void replied(const Reply& reply) = 0;
@@ -36,7 +36,7 @@ class ScriptCall : public net::RedisCall {
   /// A key was not what the script takes it to be, and nothing was written. False: that is a failure.
   virtual bool found_wrong_type() { return false; }
 
-  Site& site() const { return site_; }
+  Context& context() const { return context_; }
   bool writes_ = true;
 
  private:
@@ -47,7 +47,7 @@ class ScriptCall : public net::RedisCall {
     failed(error_of({failure.sent && writes_, failure.why}));
   }
 
-  Site& site_;
+  Context& context_;
   const Script* script_ = nullptr;
   std::size_t keys_ = 0;
   std::size_t words_ = 0;
@@ -77,17 +77,17 @@ class KeptReply {
 /// client's own thread.
 class Asking {
  public:
-  explicit Asking(Site& site) : site_(site) {}
+  explicit Asking(Context& context) : context_(context) {}
   /// `key`: decides the node. Errors of the server are errors here.
   Result<KeptReply> ask(std::string_view key, std::string command, bool writes = false);
   Result<KeptReply> run(const Script& script, const std::vector<std::string>& keys,
                         const std::vector<std::string>& words, bool writes);
 
  private:
-  Site& site_;
+  Context& context_;
 };
 
 /// Fails where waiting would never end.
-Result<void> check_may_wait(const Site& site);
+Result<void> check_may_wait(const Context& context);
 
 }  // namespace weir::redis

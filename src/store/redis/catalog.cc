@@ -54,16 +54,16 @@ class Lookup final : public net::RedisCall {
   Lookup(RedisCatalog& catalog, std::string_view name_space, std::string_view entity,
          std::string_view resource, store::Completion<store::Found> done)
       : catalog_(catalog), name_space_(name_space), entity_(entity), resource_(resource), done_(done) {
-    const std::string key = catalog.site_.names.catalog(name_space);
+    const std::string key = catalog.context_.names.catalog(name_space);
     const auto field = [&](Source source) { return level_key(source, entity, resource); };
     command = resp::command({"HMGET", key, "generation", base::join("n ", entity), field(Source{0}),
                              field(Source{1}), field(Source{2}), field(Source{3})});
-    slot = catalog.site_.cluster ? static_cast<int>(resp::slot_of(key)) : -1;
+    slot = catalog.context_.cluster ? static_cast<int>(resp::slot_of(key)) : -1;
     repeatable = true;
   }
   void start() {
     ticket_ = catalog_.cache_.reading({name_space_, entity_, resource_});
-    catalog_.site_.send(*this);
+    catalog_.context_.send(*this);
   }
 
  private:
@@ -86,7 +86,7 @@ class Lookup final : public net::RedisCall {
     }
     if (!catalog_.cache_.learn({name_space_, entity_, resource_}, found, ticket_) && ++overtaken_ < 10)
       return start();
-    found.now = catalog_.site_.time.now();
+    found.now = catalog_.context_.time.now();
     finish(std::move(found));
   }
   void on_failure(const net::RedisFailure& failure) override { finish(error_of({false, failure.why})); }
@@ -108,20 +108,20 @@ class Lookup final : public net::RedisCall {
 void RedisCatalog::find(std::string_view name_space, std::string_view entity, std::string_view resource,
                         store::Completion<store::Found> done) {
   if (auto known = cache_.find({name_space, entity, resource})) {
-    known->now = site_.time.now();
+    known->now = context_.time.now();
     return done(*std::move(known));
   }
   (new Lookup(*this, name_space, entity, resource, done))->start();
 }
 
 void RedisCatalog::on_connected() {
-  site_.time.forget();
-  site_.spent.forget_all();
-  if (site_.opening != nullptr) site_.opening->read();
+  context_.time.forget();
+  context_.spent.forget_all();
+  if (context_.opening != nullptr) context_.opening->read();
 }
 
 void RedisCatalog::on_message(std::string_view message) {
-  site_.spent.forget_all();
+  context_.spent.forget_all();
   WordReader reader(message);
   const std::string name_space(reader.name());
   const std::int64_t generation = reader.number();
@@ -137,13 +137,13 @@ Result<RedisCatalog::Fields> RedisCatalog::read_fields(std::string_view name_spa
                                                        const std::vector<std::string>& fields) {
   Fields values;
   if (fields.empty()) return values;
-  const std::string key = site_.names.catalog(name_space);
+  const std::string key = context_.names.catalog(name_space);
   std::string command;
   resp::append_command(command, fields.size() + 2);
   resp::append_word(command, std::string_view("HMGET"));
   resp::append_word(command, key);
   for (const std::string& field : fields) resp::append_word(command, field);
-  auto reply = Asking(site_).ask(key, std::move(command));
+  auto reply = Asking(context_).ask(key, std::move(command));
   if (!reply) return reply.error();
   const Reply list = reply->get();
   if (!list.is_list()) return damaged("the catalog");
@@ -157,7 +157,7 @@ Result<RedisCatalog::Fields> RedisCatalog::read_fields(std::string_view name_spa
 
 Result<std::string> RedisCatalog::family_of(std::string_view name_space, std::string_view entity) {
   std::string at(entity);
-  if (!site_.cluster) return at;
+  if (!context_.cluster) return at;
   for (std::size_t i = 0; i < limits::max_chain; ++i) {
     const std::string field = "n " + at;
     auto found = read_fields(name_space, {field});
@@ -174,13 +174,13 @@ Result<std::string> RedisCatalog::family_of(std::string_view name_space, std::st
 
 Result<std::vector<store::Changed>> RedisCatalog::make_changes(const store::Changes& changes) {
   auto changed = CatalogChange(*this, changes).run();
-  site_.spent.forget_all();
+  context_.spent.forget_all();
   return changed;
 }
 
 void RedisCatalog::limits(std::string_view name_space, const Level& level,
                           store::Completion<LimitsRecordRef> done) {
-  const std::string key = site_.names.catalog(name_space);
+  const std::string key = context_.names.catalog(name_space);
   const auto take = [](const Result<Reply>& reply) -> Result<LimitsRecordRef> {
     if (!reply) return reply.error();
     if (reply->is_null()) return LimitsRecordRef();
@@ -189,7 +189,7 @@ void RedisCatalog::limits(std::string_view name_space, const Level& level,
     return record;
   };
   read<LimitsRecordRef>(
-      site_, key, resp::command({"HGET", key, level_key(level)}), done,
+      context_, key, resp::command({"HGET", key, level_key(level)}), done,
       [this, take, name_space = std::string(name_space), level](const Result<Reply>& reply) {
         return limits_of(name_space, level, take(reply));
       });
@@ -199,10 +199,10 @@ Result<store::Page<std::string>> RedisCatalog::list(std::string_view name_space,
                                                     const remote::Listing& listing,
                                                     const store::Paging& paging) {
   using Of = remote::Listing::Of;
-  const std::string key = listing.of == Of::limits     ? site_.names.limits(name_space)
-                          : listing.of == Of::entities ? site_.names.entities(name_space)
-                                                       : site_.names.children(name_space, listing.entity);
-  auto reply = Asking(site_).ask(key, page_command(key, listing.begins_with, paging));
+  const std::string key = listing.of == Of::limits     ? context_.names.limits(name_space)
+                          : listing.of == Of::entities ? context_.names.entities(name_space)
+                                                       : context_.names.children(name_space, listing.entity);
+  auto reply = Asking(context_).ask(key, page_command(key, listing.begins_with, paging));
   if (!reply) return reply.error();
   store::Page<std::string> page;
   for (const std::string_view text : reply->get().texts()) {
@@ -242,10 +242,11 @@ Result<void> RedisCatalog::for_each_event(std::string_view name_space, std::stri
                                           const store::Paging& paging,
                                           const std::function<bool(store::AuditEvent event)>& visit) {
   const std::string key =
-      subject.empty() ? site_.names.audit(name_space) : site_.names.audit_of(name_space, subject);
+      subject.empty() ? context_.names.audit(name_space) : context_.names.audit_of(name_space, subject);
   const std::string from = paging.cursor.empty() ? "+" : "(" + paging.cursor;
   const std::string most = std::to_string(paging.limit + 1);
-  auto reply = Asking(site_).ask(key, resp::command({"ZREVRANGEBYLEX", key, from, "-", "LIMIT", "0", most}));
+  auto reply =
+      Asking(context_).ask(key, resp::command({"ZREVRANGEBYLEX", key, from, "-", "LIMIT", "0", most}));
   if (!reply) return reply.error();
   for (const std::string_view text : reply->get().texts()) {
     auto event = decode_event(text);
@@ -256,7 +257,7 @@ Result<void> RedisCatalog::for_each_event(std::string_view name_space, std::stri
 }
 
 Time RedisCatalog::keep_audit_for() const {
-  return site_.opening == nullptr ? store::keep_audit_for_by_default : site_.opening->keep_audit_for();
+  return context_.opening == nullptr ? store::keep_audit_for_by_default : context_.opening->keep_audit_for();
 }
 
 }  // namespace weir::redis

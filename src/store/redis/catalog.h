@@ -24,10 +24,10 @@ inline constexpr std::chrono::hours longest_cache{1};
 /// blocks its caller.
 class RedisCatalog final : public remote::Catalog, public net::RedisListener {
  public:
-  /// The site must outlive the catalog.
-  RedisCatalog(Site& site, std::chrono::milliseconds cache_for)
+  /// The context must outlive the catalog.
+  RedisCatalog(Context& context, std::chrono::milliseconds cache_for)
       : remote::Catalog(cache_),
-        site_(site),
+        context_(context),
         cache_(std::min<std::chrono::milliseconds>(cache_for, longest_cache)) {}
 
   void find(std::string_view name_space, std::string_view entity, std::string_view resource,
@@ -66,14 +66,14 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
   friend class Lookup;
   using Fields = std::map<std::string, std::string>;
 
-  Time now() const override { return site_.time.now(); }
-  Result<void> check_may_change() const override { return check_may_wait(site_); }
+  Time now() const override { return context_.time.now(); }
+  Result<void> check_may_change() const override { return check_may_wait(context_); }
   Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) override;
   Time keep_audit_for() const override;
   /// The values of fields of the catalog; those that do not exist are left out.
   Result<Fields> read_fields(std::string_view name_space, const std::vector<std::string>& fields);
 
-  Site& site_;
+  Context& context_;
   remote::CatalogCache cache_;
   store::CompletionBatch batch_;  ///< the thread's on which calls are answered
 

@@ -57,7 +57,7 @@ Result<bool> CatalogChange::commit(const table::Draft& draft, const std::vector<
 
 /// False: another change was faster.
 Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events) {
-  const Names& names = site_.names;
+  const Names& names = context_.names;
   Steps steps;
   steps.number_of(names.catalog(name_space_));
   Words message;
@@ -104,9 +104,10 @@ Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<st
 
   const std::string said = told <= most_told ? fields.str() : message.str();
   std::vector<std::string> words{std::to_string(head_.generation),
-                                 std::to_string(site_.time.for_tests() ? -1 : now_), names.channel(), said};
+                                 std::to_string(context_.time.for_tests() ? -1 : now_), names.channel(),
+                                 said};
   words.insert(words.end(), steps.words.begin(), steps.words.end());
-  auto reply = Asking(site_).run(Script::catalog(), steps.keys, words, true);
+  auto reply = Asking(context_).run(Script::catalog(), steps.keys, words, true);
   if (!reply) return reply.error();
   if (reply->get().integer() != 1) return false;
   // At once here, whenever the others are told.
@@ -115,11 +116,12 @@ Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<st
 }
 
 Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
-  const std::string now = std::to_string(site_.time.for_scripts());
+  const std::string now = std::to_string(context_.time.for_scripts());
   for (const std::string& entity : draft.erased()) {
     const std::string& family = families_[entity];
-    auto reply = Asking(site_).run(Script::touch(), {site_.names.index(name_space_, family, entity)},
-                                   {site_.names.buckets(name_space_, family, entity), "forget", now}, true);
+    auto reply =
+        Asking(context_).run(Script::touch(), {context_.names.index(name_space_, family, entity)},
+                             {context_.names.buckets(name_space_, family, entity), "forget", now}, true);
     if (!reply) return reply.error();
   }
   for (const auto& [entity, stamps] : new_stamps(draft)) {
@@ -135,13 +137,13 @@ Result<void> CatalogChange::tell_buckets_of(const table::Draft& draft, const std
   const auto of_all = stamps.find("");
   const Time all = of_all == stamps.end() ? 0 : of_all->second;
   const std::string& family = families_[entity];
-  std::vector<std::string> words{site_.names.buckets(name_space_, family, entity), std::to_string(all),
-                                 std::to_string(site_.time.for_scripts())};
+  std::vector<std::string> words{context_.names.buckets(name_space_, family, entity), std::to_string(all),
+                                 std::to_string(context_.time.for_scripts())};
   for (const auto& [resource, stamp] : stamps) {
     if (!resource.empty()) words.insert(words.end(), {resource, std::to_string(stamp)});
   }
   auto reply =
-      Asking(site_).run(Script::touch(), {site_.names.index(name_space_, family, entity)}, words, true);
+      Asking(context_).run(Script::touch(), {context_.names.index(name_space_, family, entity)}, words, true);
   if (!reply) return reply.error();
   const Reply list = reply->get();
   auto at = list.children();
@@ -175,7 +177,7 @@ Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& 
     auto done = put(entity, resource, read.raw, next, now);
     if (!done) return done.error();
     if (*done) return {};
-    auto loaded = load_buckets(site_, name_space_, families_[entity], entity, {std::string(resource)});
+    auto loaded = load_buckets(context_, name_space_, families_[entity], entity, {std::string(resource)});
     if (!loaded) return loaded.error();
     now = loaded->now;
     read = std::move(loaded->buckets.front());
@@ -188,15 +190,15 @@ Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& 
 Result<bool> CatalogChange::put(const std::string& entity, std::string_view resource,
                                 const std::string& before, const StoredBucket& bucket, Time now) {
   const Record record = encode(bucket);
-  const bool tests = site_.time.for_tests();
+  const bool tests = context_.time.for_tests();
   const Time moment = tests ? std::max<Time>(record.kept_until - now, 1) : record.kept_until;
   const std::string& family = families_[entity];
   // What exists is not kept out by a fence.
   const std::string generation = std::to_string(never_in_redis);
-  auto reply = Asking(site_).run(
+  auto reply = Asking(context_).run(
       Script::put(),
-      {site_.names.bucket(name_space_, family, entity, resource),
-       site_.names.index(name_space_, family, entity), site_.names.fence(name_space_, family)},
+      {context_.names.bucket(name_space_, family, entity, resource),
+       context_.names.index(name_space_, family, entity), context_.names.fence(name_space_, family)},
       {"1", std::string(resource), tests ? "PEXPIRE" : "PEXPIREAT", "", "", "0", generation, before,
        record.bytes, std::to_string(moment)},
       true);

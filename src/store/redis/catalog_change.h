@@ -21,8 +21,8 @@ class CatalogChange final : public remote::CatalogChange {
   CatalogChange(RedisCatalog& catalog, const store::Changes& changes)
       : remote::CatalogChange(catalog, changes),
         catalog_(catalog),
-        site_(catalog.site_),
-        word_(std::to_string(site_.entropy.next())) {}
+        context_(catalog.context_),
+        word_(std::to_string(context_.entropy.next())) {}
 
  private:
   Result<bool> begin() override;
@@ -48,7 +48,7 @@ class CatalogChange final : public remote::CatalogChange {
                    const StoredBucket& bucket, Time now);
 
   RedisCatalog& catalog_;
-  Site& site_;
+  Context& context_;
   std::map<std::string, std::string> families_;  ///< of entities whose buckets are concerned
   std::set<std::string> fenced_;                 ///< families whose chain changes
   const std::string word_;                       ///< tells the fences of this change from others

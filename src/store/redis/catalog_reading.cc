@@ -28,14 +28,14 @@ Result<bool> CatalogChange::begin() {
 }
 
 Result<void> CatalogChange::read_clock() {
-  now_ = site_.time.now();
-  if (site_.time.for_tests()) return {};
-  auto reply = Asking(site_).ask(site_.names.catalog(name_space_), resp::command({"TIME"}));
+  now_ = context_.time.now();
+  if (context_.time.for_tests()) return {};
+  auto reply = Asking(context_).ask(context_.names.catalog(name_space_), resp::command({"TIME"}));
   if (!reply) return reply.error();
   const Reply time = reply->get();
   auto at = time.children();
   now_ = read_time(at);
-  site_.time.learn(now_);
+  context_.time.learn(now_);
   return {};
 }
 
@@ -52,7 +52,7 @@ Result<void> CatalogChange::fence(const table::Draft& draft) {
   leaving.insert(leaving.end(), draft.erased().begin(), draft.erased().end());
   for (const std::string& id : leaving) {
     if (auto found = find_family(id); !found) return found;
-    fenced_.insert(std::string(site_.family(id, families_[id])));
+    fenced_.insert(std::string(context_.family(id, families_[id])));
   }
   return set_fences(while_moving);
 }
@@ -63,8 +63,8 @@ Result<void> CatalogChange::set_fences(std::chrono::milliseconds stay) {
   // Generations are counted from 1 in plans.
   const std::string generation = std::to_string(head_.generation + 2);
   for (const std::string& family : fenced_) {
-    auto reply = Asking(site_).run(Script::fence(), {site_.names.fence(name_space_, family)},
-                                   {generation, word_, std::to_string(stay.count())}, true);
+    auto reply = Asking(context_).run(Script::fence(), {context_.names.fence(name_space_, family)},
+                                      {generation, word_, std::to_string(stay.count())}, true);
     if (!reply) return reply.error();
   }
   return {};
@@ -87,8 +87,8 @@ Result<void> CatalogChange::read_buckets(const table::Draft& draft) {
 }
 
 Result<std::vector<std::string>> CatalogChange::resources_of(const std::string& entity) {
-  const std::string key = site_.names.index(name_space_, families_[entity], entity);
-  auto reply = Asking(site_).ask(key, resp::command({"ZRANGE", key, "0", "-1"}));
+  const std::string key = context_.names.index(name_space_, families_[entity], entity);
+  auto reply = Asking(context_).ask(key, resp::command({"ZRANGE", key, "0", "-1"}));
   if (!reply) return reply.error();
   const auto texts = reply->get().texts();
   return std::vector<std::string>(texts.begin(), texts.end());
@@ -97,7 +97,7 @@ Result<std::vector<std::string>> CatalogChange::resources_of(const std::string& 
 Result<bool> CatalogChange::has_bucket(const std::string& entity) {
   auto resources = resources_of(entity);
   if (!resources) return resources.error();
-  auto loaded = load_buckets(site_, name_space_, families_[entity], entity, *resources);
+  auto loaded = load_buckets(context_, name_space_, families_[entity], entity, *resources);
   if (!loaded) return loaded.error();
   for (std::size_t i = 0; i < resources->size(); ++i) {
     if (loaded->alive(i) != nullptr) return true;
@@ -108,7 +108,7 @@ Result<bool> CatalogChange::has_bucket(const std::string& entity) {
 /// In a cluster a bucket lies where its chain ends. An entity that moves would take its descendants' buckets
 /// to another node.
 Result<void> CatalogChange::check_moved(const table::Draft& draft) {
-  if (auto may = remote::CatalogChange::check_moved(draft); !may || !site_.cluster) return may;
+  if (auto may = remote::CatalogChange::check_moved(draft); !may || !context_.cluster) return may;
   const std::vector<std::string> moved = draft.moved();
   const std::set<std::string> moving(moved.begin(), moved.end());
   if (auto read = read_children(moving, true); !read) return read;

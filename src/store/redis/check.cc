@@ -79,10 +79,10 @@ std::vector<Finding> check(const RedisStoreOptions& options) {
   findings.push_back({Severity::ok, "connection",
                       base::join(address, options.server.tls ? ", with TLS" : "",
                                  options.server.cluster ? ", a cluster" : "")});
-  Site site{client, Names{options.prefix}, options.server.cluster, ServerTime(nullptr), entropy};
-  Asking asking(site);
+  Context context{client, Names{options.prefix}, options.server.cluster, ServerTime(nullptr), entropy};
+  Asking asking(context);
   const auto ask = [&](std::initializer_list<std::string_view> words) -> std::string {
-    auto reply = asking.ask(site.names.store(), resp::command(words));
+    auto reply = asking.ask(context.names.store(), resp::command(words));
     if (!reply) return {};
     const Reply got = reply->get();
     if (!got.is_list()) return std::string(got.text());

@@ -79,7 +79,7 @@ void LeaseChange::replied(const Reply& reply) {
   auto at = reply.children();
   const auto code = at.next().integer();
   const Time now = at.next().integer().value_or(0);
-  site().time.learn(now);
+  context().time.learn(now);
   if (code == 1) return changed(joined_numbers(at));
   // Somebody else has changed the lease: once more from what it is now. What is not plain is decided here.
   constexpr int most_overtaken = 20;

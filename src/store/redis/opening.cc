@@ -14,22 +14,22 @@ constexpr std::int64_t format_version = 2;
 /// While the server answers but does not let us read.
 constexpr std::chrono::milliseconds between_openings{100};
 
-std::string address_of(const Site& site) { return site.client.options().address.to_string(); }
+std::string address_of(const Context& context) { return context.client.options().address.to_string(); }
 
 }  // namespace
 
-Opening::Opening(Site& site)
-    : remote::Opening(site.entropy, between_openings,
-                      in_trouble(address_of(site) + " is only just being asked for the store's settings")),
-      ScriptCall(site) {
+Opening::Opening(Context& context)
+    : remote::Opening(context.entropy, between_openings,
+                      in_trouble(address_of(context) + " is only just being asked for the store's settings")),
+      ScriptCall(context) {
   // Nothing changes that is there, so it may be sent again.
   repeatable = true;
-  within = site.client.options().connect_within;
+  within = context.client.options().connect_within;
 }
 
 void Opening::request(std::chrono::milliseconds /*patience*/) {
   begin(Script::open(), 1, 3);
-  key(site().names.store());
+  key(context().names.store());
   word(format_version);
   // A server that has lost everything gets the key that leases were signed with so far.
   word(lease_key_bytes());
@@ -44,9 +44,9 @@ Result<void> Opening::read_and_wait() {
 
 std::string Opening::trouble() {
   if (opened()) return {};
-  if (!site().client.up()) {
-    const std::string why = site().client.trouble();
-    return why.empty() ? address_of(site()) + " is not connected yet" : why;
+  if (!context().client.up()) {
+    const std::string why = context().client.trouble();
+    return why.empty() ? address_of(context()) + " is not connected yet" : why;
   }
   const auto open = check();
   return open ? std::string() : open.error().message;
@@ -54,28 +54,28 @@ std::string Opening::trouble() {
 
 void Opening::replied(const Reply& reply) {
   auto taken = take(reply);
-  if (!taken) taken = in_trouble(base::join(address_of(site()), " ", taken.error().message));
+  if (!taken) taken = in_trouble(base::join(address_of(context()), " ", taken.error().message));
   end(std::move(taken));
 }
 
 /// The server's own words, which begin with "Redis".
 void Opening::failed(Error error) {
   const std::string_view why = error.message;
-  end(in_trouble(address_of(site()) + std::string(why.substr(std::min(why.find(' '), why.size())))));
+  end(in_trouble(address_of(context()) + std::string(why.substr(std::min(why.find(' '), why.size())))));
 }
 
 Result<void> Opening::take(const Reply& reply) {
   if (!reply.is_list() || reply.size() != 5) return base::error(ErrorCode::unavailable, "answers nonsense");
   auto at = reply.children();
   const Time now = read_time(at);
-  const std::string key = site().names.store();
+  const std::string key = context().names.store();
   if (at.next().integer() != format_version) {
     return base::error(ErrorCode::unavailable, "has in ", base::quoted(key),
                        " what another version of weir wrote; use that one, or another prefix");
   }
   if (!set_lease_key(at.next().text()))
     return base::error(ErrorCode::unavailable, "has a damaged lease key in ", base::quoted(key));
-  site().time.learn(now);
+  context().time.learn(now);
   keep_audit_for(at.next().integer().value_or(store::keep_audit_for_by_default));
   return {};
 }

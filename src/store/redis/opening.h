@@ -11,8 +11,8 @@ namespace weir::redis {
 /// Safe to use from any thread.
 class Opening final : public remote::Opening, private ScriptCall {
  public:
-  /// The site must outlive it, and its client must have ended all calls first.
-  explicit Opening(Site& site);
+  /// The context must outlive it, and its client must have ended all calls first.
+  explicit Opening(Context& context);
 
   /// Not on the client's own thread.
   Result<void> read_and_wait();
@@ -21,7 +21,7 @@ class Opening final : public remote::Opening, private ScriptCall {
 
  private:
   void request(std::chrono::milliseconds patience) override;
-  void send() override { site().client.send(*this); }
+  void send() override { context().client.send(*this); }
   void replied(const Reply& reply) override;
   void failed(Error error) override;
   void on_failure(const net::RedisFailure& failure) override { end(in_trouble(failure.why)); }

@@ -17,7 +17,7 @@ constexpr int most_operation_attempts = 200;
 
 Operation::Operation(RedisBuckets& buckets, std::string_view name_space, std::string_view resource,
                      store::Completion<Progress> done)
-    : ScriptCall(buckets.site_),
+    : ScriptCall(buckets.context_),
       buckets_(buckets),
       name_space_(name_space),
       resource_(resource),
@@ -27,19 +27,19 @@ Operation::Operation(RedisBuckets& buckets, std::string_view name_space, std::st
 
 void Operation::add_place(std::string_view entity, const limits::Resolution* resolution,
                           std::string_view family) {
-  places_.push_back({entity, resolution, std::string(site().family(entity, family))});
+  places_.push_back({entity, resolution, std::string(context().family(entity, family))});
 }
 
 std::string Operation::key_of(const Place& place) const {
-  return site().names.bucket(name_space_, place.family, place.entity, resource_);
+  return context().names.bucket(name_space_, place.family, place.entity, resource_);
 }
 
 std::string Operation::index_of(const Place& place) const {
-  return site().names.index(name_space_, place.family, place.entity);
+  return context().names.index(name_space_, place.family, place.entity);
 }
 
 std::string Operation::lease_key(std::string_view end_of_chain, const decision::Nonce& nonce) const {
-  return site().names.lease(name_space_, site().family({}, end_of_chain), nonce);
+  return context().names.lease(name_space_, context().family({}, end_of_chain), nonce);
 }
 
 std::string_view Operation::end_of_chain(std::string_view entity, const limits::Resolution& resolution) {
@@ -67,7 +67,7 @@ decision::NewGeneration Operation::new_generation() const {
 
 void Operation::append_plan(std::string& plan, const decision::Chain& chain) const {
   // The nodes of a cluster have clocks of their own, and a key may come from another one.
-  append_number(plan, site().cluster ? site().time.for_scripts() : site().time.expected());
+  append_number(plan, context().cluster ? context().time.for_scripts() : context().time.expected());
   for (std::size_t k = 0; k < places_.size(); ++k) {
     const decision::Link& link = chain[k];
     const limits::Resolution& resolution = *link.resolution;
@@ -91,7 +91,7 @@ void Operation::load() {
   begin(Script::load(), keys, keys + 2);
   for (const Place& place : places_) key(key_of(place));
   if (!marker_.empty()) key(marker_);
-  word(site().time.for_scripts());
+  word(context().time.for_scripts());
   word(std::string_view(marker_.empty() ? "0" : "1"));
   repeatable = true;
   send();
@@ -121,7 +121,7 @@ bool Operation::take(const Reply& reply) {
   auto at = reply.children();
   at.next();
   const Time now = at.next().integer().value_or(0);
-  site().time.learn(now);
+  context().time.learn(now);
   decide_here(now, at);
   return true;
 }
@@ -172,11 +172,11 @@ void Operation::write(Time now, const decision::Next& next) {
   begin(Script::put(), keys, keys + 7 + 3 * places_.size());
   for (const Place& place : places_) key(key_of(place));
   for (const Place& place : places_) key(index_of(place));
-  for (const Place& place : places_) key(site().names.fence(name_space_, place.family));
+  for (const Place& place : places_) key(context().names.fence(name_space_, place.family));
   if (!marker_.empty()) key(marker_);
   word(static_cast<std::int64_t>(places_.size()));
   word(resource_);
-  word(std::string_view(site().time.for_tests() ? "PEXPIRE" : "PEXPIREAT"));
+  word(std::string_view(context().time.for_tests() ? "PEXPIRE" : "PEXPIREAT"));
   word(raw_marker_);
   word(next.marker ? encode(*next.marker) : std::string());
   word(std::max<Time>(next.marker ? to_redis(next.marker->deadline) - now : 0, 0) + marker_margin);
@@ -193,7 +193,7 @@ void Operation::write(Time now, const decision::Next& next) {
       record = encode(bucket);
     }
     word(record.bytes);
-    word(site().time.for_tests() ? std::max<Time>(record.kept_until - now, 1) : record.kept_until);
+    word(context().time.for_tests() ? std::max<Time>(record.kept_until - now, 1) : record.kept_until);
   }
   send();
 }
@@ -244,8 +244,8 @@ void Operation::failed(Error error) {
 }
 
 void Operation::forget_spent() {
-  if (!site().spent.used() || !site().spent.any(site().time.here())) return;
-  for (const Place& place : places_) site().spent.forget(key_of(place));
+  if (!context().spent.used() || !context().spent.any(context().time.here())) return;
+  for (const Place& place : places_) context().spent.forget(key_of(place));
 }
 
 }  // namespace weir::redis

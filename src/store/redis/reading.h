@@ -39,14 +39,14 @@ class Reading final : public net::RedisCall {
 
 /// Sends a command whose key decides the node; `take` makes the result of the answer.
 template <class T>
-void read(Site& site, std::string_view key, std::string command, store::Completion<T> done,
+void read(Context& context, std::string_view key, std::string command, store::Completion<T> done,
           typename Reading<T>::Take take, bool writes = false) {
   auto* const reading = new Reading<T>(done, std::move(take), writes);
   reading->command = std::move(command);
-  reading->slot = site.cluster ? static_cast<int>(wire::resp::slot_of(key)) : -1;
+  reading->slot = context.cluster ? static_cast<int>(wire::resp::slot_of(key)) : -1;
   reading->repeatable = !writes;
   reading->within = slow_call;
-  site.send(*reading);
+  context.send(*reading);
 }
 
 }  // namespace weir::redis

@@ -210,14 +210,15 @@ Result<ReadBucket> read_bucket(std::string_view text, std::string_view entity, s
   return read;
 }
 
-Result<LoadedBuckets> load_buckets(Site& site, std::string_view name_space, std::string_view family,
+Result<LoadedBuckets> load_buckets(Context& context, std::string_view name_space, std::string_view family,
                                    std::string_view entity, const std::vector<std::string>& resources) {
   LoadedBuckets loaded;
   if (resources.empty()) return loaded;
   std::vector<std::string> keys;
   for (const std::string& resource : resources)
-    keys.push_back(site.names.bucket(name_space, family, entity, resource));
-  auto reply = Asking(site).run(Script::load(), keys, {std::to_string(site.time.for_scripts()), "0"}, false);
+    keys.push_back(context.names.bucket(name_space, family, entity, resource));
+  auto reply =
+      Asking(context).run(Script::load(), keys, {std::to_string(context.time.for_scripts()), "0"}, false);
   if (!reply) return reply.error();
   const Reply list = reply->get();
   auto at = list.children();

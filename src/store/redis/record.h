@@ -85,7 +85,7 @@ struct LoadedBuckets {
   }
 };
 /// Blocks.
-Result<LoadedBuckets> load_buckets(Site& site, std::string_view name_space, std::string_view family,
+Result<LoadedBuckets> load_buckets(Context& context, std::string_view name_space, std::string_view family,
                                    std::string_view entity, const std::vector<std::string>& resources);
 
 /// A record, and when its key goes.

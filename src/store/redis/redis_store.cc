@@ -8,15 +8,15 @@ namespace resp = wire::resp;
 
 RedisStore::RedisStore(const RedisStoreOptions& options)
     : options_(options),
-      catalog_(site_, options.cache_for),
+      catalog_(context_, options.cache_for),
       client_(std::make_unique<net::RedisClient>(options.server, entropy_, Names{options.prefix}.channel(),
                                                  &catalog_)),
-      site_{
+      context_{
           *client_, Names{options.prefix},           options.server.cluster, ServerTime(options.clock.get()),
           entropy_, SpentBuckets(options.refuse_for)},
-      opening_(site_),
-      buckets_(site_, catalog_) {
-  site_.opening = &opening_;
+      opening_(context_),
+      buckets_(context_, catalog_) {
+  context_.opening = &opening_;
   client_->start();
 }
 
@@ -39,20 +39,20 @@ Result<void> RedisStore::opened() const {
 Result<void> RedisStore::health() const {
   if (!client_->up()) return error_of({false, client_->trouble()});
   if (auto open = opened(); !open) return open;
-  return site_.refusal.check();
+  return context_.refusal.check();
 }
 
 std::vector<store::Reading> RedisStore::readings() const {
   return {{"weir_store_refused_from_memory_total",
            "Refusals without asking the store.",
            {},
-           static_cast<double>(site_.spent.refusals())}};
+           static_cast<double>(context_.spent.refusals())}};
 }
 
 Result<void> RedisStore::keep_audit_for(Time duration) {
-  const std::string key = site_.names.store();
-  auto set =
-      Asking(site_).ask(key, resp::command({"HSET", key, "keep_audit_for", std::to_string(duration)}), true);
+  const std::string key = context_.names.store();
+  auto set = Asking(context_).ask(
+      key, resp::command({"HSET", key, "keep_audit_for", std::to_string(duration)}), true);
   if (!set) return set.error();
   opening_.keep_audit_for(duration);
   return {};

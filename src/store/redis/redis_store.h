@@ -45,7 +45,7 @@ class RedisStore final : public store::Store {
   Result<void> health() const override;
   std::vector<store::Reading> readings() const override;
   bool is_elsewhere() const override { return true; }
-  Time now() const override { return site_.time.now(); }
+  Time now() const override { return context_.time.now(); }
   Result<void> keep_audit_for(Time duration) override;
   bool every_change_is_marked() const override { return true; }
 
@@ -60,7 +60,7 @@ class RedisStore final : public store::Store {
   base::SystemEntropy entropy_;
   RedisCatalog catalog_;
   std::unique_ptr<net::RedisClient> client_;
-  mutable Site site_;
+  mutable Context context_;
   mutable Opening opening_;
   RedisBuckets buckets_;
 };

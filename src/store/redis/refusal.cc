@@ -1,6 +1,6 @@
 #include "store/redis/refusal.h"
 
-#include "store/redis/site.h"
+#include "store/redis/context.h"
 
 namespace weir::redis {
 
@@ -42,7 +42,7 @@ Result<void> Refusal::check() {
       repeatable = true;
     }
   }
-  if (try_again) site_.client.send(*this);
+  if (try_again) context_.client.send(*this);
   return error;
 }
 

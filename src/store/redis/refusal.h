@@ -13,13 +13,13 @@
 
 namespace weir::redis {
 
-struct Site;
+struct Context;
 
 /// Safe to use from any thread.
 class Refusal final : private net::RedisCall {
  public:
-  /// The site must outlive it, and its client must have ended all calls first.
-  explicit Refusal(Site& site) : site_(site) {}
+  /// The context must outlive it, and its client must have ended all calls first.
+  explicit Refusal(Context& context) : context_(context) {}
 
   /// A write was refused, whose first key lies in the slot `at`.
   void refused(const Error& error, int at, std::string_view key);
@@ -36,7 +36,7 @@ class Refusal final : private net::RedisCall {
   void on_failure(const net::RedisFailure& failure) override;
   void clear(int at);
 
-  Site& site_;
+  Context& context_;
   std::atomic<bool> refusing_{false};
   base::Mutex mutex_;
   Error error_ WEIR_GUARDED_BY(mutex_){};

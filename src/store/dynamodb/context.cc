@@ -1,11 +1,11 @@
-#include "store/dynamodb/site.h"
+#include "store/dynamodb/context.h"
 
 #include "base/text.h"
 #include "store/dynamodb/opening.h"
 
 namespace weir::dynamodb {
 
-Result<void> Site::check_clock() const {
+Result<void> Context::check_clock() const {
   if (clock_bound == 0) return {};
   const Time skew = client.skew();
   if (skew <= clock_bound && skew >= -clock_bound) return {};
@@ -15,9 +15,9 @@ Result<void> Site::check_clock() const {
                      " are allowed; set it right");
 }
 
-bool Site::may_have_legacy() const { return opening != nullptr && opening->may_have_legacy(); }
+bool Context::may_have_legacy() const { return opening != nullptr && opening->may_have_legacy(); }
 
-std::optional<aws::DynamoFailure> Site::why_closed() const {
+std::optional<aws::DynamoFailure> Context::why_closed() const {
   if (opening == nullptr || opening->opened()) [[likely]]
     return std::nullopt;
   const auto open = opening->check();
@@ -25,7 +25,7 @@ std::optional<aws::DynamoFailure> Site::why_closed() const {
   return aws::DynamoFailure{.kind = aws::DynamoFailure::Kind::not_open, .message = open.error().message};
 }
 
-void Site::send(aws::DynamoCall& call) {
+void Context::send(aws::DynamoCall& call) {
   if (const auto closed = why_closed()) [[unlikely]]
     return call.on_error(*closed);
   client.send(call);

@@ -1,4 +1,4 @@
-#include "store/redis/site.h"
+#include "store/redis/context.h"
 
 #include <openssl/evp.h>
 
@@ -69,7 +69,7 @@ const Script& Script::catalog() { return only<catalog_lua>(); }
 const Script& Script::fence() { return only<fence_lua>(); }
 const Script& Script::open() { return only<open_lua>(); }
 
-void Site::send(net::RedisCall& call) {
+void Context::send(net::RedisCall& call) {
   if (opening != nullptr && !opening->opened()) [[unlikely]] {
     const std::string why = opening->trouble();
     if (!why.empty()) return call.on_failure({false, why});

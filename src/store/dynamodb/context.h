@@ -54,7 +54,7 @@ struct Counts {
 
 class Opening;
 
-struct Site {
+struct Context {
   aws::DynamoClient& client;
   const std::string table;
   const Clock& clock;

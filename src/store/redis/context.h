@@ -61,7 +61,7 @@ class ServerTime {
 
 class Opening;
 
-struct Site {
+struct Context {
   net::RedisClient& client;
   Names names;
   bool cluster = false;
