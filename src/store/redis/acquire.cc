@@ -54,7 +54,7 @@ void Acquire::start() {
   if (auto matched = decision::match_all(chain_, request.consume); !matched) return finish(matched.error());
   if (verb_ == decision::Verb::look) return load();
   if (request.once != nullptr) marker_ = lease_key(end, *request.once);
-  if (context().spent.used()) sent_at_ = context().time.here();
+  if (context().exhausted.used()) sent_at_ = context().time.here();
   if (!refuse_from_memory()) send_plan();
 }
 
@@ -148,24 +148,24 @@ Result<decision::Next> Acquire::decide(Time now, States& states, decision::Marke
 }
 
 void Acquire::unchanged(Time now, std::span<const ReadBucket> read) {
-  if (!context().spent.used() || verb_ == decision::Verb::look || decision_.admitted()) return;
+  if (!context().exhausted.used() || verb_ == decision::Verb::look || decision_.admitted()) return;
   const Time here = context().time.here();
   for (std::size_t k = 0; k < places_.size(); ++k) {
     auto bucket = read[k].bucket ? std::make_shared<const StoredBucket>(*read[k].bucket) : nullptr;
-    context().spent.remember(key_of(places_[k]), {std::move(bucket), now, sent_at_, here});
+    context().exhausted.remember(key_of(places_[k]), {std::move(bucket), now, sent_at_, here});
   }
 }
 
 /// Buckets that were too empty a moment ago are not asked again: what they refill is known, and nothing but a
 /// credit or a change by another process can have filled them otherwise.
 bool Acquire::refuse_from_memory() {
-  SpentBuckets& spent = context().spent;
-  if (!spent.used() || plan_.request.once != nullptr || !spent.any(sent_at_)) return false;
-  std::array<SpentBuckets::Seen, limits::max_chain> seen;
+  ExhaustedBuckets& exhausted = context().exhausted;
+  if (!exhausted.used() || plan_.request.once != nullptr || !exhausted.any(sent_at_)) return false;
+  std::array<ExhaustedBuckets::Seen, limits::max_chain> seen;
   Time now = 0;
   Time late = 0;
   for (std::size_t k = 0; k < places_.size(); ++k) {
-    auto known = spent.find(key_of(places_[k]), sent_at_);
+    auto known = exhausted.find(key_of(places_[k]), sent_at_);
     if (!known) return false;
     seen[k] = *std::move(known);
     now = std::max(now, seen[k].at + sent_at_ - seen[k].heard);
@@ -186,7 +186,7 @@ bool Acquire::refuse_from_memory() {
   const Time unsure = late + 3;
   const auto wait = decision_.retry_after();
   if (wait && wait->count() <= unsure) return false;
-  spent.count_refusal();
+  exhausted.count_refusal();
   decision_.set_from_memory();
   finish(Progress::decided);
   return true;

@@ -63,7 +63,7 @@ for k = 1, code == 1 and count or 0 do
   if hold > keep then keep = hold end
   expires = keep < never and moved + keep or never
   if moved ~= now then later = true end
-  local state, named, first, spent
+  local state, named, first, exhausted
   for i = 513, limits do
     if moved ~= refilled then
       local last, present = refilled % period, moved % period
@@ -90,12 +90,12 @@ for k = 1, code == 1 and count or 0 do
     if i > 514 then
       state = state .. put('<dd', tokens, consumed)
     elseif i == 514 then
-      state = put('<ddddddd', made, moved, expires, first, spent, tokens, consumed)
+      state = put('<ddddddd', made, moved, expires, first, exhausted, tokens, consumed)
     elseif i == limits then
       state = put('<ddddd', made, moved, expires, tokens, consumed)
     end
     if i < limits then
-      first, spent = tokens, consumed
+      first, exhausted = tokens, consumed
       burst, amount, period, asked, at = get('<dddd', plan, at)
       tokens, consumed, from = get('<dd', value, from)
     end

@@ -116,12 +116,12 @@ void RedisCatalog::find(std::string_view name_space, std::string_view entity, st
 
 void RedisCatalog::on_connected() {
   context_.time.forget();
-  context_.spent.forget_all();
+  context_.exhausted.forget_all();
   if (context_.opening != nullptr) context_.opening->read();
 }
 
 void RedisCatalog::on_message(std::string_view message) {
-  context_.spent.forget_all();
+  context_.exhausted.forget_all();
   WordReader reader(message);
   const std::string name_space(reader.name());
   const std::int64_t generation = reader.number();
@@ -174,7 +174,7 @@ Result<std::string> RedisCatalog::family_of(std::string_view name_space, std::st
 
 Result<std::vector<store::Changed>> RedisCatalog::make_changes(const store::Changes& changes) {
   auto changed = CatalogChange(*this, changes).run();
-  context_.spent.forget_all();
+  context_.exhausted.forget_all();
   return changed;
 }
 

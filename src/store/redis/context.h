@@ -9,9 +9,9 @@
 
 #include "base/entropy.h"
 #include "net/redis_client.h"
+#include "store/redis/exhausted_buckets.h"
 #include "store/redis/names.h"
 #include "store/redis/refusal.h"
-#include "store/redis/spent.h"
 #include "weir/clock.h"
 #include "weir/result.h"
 
@@ -67,7 +67,7 @@ struct Context {
   bool cluster = false;
   ServerTime time;
   base::Entropy& entropy;
-  SpentBuckets spent{std::chrono::milliseconds(0)};
+  ExhaustedBuckets exhausted{std::chrono::milliseconds(0)};
   Opening* opening = nullptr;                ///< null: nothing has to be read first
   std::atomic<bool> without_digests{false};  ///< the server does not let us use EVALSHA
   Refusal refusal{*this};

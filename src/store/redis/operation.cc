@@ -244,8 +244,8 @@ void Operation::failed(Error error) {
 }
 
 void Operation::forget_spent() {
-  if (!context().spent.used() || !context().spent.any(context().time.here())) return;
-  for (const Place& place : places_) context().spent.forget(key_of(place));
+  if (!context().exhausted.used() || !context().exhausted.any(context().time.here())) return;
+  for (const Place& place : places_) context().exhausted.forget(key_of(place));
 }
 
 }  // namespace weir::redis

@@ -11,9 +11,12 @@ RedisStore::RedisStore(const RedisStoreOptions& options)
       catalog_(context_, options.cache_for),
       client_(std::make_unique<net::RedisClient>(options.server, entropy_, Names{options.prefix}.channel(),
                                                  &catalog_)),
-      context_{
-          *client_, Names{options.prefix},           options.server.cluster, ServerTime(options.clock.get()),
-          entropy_, SpentBuckets(options.refuse_for)},
+      context_{*client_,
+               Names{options.prefix},
+               options.server.cluster,
+               ServerTime(options.clock.get()),
+               entropy_,
+               ExhaustedBuckets(options.refuse_for)},
       opening_(context_),
       buckets_(context_, catalog_) {
   context_.opening = &opening_;
@@ -46,7 +49,7 @@ std::vector<store::Reading> RedisStore::readings() const {
   return {{"weir_store_refused_from_memory_total",
            "Refusals without asking the store.",
            {},
-           static_cast<double>(context_.spent.refusals())}};
+           static_cast<double>(context_.exhausted.refusals())}};
 }
 
 Result<void> RedisStore::keep_audit_for(Time duration) {

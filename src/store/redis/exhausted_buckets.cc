@@ -1,4 +1,4 @@
-#include "store/redis/spent.h"
+#include "store/redis/exhausted_buckets.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ constexpr std::size_t most_in_shard = 4096;
 
 }  // namespace
 
-std::optional<SpentBuckets::Seen> SpentBuckets::find(std::string_view key, Time here) const {
+std::optional<ExhaustedBuckets::Seen> ExhaustedBuckets::find(std::string_view key, Time here) const {
   const Shard& shard = shard_of(key);
   const base::Guard guard(shard.mutex);
   const auto found = shard.buckets.find(key);
@@ -18,7 +18,7 @@ std::optional<SpentBuckets::Seen> SpentBuckets::find(std::string_view key, Time 
   return found->second;
 }
 
-void SpentBuckets::remember(std::string_view key, Seen seen) {
+void ExhaustedBuckets::remember(std::string_view key, Seen seen) {
   const Time sent = seen.sent;
   {
     Shard& shard = shard_of(key);
@@ -30,13 +30,13 @@ void SpentBuckets::remember(std::string_view key, Seen seen) {
   newest_.store(std::max(newest_.load(std::memory_order_relaxed), sent), std::memory_order_relaxed);
 }
 
-void SpentBuckets::forget(std::string_view key) {
+void ExhaustedBuckets::forget(std::string_view key) {
   Shard& shard = shard_of(key);
   const base::Guard guard(shard.mutex);
   if (const auto found = shard.buckets.find(key); found != shard.buckets.end()) shard.buckets.erase(found);
 }
 
-void SpentBuckets::forget_all() {
+void ExhaustedBuckets::forget_all() {
   newest_.store(0, std::memory_order_relaxed);
   for (Shard& shard : shards_) {
     const base::Guard guard(shard.mutex);

@@ -19,7 +19,7 @@ namespace weir::redis {
 struct StoredBucket;
 
 /// Safe to use from any thread.
-class SpentBuckets {
+class ExhaustedBuckets {
  public:
   struct Seen {
     std::shared_ptr<const StoredBucket> bucket;  ///< null: there was none
@@ -28,7 +28,7 @@ class SpentBuckets {
     Time heard = 0;                              ///< and after it
   };
   /// `refuse_for`: how long what was seen counts; 0: not at all.
-  explicit SpentBuckets(std::chrono::milliseconds refuse_for) : refuse_for_(refuse_for.count()) {}
+  explicit ExhaustedBuckets(std::chrono::milliseconds refuse_for) : refuse_for_(refuse_for.count()) {}
 
   bool used() const { return refuse_for_ > 0; }
   /// Whether anything is remembered at this moment, by ServerTime::here().
