@@ -96,7 +96,7 @@ std::string_view ScriptCall::first_key() const {
 
 void ScriptCall::on_reply(const Reply& reply) {
   if (!reply.is_error()) {
-    if (writes_) context_.refusal.accepted(slot);
+    if (writes_) context_.write_health.accepted(slot);
     return replied(reply);
   }
   const std::string_view why = reply.text();
@@ -110,7 +110,8 @@ void ScriptCall::on_reply(const Reply& reply) {
   }
   if (why.find("WRONGTYPE") != std::string_view::npos && found_wrong_type()) return;
   Error error = error_of(why, writes_);
-  if (writes_ && error.code == ErrorCode::unavailable) context_.refusal.refused(error, slot, first_key());
+  if (writes_ && error.code == ErrorCode::unavailable)
+    context_.write_health.refused(error, slot, first_key());
   failed(std::move(error));
 }
 

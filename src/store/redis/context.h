@@ -11,7 +11,7 @@
 #include "net/redis_client.h"
 #include "store/redis/exhausted_buckets.h"
 #include "store/redis/names.h"
-#include "store/redis/refusal.h"
+#include "store/redis/write_health.h"
 #include "weir/clock.h"
 #include "weir/result.h"
 
@@ -70,7 +70,7 @@ struct Context {
   ExhaustedBuckets exhausted{std::chrono::milliseconds(0)};
   Opening* opening = nullptr;                ///< null: nothing has to be read first
   std::atomic<bool> without_digests{false};  ///< the server does not let us use EVALSHA
-  Refusal refusal{*this};
+  WriteHealth write_health{*this};
 
   /// Sends a call, once the store is open. Until then it fails at once.
   void send(net::RedisCall& call);

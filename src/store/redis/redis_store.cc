@@ -42,7 +42,7 @@ Result<void> RedisStore::opened() const {
 Result<void> RedisStore::health() const {
   if (!client_->up()) return error_of({false, client_->trouble()});
   if (auto open = opened(); !open) return open;
-  return context_.refusal.check();
+  return context_.write_health.check();
 }
 
 std::vector<store::Reading> RedisStore::readings() const {

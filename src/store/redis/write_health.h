@@ -16,10 +16,10 @@ namespace weir::redis {
 struct Context;
 
 /// Safe to use from any thread.
-class Refusal final : private net::RedisCall {
+class WriteHealth final : private net::RedisCall {
  public:
   /// The context must outlive it, and its client must have ended all calls first.
-  explicit Refusal(Context& context) : context_(context) {}
+  explicit WriteHealth(Context& context) : context_(context) {}
 
   /// A write was refused, whose first key lies in the slot `at`.
   void refused(const Error& error, int at, std::string_view key);

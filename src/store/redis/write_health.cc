@@ -1,4 +1,4 @@
-#include "store/redis/refusal.h"
+#include "store/redis/write_health.h"
 
 #include "store/redis/context.h"
 
@@ -10,7 +10,7 @@ constexpr std::chrono::milliseconds between_probes{100};
 
 }  // namespace
 
-void Refusal::refused(const Error& error, int at, std::string_view key) {
+void WriteHealth::refused(const Error& error, int at, std::string_view key) {
   const base::Guard guard(mutex_);
   error_ = error;
   refused_slot_ = at;
@@ -19,12 +19,12 @@ void Refusal::refused(const Error& error, int at, std::string_view key) {
 }
 
 /// In a cluster one node may refuse while others do not.
-void Refusal::clear(int at) {
+void WriteHealth::clear(int at) {
   const base::Guard guard(mutex_);
   if (at == refused_slot_) refusing_.store(false, std::memory_order_relaxed);
 }
 
-Result<void> Refusal::check() {
+Result<void> WriteHealth::check() {
   if (!refusing_.load(std::memory_order_relaxed)) return {};
   Error error{};
   bool try_again = false;
@@ -46,7 +46,7 @@ Result<void> Refusal::check() {
   return error;
 }
 
-void Refusal::on_reply(const wire::resp::Reply& reply) {
+void WriteHealth::on_reply(const wire::resp::Reply& reply) {
   const base::Guard guard(mutex_);
   trying_ = false;
   if (reply.is_error()) {
@@ -56,7 +56,7 @@ void Refusal::on_reply(const wire::resp::Reply& reply) {
   }
 }
 
-void Refusal::on_failure(const net::RedisFailure& /*failure*/) {
+void WriteHealth::on_failure(const net::RedisFailure& /*failure*/) {
   const base::Guard guard(mutex_);
   trying_ = false;
 }
