@@ -53,7 +53,7 @@ void random_acquires() {
     flight.run(names.size(), [&](std::size_t i) -> const std::string& { return names[i]; });
     for (const std::string& name : names) bare.acquire(name, 1000, 500'000);
     bare.commit();
-    sqlite::Journal::Counts ours{};
+    sqlite::FileWriter::Counts ours{};
     std::uint64_t our_syncs = 0;
     std::uint64_t bare_syncs = 0;
     std::size_t bare_rows = 0;

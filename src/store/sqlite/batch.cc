@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/sqlite/shelf.h"
+#include "store/sqlite/file_reader.h"
 
 namespace weir::sqlite {
 namespace {

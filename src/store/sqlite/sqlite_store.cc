@@ -137,7 +137,7 @@ Result<std::shared_ptr<SqliteStore>> SqliteStore::open(const std::string& path, 
   auto parts = open_parts(path, options, entropy);
   if (!parts) return parts.error();
   std::shared_ptr<SqliteStore> store(new SqliteStore(*std::move(parts), options, entropy));
-  auto past = store->shelf_.past();
+  auto past = store->file_reader_.past();
   if (!past) return past.error();
   store->catalog_.resume(*std::move(past));
   return store;
@@ -152,13 +152,13 @@ SqliteStore::SqliteStore(Parts parts, const OpenOptions& options, base::Entropy&
       keep_audit_for_(parts.settings.keep_audit_for),
       checkpointer_(std::move(parts.copy), options.checkpoints),
       // Found now, it is not to be found once more by the next commit.
-      journal_(std::move(parts.write), checkpointer_, *clock_,
-               found_ahead_ != 0 ? 0 : parts.settings.written_at),
-      shelf_(std::move(parts.read)),
+      file_writer_(std::move(parts.write), checkpointer_, *clock_,
+                   found_ahead_ != 0 ? 0 : parts.settings.written_at),
+      file_reader_(std::move(parts.read)),
       // Odd seeds keep every bit in the products of the hash.
       table_(*clock_, {entropy.next() | 1U, entropy.next() | 1U}, entropy.next(), catalog_generation_, this),
       catalog_(*clock_, catalog_generation_, table_, this),
-      writer_(journal_, table_, checkpointer_, [this] { return moment(); }),
+      writer_(file_writer_, table_, checkpointer_, [this] { return moment(); }),
       buckets_(table_, writer_) {
   table_.start_purged(parts.settings.leases_forgotten_to);
   catalog_.keep_audit_for(keep_audit_for_);
@@ -184,7 +184,7 @@ std::vector<std::string> SqliteStore::warnings() const {
 }
 
 Result<void> SqliteStore::keep_audit_for(Time duration) {
-  if (auto kept = journal_.set_setting("keep_audit_for_ms", duration); !kept) return kept;
+  if (auto kept = file_writer_.set_setting("keep_audit_for_ms", duration); !kept) return kept;
   keep_audit_for_ = duration;
   catalog_.keep_audit_for(duration);
   return {};

@@ -10,8 +10,8 @@
 #include "base/entropy.h"
 #include "store/sqlite/checkpointer.h"
 #include "store/sqlite/file_lock.h"
-#include "store/sqlite/journal.h"
-#include "store/sqlite/shelf.h"
+#include "store/sqlite/file_reader.h"
+#include "store/sqlite/file_writer.h"
 #include "store/sqlite/writer.h"
 #include "store/store.h"
 #include "store/table/catalog.h"
@@ -77,14 +77,14 @@ class SqliteStore final : public store::Store, private table::Backing {
   /// What others who want the file are told: how to reach its owner.
   void announce(const std::string& how) { lock_.announce(how); }
   /// Writes everything and keeps no bucket in memory: each is read again when it is needed.
-  Result<void> let_go_of_buckets() { return journal_.flush_and_let_go(table_); }
+  Result<void> let_go_of_buckets() { return file_writer_.flush_and_let_go(table_); }
   /// Cleans a slice now; the writer does so by itself. True: the round is not at its end.
-  Result<bool> clean() { return journal_.clean(moment()); }
-  /// Told how long each commit takes; called with the journal locked.
+  Result<bool> clean() { return file_writer_.clean(moment()); }
+  /// Told how long each commit takes; called with the file_writer locked.
   void observe_commits(std::function<void(std::chrono::nanoseconds)> observer) {
-    journal_.observe_commits(std::move(observer));
+    file_writer_.observe_commits(std::move(observer));
   }
-  Journal::Counts counts() { return journal_.counts(); }
+  FileWriter::Counts counts() { return file_writer_.counts(); }
   std::size_t buckets_in_memory() { return table_.size(); }
 
  private:
@@ -108,22 +108,22 @@ class SqliteStore final : public store::Store, private table::Backing {
   static Result<Settings> read_settings(Database& database, base::Entropy& entropy, Time now);
   SqliteStore(Parts parts, const OpenOptions& options, base::Entropy& entropy);
 
-  Result<table::RecordPtr> load(const table::Key& key) override { return shelf_.load(key); }
+  Result<table::RecordPtr> load(const table::Key& key) override { return file_reader_.load(key); }
   Result<std::vector<table::RecordPtr>> load_all(std::string_view name_space,
                                                  std::string_view entity) override {
-    return shelf_.load_all(name_space, entity);
+    return file_reader_.load_all(name_space, entity);
   }
   Result<std::optional<table::Marker>> load_marker(const table::Nonce& nonce) override {
-    return shelf_.load_marker(nonce);
+    return file_reader_.load_marker(nonce);
   }
   Result<store::Page<store::AuditEvent>> audit(std::string_view name_space, std::string_view subject,
                                                const store::Paging& paging, Time oldest) override {
-    return shelf_.audit(name_space, subject, paging, oldest);
+    return file_reader_.audit(name_space, subject, paging, oldest);
   }
   Result<void> keep(std::string_view name_space, const table::Draft& draft,
                     const std::vector<store::AuditEvent>& events,
                     const std::function<void()>& kept) override {
-    return journal_.keep(table_, name_space, draft, events, kept);
+    return file_writer_.keep(table_, name_space, draft, events, kept);
   }
 
   Cleaner::Moment moment() const { return {clock_->now(), clock_->now() - keep_audit_for_}; }
@@ -138,8 +138,8 @@ class SqliteStore final : public store::Store, private table::Backing {
   std::atomic<std::uint64_t> catalog_generation_{1};
   // The last connection to close tidies up, which one that only reads could not.
   Checkpointer checkpointer_;
-  Journal journal_;
-  Shelf shelf_;
+  FileWriter file_writer_;
+  FileReader file_reader_;
   table::Table table_;
   table::TableCatalog catalog_;
   Writer writer_;

@@ -18,9 +18,9 @@ constexpr auto moment_to_gather = 500us;
 
 }  // namespace
 
-Writer::Writer(Journal& journal, table::Table& table, Checkpointer& checkpointer,
+Writer::Writer(FileWriter& file_writer, table::Table& table, Checkpointer& checkpointer,
                std::function<Cleaner::Moment()> moment)
-    : journal_(journal),
+    : file_writer_(file_writer),
       table_(table),
       checkpointer_(checkpointer),
       moment_(std::move(moment)),
@@ -99,7 +99,7 @@ bool Writer::serve(bool& more) {
 }
 
 void Writer::flush() {
-  const auto flushed = journal_.flush(table_);
+  const auto flushed = file_writer_.flush(table_);
   note(flushed);
   Result<store::Progress> result = store::Progress::decided;
   if (!flushed) {
@@ -132,11 +132,11 @@ void Writer::note(const Result<void>& flushed) {
 bool Writer::work(bool idle) {
   if (failure() != nullptr) return true;
   if (checkpointer_.wants_last_step()) {
-    const auto checkpoint = journal_.checkpoint();
+    const auto checkpoint = file_writer_.checkpoint();
     if (checkpoint) checkpointer_.last_step_done(*checkpoint);
   }
-  if (!idle && !journal_.cleaning_is_behind()) return true;
-  const auto cleaned = journal_.clean(moment_());
+  if (!idle && !file_writer_.cleaning_is_behind()) return true;
+  const auto cleaned = file_writer_.clean(moment_());
   return cleaned && *cleaned;
 }
 

@@ -10,7 +10,7 @@
 #include "base/lock.h"
 #include "store/executor.h"
 #include "store/sqlite/checkpointer.h"
-#include "store/sqlite/journal.h"
+#include "store/sqlite/file_writer.h"
 
 namespace weir::sqlite {
 
@@ -20,7 +20,7 @@ class Writer {
   using Done = store::Completion<store::Progress>;
 
   /// All must outlive the writer. `moment`: by which time to clean.
-  Writer(Journal& journal, table::Table& table, Checkpointer& checkpointer,
+  Writer(FileWriter& file_writer, table::Table& table, Checkpointer& checkpointer,
          std::function<Cleaner::Moment()> moment);
   /// Writes what is left.
   ~Writer();
@@ -47,7 +47,7 @@ class Writer {
   void flush();
   void note(const Result<void>& flushed);
 
-  Journal& journal_;
+  FileWriter& file_writer_;
   table::Table& table_;
   Checkpointer& checkpointer_;
   const std::function<Cleaner::Moment()> moment_;

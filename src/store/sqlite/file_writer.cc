@@ -1,4 +1,4 @@
-#include "store/sqlite/journal.h"
+#include "store/sqlite/file_writer.h"
 
 #include "base/text.h"
 #include "decision/repair.h"
@@ -14,8 +14,8 @@ constexpr Time marks_apart = 10'000;
 
 }  // namespace
 
-Journal::Journal(std::unique_ptr<Database> database, Checkpointer& checkpointer, const Clock& clock,
-                 Time written_at)
+FileWriter::FileWriter(std::unique_ptr<Database> database, Checkpointer& checkpointer, const Clock& clock,
+                       Time written_at)
     : database_(std::move(database)),
       clock_(clock),
       written_at_(written_at),
@@ -48,7 +48,7 @@ Journal::Journal(std::unique_ptr<Database> database, Checkpointer& checkpointer,
                        &checkpointer);
 }
 
-Result<Time> Journal::mark_time(table::ClockWatch& watch) {
+Result<Time> FileWriter::mark_time(table::ClockWatch& watch) {
   const Time now = clock_.now();
   if (now >= written_at_ && now - written_at_ < marks_apart) return written_at_;
   if (decision::is_ahead(written_at_, now)) watch.saw_ahead(written_at_ - now);
@@ -56,7 +56,7 @@ Result<Time> Journal::mark_time(table::ClockWatch& watch) {
   return set ? Result<Time>(now) : set.error();
 }
 
-Result<void> Journal::commit(table::Table& table, const std::function<Result<void>()>& more) {
+Result<void> FileWriter::commit(table::Table& table, const std::function<Result<void>()>& more) {
   const auto started = std::chrono::steady_clock::now();
   Transaction transaction(*database_);
   auto done = transaction.begin();
@@ -80,26 +80,27 @@ Result<void> Journal::commit(table::Table& table, const std::function<Result<voi
   return {};
 }
 
-Result<void> Journal::flush(table::Table& table) {
+Result<void> FileWriter::flush(table::Table& table) {
   const base::Guard guard(mutex_);
   return flush_locked(table);
 }
 
-Result<void> Journal::flush_locked(table::Table& table) {
+Result<void> FileWriter::flush_locked(table::Table& table) {
   table.capture(batch_);
   if (batch_.empty()) return {};
   return commit(table, {});
 }
 
-Result<void> Journal::flush_and_let_go(table::Table& table) {
+Result<void> FileWriter::flush_and_let_go(table::Table& table) {
   const base::Guard guard(mutex_);
   auto flushed = flush_locked(table);
   if (flushed) table.let_go();
   return flushed;
 }
 
-Result<void> Journal::keep(table::Table& table, std::string_view name_space, const table::Draft& draft,
-                           const std::vector<store::AuditEvent>& events, const std::function<void()>& kept) {
+Result<void> FileWriter::keep(table::Table& table, std::string_view name_space, const table::Draft& draft,
+                              const std::vector<store::AuditEvent>& events,
+                              const std::function<void()>& kept) {
   const base::Guard guard(mutex_);
   // Buckets that have taken over new limits must be in the same commit.
   table.capture(batch_);
@@ -115,8 +116,8 @@ Result<void> Journal::keep(table::Table& table, std::string_view name_space, con
   return {};
 }
 
-Result<void> Journal::write(const table::Draft& draft, std::string_view name_space,
-                            const std::vector<store::AuditEvent>& events) {
+Result<void> FileWriter::write(const table::Draft& draft, std::string_view name_space,
+                               const std::vector<store::AuditEvent>& events) {
   for (const auto& [key, record] : draft.limits()) {
     if (auto done = write_limits(name_space, table::level_of(key), *record); !done) return done;
   }
@@ -135,8 +136,8 @@ Result<void> Journal::write(const table::Draft& draft, std::string_view name_spa
   return {};
 }
 
-Result<void> Journal::write_limits(std::string_view name_space, const Level& level,
-                                   const limits::LimitsRecord& record) {
+Result<void> FileWriter::write_limits(std::string_view name_space, const Level& level,
+                                      const limits::LimitsRecord& record) {
   const std::string limits = record.current.limits ? to_json(*record.current.limits) : std::string();
   const std::string earlier = to_json(record.earlier);
   Statement& row = upsert_limits_.begin();
@@ -150,7 +151,7 @@ Result<void> Journal::write_limits(std::string_view name_space, const Level& lev
   return row.bind(std::int64_t{record.from_file}).bind(record.current.stamp).bind(earlier).run();
 }
 
-Result<void> Journal::write_entity(std::string_view name_space, const Entity& entity) {
+Result<void> FileWriter::write_entity(std::string_view name_space, const Entity& entity) {
   const std::string metadata = to_json(entity.metadata);
   Statement& row = upsert_entity_.begin();
   row.bind(name_space).bind(std::string_view(entity.id)).bind_or_null(entity.parent);
@@ -158,7 +159,7 @@ Result<void> Journal::write_entity(std::string_view name_space, const Entity& en
   return row.bind(entity.created_at).bind(std::int64_t{entity.from_file}).run();
 }
 
-Result<void> Journal::write_event(std::string_view name_space, const store::AuditEvent& event) {
+Result<void> FileWriter::write_event(std::string_view name_space, const store::AuditEvent& event) {
   Statement& row = add_event_.begin();
   row.bind(name_space).bind(std::string_view(event.id)).bind(event.at);
   row.bind(std::string_view(event.principal)).bind(std::string_view(event.action));
@@ -166,32 +167,32 @@ Result<void> Journal::write_event(std::string_view name_space, const store::Audi
   return row.bind_or_null(event.before).bind_or_null(event.after).run();
 }
 
-Result<bool> Journal::clean(const Cleaner::Moment& moment) {
+Result<bool> FileWriter::clean(const Cleaner::Moment& moment) {
   const base::Guard guard(mutex_);
   return cleaner_.clean(moment);
 }
 
-bool Journal::cleaning_is_behind() {
+bool FileWriter::cleaning_is_behind() {
   const base::Guard guard(mutex_);
   return cleaner_.behind();
 }
 
-Result<Database::Checkpoint> Journal::checkpoint() {
+Result<Database::Checkpoint> FileWriter::checkpoint() {
   const base::Guard guard(mutex_);
   return database_->checkpoint();
 }
 
-Result<void> Journal::set_setting(std::string_view name, std::int64_t value) {
+Result<void> FileWriter::set_setting(std::string_view name, std::int64_t value) {
   const base::Guard guard(mutex_);
   return set_setting_.begin().bind(name).bind(value).run();
 }
 
-void Journal::observe_commits(std::function<void(std::chrono::nanoseconds)> observer) {
+void FileWriter::observe_commits(std::function<void(std::chrono::nanoseconds)> observer) {
   const base::Guard guard(mutex_);
   observer_ = std::move(observer);
 }
 
-Journal::Counts Journal::counts() {
+FileWriter::Counts FileWriter::counts() {
   const base::Guard guard(mutex_);
   return counts_;
 }

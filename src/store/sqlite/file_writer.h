@@ -15,12 +15,12 @@
 namespace weir::sqlite {
 
 /// Safe to use from any thread.
-class Journal {
+class FileWriter {
  public:
-  /// The checkpointer hears of every commit. Both it and the clock must outlive the journal. `written_at`:
-  /// what the file says of its last commit; 0: nothing that counts.
-  Journal(std::unique_ptr<Database> database, Checkpointer& checkpointer, const Clock& clock,
-          Time written_at);
+  /// The checkpointer hears of every commit. Both it and the clock must outlive the file_writer.
+  /// `written_at`: what the file says of its last commit; 0: nothing that counts.
+  FileWriter(std::unique_ptr<Database> database, Checkpointer& checkpointer, const Clock& clock,
+             Time written_at);
 
   /// Writes what changed in the table since the last time, and commits. On failure it is tried again with the
   /// next call.

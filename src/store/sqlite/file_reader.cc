@@ -1,4 +1,4 @@
-#include "store/sqlite/shelf.h"
+#include "store/sqlite/file_reader.h"
 
 #include <cstring>
 
@@ -26,7 +26,7 @@ std::array<std::byte, 16> bytes_of(const table::Nonce& nonce) {
   return bytes;
 }
 
-Shelf::Shelf(std::unique_ptr<Database> database)
+FileReader::FileReader(std::unique_ptr<Database> database)
     : database_(std::move(database)),
       reading_(*database_),
       bucket_(*database_,
@@ -45,7 +45,7 @@ Shelf::Shelf(std::unique_ptr<Database> database)
           "SELECT id, at_ms, principal, action, subject, resource, before, after FROM audit "
           "WHERE namespace = ?1 AND id < ?2 AND at_ms > ?3 AND subject = ?5 ORDER BY id DESC LIMIT ?4") {}
 
-Result<limits::LimitSetRef> Shelf::limits_of(std::int64_t set_id) {
+Result<limits::LimitSetRef> FileReader::limits_of(std::int64_t set_id) {
   if (const auto known = sets_.find(set_id); known != sets_.end()) return known->second;
   auto row = set_.begin().bind(set_id).step();
   if (!row) return row.error();
@@ -57,7 +57,7 @@ Result<limits::LimitSetRef> Shelf::limits_of(std::int64_t set_id) {
   return sets_[set_id] = *std::move(set);
 }
 
-Result<RecordPtr> Shelf::record_at(Statement& row, const table::Key& key) {
+Result<RecordPtr> FileReader::record_at(Statement& row, const table::Key& key) {
   auto set = limits_of(row.integer(1));
   if (!set) return set.error();
   RecordPtr record(table::Record::make(key, *set));
@@ -72,7 +72,7 @@ Result<RecordPtr> Shelf::record_at(Statement& row, const table::Key& key) {
   return record;
 }
 
-Result<RecordPtr> Shelf::load(const table::Key& key) {
+Result<RecordPtr> FileReader::load(const table::Key& key) {
   const base::Guard guard(mutex_);
   auto row = bucket_.begin().bind(key.name_space).bind(key.entity).bind(key.resource).step();
   if (!row) return row.error();
@@ -83,7 +83,7 @@ Result<RecordPtr> Shelf::load(const table::Key& key) {
   return record;
 }
 
-Result<std::vector<RecordPtr>> Shelf::load_all(std::string_view name_space, std::string_view entity) {
+Result<std::vector<RecordPtr>> FileReader::load_all(std::string_view name_space, std::string_view entity) {
   const base::Guard guard(mutex_);
   std::vector<RecordPtr> records;
   buckets_of_.begin().bind(name_space).bind(entity);
@@ -100,7 +100,7 @@ Result<std::vector<RecordPtr>> Shelf::load_all(std::string_view name_space, std:
   }
 }
 
-Result<std::optional<table::Marker>> Shelf::load_marker(const table::Nonce& nonce) {
+Result<std::optional<table::Marker>> FileReader::load_marker(const table::Nonce& nonce) {
   const base::Guard guard(mutex_);
   const auto bytes = bytes_of(nonce);
   auto row = lease_.begin().bind_blob(bytes).step();
@@ -120,8 +120,9 @@ Result<std::optional<table::Marker>> Shelf::load_marker(const table::Nonce& nonc
       table::Marker{{*ending, *std::move(amounts), *std::move(keys)}, deadline, *std::move(buckets)});
 }
 
-Result<store::Page<store::AuditEvent>> Shelf::audit(std::string_view name_space, std::string_view subject,
-                                                    const store::Paging& paging, Time oldest) {
+Result<store::Page<store::AuditEvent>> FileReader::audit(std::string_view name_space,
+                                                         std::string_view subject,
+                                                         const store::Paging& paging, Time oldest) {
   const base::Guard guard(mutex_);
   store::Page<store::AuditEvent> page;
   Statement& events = subject.empty() ? events_ : events_of_;
@@ -151,7 +152,7 @@ Result<store::Page<store::AuditEvent>> Shelf::audit(std::string_view name_space,
   }
 }
 
-Result<Past> Shelf::past() {
+Result<Past> FileReader::past() {
   const base::Guard guard(mutex_);
   Past past;
   if (auto read = read_limits(past); !read) return read.error();
@@ -160,7 +161,7 @@ Result<Past> Shelf::past() {
   return past;
 }
 
-Result<void> Shelf::read_limits(Past& past) {
+Result<void> FileReader::read_limits(Past& past) {
   Statement rows(*database_,
                  "SELECT namespace, entity, resource, limits, owner, expires_at_ms, "
                  "bucket_ttl_refill_multiplier, on_unavailable, from_file, stamp, earlier FROM limits");
@@ -192,7 +193,7 @@ Result<void> Shelf::read_limits(Past& past) {
   }
 }
 
-Result<void> Shelf::read_entities(Past& past) {
+Result<void> FileReader::read_entities(Past& past) {
   Statement rows(
       *database_,
       "SELECT namespace, id, parent, cascade, name, metadata, created_at_ms, from_file FROM entities");
@@ -216,7 +217,7 @@ Result<void> Shelf::read_entities(Past& past) {
   }
 }
 
-Result<void> Shelf::read_stamps(Past& past) {
+Result<void> FileReader::read_stamps(Past& past) {
   // Deleting limits or entities leaves tombstones, so the rows know every stamp; of the audit a part may have
   // been cleaned away, whose ids are older than what is left.
   Statement last(*database_,

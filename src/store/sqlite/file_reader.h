@@ -12,9 +12,9 @@
 namespace weir::sqlite {
 
 /// Safe to use from any thread.
-class Shelf {
+class FileReader {
  public:
-  explicit Shelf(std::unique_ptr<Database> database);
+  explicit FileReader(std::unique_ptr<Database> database);
 
   Result<table::RecordPtr> load(const table::Key& key);
   Result<std::vector<table::RecordPtr>> load_all(std::string_view name_space, std::string_view entity);
