@@ -178,7 +178,7 @@ void Judge::check_refusal(State& state, const Operation& acquire, const Node& no
   bool can_fit = true;
   int wait = 0;
   std::array<bool, max_items> above_capacity = {};
-  const std::size_t buckets = std::get<conditional::Acquire>(node.machine).sight().size();
+  const std::size_t buckets = std::get<conditional::Acquire>(node.machine).snapshot().size();
   for (std::size_t i = 0; i < buckets; ++i) {
     for (int limit = 0; limit < max_limits; ++limit) {
       const IdealBuckets::Found found = ideal_.found(state, i, limit, node.history);
@@ -209,7 +209,7 @@ void Judge::check_refusal(State& state, const Operation& acquire, const Node& no
 
 /// A bucket that refuses must be there, or it could not grow.
 void Judge::check_refuser_exists(const State& state, const Operation& acquire, const Node& node) {
-  for (std::size_t i = 0; i < std::get<conditional::Acquire>(node.machine).sight().size(); ++i) {
+  for (std::size_t i = 0; i < std::get<conditional::Acquire>(node.machine).snapshot().size(); ++i) {
     if (ideal_.alive(state.items[i], state.now)) continue;
     for (int limit = 0; limit < max_limits; ++limit) {
       const Tiny* const rate = ideal_.named_by(node.history, limit);

@@ -155,7 +155,7 @@ void claimed(Transaction& transaction, const Grounds& grounds) {
   for (Write& write : transaction.writes) {
     const bool creates = write.item.has_value();
     if (!creates && write.path != Path::normal) continue;
-    const auto& item = grounds.sight[write.bucket].item;
+    const auto& item = grounds.snapshot[write.bucket].item;
     const Claims claims = wrong(creates ? nullptr : &*item, grounds.resolution, grounds.now);
     if (write.set_refilled_at) write.set_refilled_at = claims.at;
     for (const LimitClaim& claim : claims.limits) {
@@ -234,7 +234,7 @@ const std::vector<Mutation>& all_mutations() {
            [](Sent sent, const Grounds& grounds) {
              each(sent, Path::normal, [&](Write& w) {
                const Claims claims =
-                   bucket::claims_of(&*grounds.sight[w.bucket].item, grounds.resolution, grounds.now);
+                   bucket::claims_of(&*grounds.snapshot[w.bucket].item, grounds.resolution, grounds.now);
                for (LimitWrite& l : w.limits) {
                  for (const LimitClaim& claim : claims.limits) {
                    if (l.name != claim.name || l.effect != Effect::set) continue;
@@ -250,7 +250,7 @@ const std::vector<Mutation>& all_mutations() {
            [](Sent sent, const Grounds& grounds) {
              each(sent, Path::normal, [&](Write& w) {
                for (LimitWrite& l : w.limits) {
-                 const auto* const seen = grounds.sight[w.bucket].item->find(l.name);
+                 const auto* const seen = grounds.snapshot[w.bucket].item->find(l.name);
                  if (l.effect != Effect::add || seen == nullptr) continue;
                  l.effect = Effect::set;
                  l.tokens += seen->tokens;

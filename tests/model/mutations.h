@@ -14,7 +14,7 @@ struct Scenario;
 
 /// What a machine knew when it made a write.
 struct Grounds {
-  const conditional::Sight& sight;
+  const conditional::Snapshot& snapshot;
   const limits::Resolution& resolution;
   const conditional::Settings& settings;
   Time now;

@@ -290,10 +290,10 @@ NodeId World::keep(Node node) {
         << node.action.transaction;
   std::visit(
       [&](const auto& machine) {
-        for (std::size_t i = 0; i < machine.sight().size(); ++i) {
-          const Image& image = machine.sight()[i];
+        for (std::size_t i = 0; i < machine.snapshot().size(); ++i) {
+          const Image& image = machine.snapshot()[i];
           node.images[i] = image.known ? item_id(image.item) : not_shown;
-          bytes << int{node.images[i]} << machine.sight().seen_here(i);
+          bytes << int{node.images[i]} << machine.snapshot().seen_here(i);
         }
         describe(bytes, machine, done);
       },
@@ -332,7 +332,7 @@ void World::mutate(Node& node, Time now) const {
   std::visit(
       [&](const auto& machine) {
         mutation->sent(node.action.transaction,
-                       {machine.sight(), *histories_[node.history].resolution, scenario_.settings, now});
+                       {machine.snapshot(), *histories_[node.history].resolution, scenario_.settings, now});
       },
       node.machine);
 }

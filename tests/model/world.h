@@ -58,19 +58,19 @@ class Adoption {
   Adoption(conditional::BucketPlan plan, const conditional::Settings& settings)
       : plan_(std::move(plan)), settings_(&settings) {}
   conditional::Action start(std::span<const conditional::Image> images, Time now) {
-    sight_.remember(images);
+    snapshot_.remember(images);
     const auto& item = images[0].item;
     auto write = item ? conditional::adopt(plan_, *item, *settings_, now) : std::nullopt;
     if (!write) return {};
     return {conditional::Action::Kind::write, {.writes = {*std::move(write)}}};
   }
   conditional::Action resume(const conditional::Event& /*event*/, Time /*now*/) { return {}; }
-  const conditional::Sight& sight() const { return sight_; }
+  const conditional::Snapshot& snapshot() const { return snapshot_; }
 
  private:
   conditional::BucketPlan plan_;
   const conditional::Settings* settings_;
-  conditional::Sight sight_{1};
+  conditional::Snapshot snapshot_{1};
 };
 
 using Machine = std::variant<conditional::Acquire, conditional::Change, Adoption>;

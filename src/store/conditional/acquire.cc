@@ -7,21 +7,22 @@
 
 namespace weir::conditional {
 Acquire::Acquire(AcquirePlan plan, const Settings& settings)
-    : plan_(std::move(plan)), settings_(&settings), sight_(plan_.buckets.size()) {}
+    : plan_(std::move(plan)), settings_(&settings), snapshot_(plan_.buckets.size()) {}
 
 Action Acquire::start(std::span<const Image> images, Time now) {
-  sight_.remember(images);
-  if (plan_.read_first && sight_.complete()) {
+  snapshot_.remember(images);
+  if (plan_.read_first && snapshot_.complete()) {
     decision::Chain chain;
-    const std::vector<Stand> all = stands(chain, now);
-    if (!std::all_of(all.begin(), all.end(), [this](const Stand& stand) { return retry_will_do(stand); }))
+    const std::vector<Evaluation> all = evaluations(chain, now);
+    if (!std::all_of(all.begin(), all.end(),
+                     [this](const Evaluation& evaluation) { return retry_will_do(evaluation); }))
       return {Action::Kind::read, {}};
   }
   return attempt(now);
 }
 
 Action Acquire::resume(const Event& event, Time now) {
-  sight_.take(event, sent_);
+  snapshot_.take(event, sent_);
   if (event.marker.known) marker_ = event.marker;
   if (event.kind == Event::Kind::seen) return admitted_before() ? repeat() : attempt(now);
   if (event.kind == Event::Kind::applied) {
@@ -45,36 +46,38 @@ Action Acquire::resume(const Event& event, Time now) {
   return attempt(now);
 }
 
-std::vector<Stand> Acquire::stands(decision::Chain& chain, Time now) const {
-  std::vector<Stand> all;
+std::vector<Evaluation> Acquire::evaluations(decision::Chain& chain, Time now) const {
+  std::vector<Evaluation> all;
   for (std::size_t i = 0; i < plan_.buckets.size(); ++i)
-    all.push_back(evaluate(chain, i, plan_.buckets[i], sight_.alive(i, now), now));
+    all.push_back(evaluate(chain, i, plan_.buckets[i], snapshot_.alive(i, now), now));
   return all;
 }
 
 Action Acquire::attempt(Time now) {
-  if (!sight_.complete()) return {Action::Kind::read, {}};
+  if (!snapshot_.complete()) return {Action::Kind::read, {}};
   decision::Chain chain;
-  const std::vector<Stand> all = stands(chain, now);
-  for (const Stand& stand : all) {
-    if (is_stale(stand)) return stale(stand.item->version, false);
+  const std::vector<Evaluation> all = evaluations(chain, now);
+  for (const Evaluation& evaluation : all) {
+    if (is_stale(evaluation)) return stale(evaluation.item->version, false);
     // A process whose clock was ahead has claimed refill of the future: until then nothing would refill.
-    const bool ahead = settings_->most_ahead > 0 && stand.item != nullptr &&
-                       decision::is_ahead(stand.item->refilled_at, now, settings_->most_ahead);
-    if (ahead) return send(Sent::repair, {.writes = {Maker::repair(stand)}});
+    const bool ahead = settings_->most_ahead > 0 && evaluation.item != nullptr &&
+                       decision::is_ahead(evaluation.item->refilled_at, now, settings_->most_ahead);
+    if (ahead) return send(Sent::repair, {.writes = {WriteBuilder::repair(evaluation)}});
   }
   const bool fits = std::all_of(chain.begin(), chain.end(), [](const auto& link) { return link.fits; });
   return fits ? charge(all) : refuse(chain, all);
 }
 
-Action Acquire::charge(const std::vector<Stand>& stands) {
+Action Acquire::charge(const std::vector<Evaluation>& evaluations) {
   outcome_ = {};
   Transaction transaction;
   transaction.links = plan_.bare;
-  for (const Stand& stand : stands) {
-    outcome_.generations.push_back(stand.item != nullptr ? stand.item->generation : plan_.new_generation);
-    transaction.writes.push_back(write_for(stand));
-    if (checks_link(stand)) transaction.links.push_back({stand.plan->entity, stand.plan->parent});
+  for (const Evaluation& evaluation : evaluations) {
+    outcome_.generations.push_back(evaluation.item != nullptr ? evaluation.item->generation
+                                                              : plan_.new_generation);
+    transaction.writes.push_back(write_for(evaluation));
+    if (checks_link(evaluation))
+      transaction.links.push_back({evaluation.plan->entity, evaluation.plan->parent});
   }
   if (plan_.once) {
     const auto& fence = marker_.item;
@@ -86,49 +89,50 @@ Action Acquire::charge(const std::vector<Stand>& stands) {
   return send(Sent::charge, std::move(transaction));
 }
 
-bool Acquire::retry_will_do(const Stand& stand) const {
-  if (stand.item == nullptr || checks_link(stand)) return false;
-  if (stand.claims().changed || stand.claims().version != stand.item->version) return false;
+bool Acquire::retry_will_do(const Evaluation& evaluation) const {
+  if (evaluation.item == nullptr || checks_link(evaluation)) return false;
+  if (evaluation.claims().changed || evaluation.claims().version != evaluation.item->version) return false;
   // A limit that leaves the set is taken down as dormant, which Retry cannot do.
   const auto leaves = [&](const bucket::LimitClaim& limit) {
-    return !limit.in_force && !stand.item->limits[static_cast<std::size_t>(limit.index)].dormant;
+    return !limit.in_force && !evaluation.item->limits[static_cast<std::size_t>(limit.index)].dormant;
   };
-  if (std::any_of(stand.claims().limits.begin(), stand.claims().limits.end(), leaves)) return false;
-  return holds(stand.item, maker(true).retry(stand));
+  if (std::any_of(evaluation.claims().limits.begin(), evaluation.claims().limits.end(), leaves)) return false;
+  return holds(evaluation.item, builder(true).retry(evaluation));
 }
 
-Write Acquire::write_for(const Stand& stand) const {
-  if (stand.item == nullptr) return maker(true).create(stand);
+Write Acquire::write_for(const Evaluation& evaluation) const {
+  if (evaluation.item == nullptr) return builder(true).create(evaluation);
   // An image that was just read is as good for Normal, which leaves room for more of them.
-  const bool just_read = failures_ == 0 && sight_.current(stand.bucket);
-  if (!just_read && retry_will_do(stand)) return maker(true).retry(stand);
-  return maker(true).normal(stand);
+  const bool just_read = failures_ == 0 && snapshot_.current(evaluation.bucket);
+  if (!just_read && retry_will_do(evaluation)) return builder(true).retry(evaluation);
+  return builder(true).normal(evaluation);
 }
 
 /// The bucket as it is, if it has to be there.
-void Acquire::add_uncharged(const Stand& stand, Transaction& transaction) const {
-  if (!decision::must_exist(*stand.link)) return;
-  BucketPlan plan = *stand.plan;
+void Acquire::add_uncharged(const Evaluation& evaluation, Transaction& transaction) const {
+  if (!decision::must_exist(*evaluation.link)) return;
+  BucketPlan plan = *evaluation.plan;
   plan.charges.clear();
-  Stand uncharged = stand;
+  Evaluation uncharged = evaluation;
   uncharged.plan = &plan;
-  const Write write = stand.item == nullptr ? maker(false).create(uncharged) : maker(false).normal(uncharged);
-  stand.link->expires_at =
-      write.item ? write.item->expires_at : write.set_expires_at.value_or(stand.link->expires_at);
+  const Write write =
+      evaluation.item == nullptr ? builder(false).create(uncharged) : builder(false).normal(uncharged);
+  evaluation.link->expires_at =
+      write.item ? write.item->expires_at : write.set_expires_at.value_or(evaluation.link->expires_at);
   transaction.writes.push_back(write);
-  if (checks_link(stand)) transaction.links.push_back({plan.entity, plan.parent});
+  if (checks_link(evaluation)) transaction.links.push_back({plan.entity, plan.parent});
 }
 
-Action Acquire::refuse(decision::Chain& chain, const std::vector<Stand>& stands) {
+Action Acquire::refuse(decision::Chain& chain, const std::vector<Evaluation>& evaluations) {
   // An old image may refuse what the bucket holds by now.
-  for (const Stand& stand : stands) {
-    if (!stand.link->fits && !sight_.current(stand.bucket)) return {Action::Kind::read, {}};
+  for (const Evaluation& evaluation : evaluations) {
+    if (!evaluation.link->fits && !snapshot_.current(evaluation.bucket)) return {Action::Kind::read, {}};
   }
   // An earlier copy may have been admitted and be the reason for the refusal.
   if (plan_.once && !marker_.known) return {Action::Kind::read, {}};
   Transaction transaction;
-  for (const Stand& stand : stands) add_uncharged(stand, transaction);
-  outcome_ = {.wait = decision::wait_of(chain, stands.front().now)};
+  for (const Evaluation& evaluation : evaluations) add_uncharged(evaluation, transaction);
+  outcome_ = {.wait = decision::wait_of(chain, evaluations.front().now)};
   // What can never fit need not grow.
   if (outcome_.wait.never_fits) transaction = {};
   if (in_doubt_) {

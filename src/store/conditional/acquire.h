@@ -53,7 +53,7 @@ class Acquire {
 
   /// Requires that the last action was done.
   const AcquireOutcome& outcome() const { return outcome_; }
-  const Sight& sight() const { return sight_; }
+  const Snapshot& snapshot() const { return snapshot_; }
   /// Failed writes so far.
   int failures() const { return failures_; }
   /// Whether the write that it asked for last charges. Others repair a bucket, or make one that refuses.
@@ -66,22 +66,22 @@ class Acquire {
   enum class Sent : unsigned char { charge, refusal, repair };
 
   Action attempt(Time now);
-  std::vector<Stand> stands(decision::Chain& chain, Time now) const;
-  Action charge(const std::vector<Stand>& stands);
-  Action refuse(decision::Chain& chain, const std::vector<Stand>& stands);
+  std::vector<Evaluation> evaluations(decision::Chain& chain, Time now) const;
+  Action charge(const std::vector<Evaluation>& evaluations);
+  Action refuse(decision::Chain& chain, const std::vector<Evaluation>& evaluations);
   Action finish(AcquireOutcome::Kind kind);
   Action stale(std::int64_t version, bool chain);
   Action repeat();
   Action send(Sent kind, Transaction transaction);
-  Write write_for(const Stand& stand) const;
-  bool retry_will_do(const Stand& stand) const;
-  void add_uncharged(const Stand& stand, Transaction& transaction) const;
+  Write write_for(const Evaluation& evaluation) const;
+  bool retry_will_do(const Evaluation& evaluation) const;
+  void add_uncharged(const Evaluation& evaluation, Transaction& transaction) const;
   bool admitted_before() const { return marker_.item && !marker_.item->fence; }
-  Maker maker(bool admitting) const { return {*settings_, admitting, plan_.new_generation}; }
+  WriteBuilder builder(bool admitting) const { return {*settings_, admitting, plan_.new_generation}; }
 
   AcquirePlan plan_;
   const Settings* settings_;
-  Sight sight_;
+  Snapshot snapshot_;
   Seen<Marker> marker_;
   Transaction sent_;
   Sent sent_kind_ = Sent::charge;

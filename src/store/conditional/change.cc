@@ -15,11 +15,11 @@ std::vector<LimitCharge> charges_in(std::size_t bucket, std::span<const decision
   return charges;
 }
 
-Result<void> check_debts(const Stand& stand) {
-  for (const bucket::LimitClaim& limit : stand.claims().limits) {
-    const std::int64_t amount = charge_of(*stand.plan, limit.name).value_or(0);
+Result<void> check_debts(const Evaluation& evaluation) {
+  for (const bucket::LimitClaim& limit : evaluation.claims().limits) {
+    const std::int64_t amount = charge_of(*evaluation.plan, limit.name).value_or(0);
     if (amount <= 0) continue;
-    if (auto checked = decision::check_debt(limit.name, limit.held(stand.item) - amount); !checked)
+    if (auto checked = decision::check_debt(limit.name, limit.held(evaluation.item) - amount); !checked)
       return checked;
   }
   return {};
@@ -28,15 +28,15 @@ Result<void> check_debts(const Stand& stand) {
 }  // namespace
 
 Change::Change(ChangePlan plan, const Settings& settings)
-    : plan_(std::move(plan)), settings_(&settings), sight_(plan_.buckets.size()) {}
+    : plan_(std::move(plan)), settings_(&settings), snapshot_(plan_.buckets.size()) {}
 
 Action Change::start(std::span<const Image> images, Time now) {
-  sight_.remember(images);
+  snapshot_.remember(images);
   return attempt(now);
 }
 
 Action Change::resume(const Event& event, Time now) {
-  sight_.take(event, sent_);
+  snapshot_.take(event, sent_);
   if (event.marker.known) marker_ = event.marker;
   if (event.kind == Event::Kind::seen) return attempt(now);
   if (event.kind == Event::Kind::applied) return finish(ChangeOutcome::Kind::changed);
@@ -74,8 +74,8 @@ Result<bool> Change::leave_out_missing(decision::LeaseStep& step, Time now) cons
     if (charge.amount < 0) continue;
     for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
       if ((charge.buckets >> i & 1U) == 0) continue;
-      if (!sight_[i].known) return false;
-      const Record* const item = sight_.alive(i, now);
+      if (!snapshot_[i].known) return false;
+      const Record* const item = snapshot_.alive(i, now);
       const bool has = plan_.buckets[i].resolution->limits->find(charge.limit) >= 0 ||
                        (item != nullptr && item->find(charge.limit) != nullptr);
       if (!has) charge.buckets = static_cast<std::uint8_t>(charge.buckets & ~(1U << i));
@@ -124,8 +124,8 @@ Action Change::attempt(Time now) {
 
 Action Change::refuse(Error error) {
   bool current = !plan_.once || marker_.known;
-  for (std::size_t i = 0; i < sight_.size(); ++i)
-    current = current && (sight_.current(i) || !sight_[i].known);
+  for (std::size_t i = 0; i < snapshot_.size(); ++i)
+    current = current && (snapshot_.current(i) || !snapshot_[i].known);
   if (!current) return look();
   outcome_.error = std::move(error);
   return finish(in_doubt_ ? ChangeOutcome::Kind::unknown : ChangeOutcome::Kind::refused);
@@ -134,30 +134,31 @@ Action Change::refuse(Error error) {
 Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction& transaction) {
   const BucketPlan& plan = plan_.buckets[bucket];
   if (plan.charges.empty()) return Step::ready;
-  const Maker maker{*settings_, false, plan_.new_generation};
-  const Record* const item = sight_.alive(bucket, now);
+  const WriteBuilder builder{*settings_, false, plan_.new_generation};
+  const Record* const item = snapshot_.alive(bucket, now);
   const bool gives_only = std::all_of(plan.charges.begin(), plan.charges.end(),
                                       [](const LimitCharge& charge) { return charge.amount < 0; });
   if (gives_only) {
     // Another generation, seen since the lease was made, means that the charged bucket was full and is gone.
-    const bool gone = sight_.seen_here(bucket) && (item == nullptr || item->generation != plan.generation);
+    const bool gone = snapshot_.seen_here(bucket) && (item == nullptr || item->generation != plan.generation);
     if (gone) return Step::ready;
-    Write credit = maker.credit({bucket, &plan, sight_.seen_here(bucket) ? item : nullptr, now, nullptr});
+    Write credit =
+        builder.credit({bucket, &plan, snapshot_.seen_here(bucket) ? item : nullptr, now, nullptr});
     if (!credit.limits.empty()) transaction.writes.push_back(std::move(credit));
     return Step::ready;
   }
-  if (!sight_[bucket].known) return Step::look;
+  if (!snapshot_[bucket].known) return Step::look;
   decision::Chain chain;
-  const Stand stand = evaluate(chain, bucket, plan, item, now);
-  if (auto checked = check_debts(stand); !checked) return checked.error();
-  if (is_stale(stand)) {
-    outcome_.version = stand.item->version;
+  const Evaluation evaluation = evaluate(chain, bucket, plan, item, now);
+  if (auto checked = check_debts(evaluation); !checked) return checked.error();
+  if (is_stale(evaluation)) {
+    outcome_.version = evaluation.item->version;
     return Step::stale;
   }
   // A bucket without limits is not made.
-  if (stand.claims().limits.empty()) return Step::ready;
-  transaction.writes.push_back(item == nullptr ? maker.create(stand) : maker.normal(stand));
-  if (checks_link(stand)) transaction.links.push_back({plan.entity, plan.parent});
+  if (evaluation.claims().limits.empty()) return Step::ready;
+  transaction.writes.push_back(item == nullptr ? builder.create(evaluation) : builder.normal(evaluation));
+  if (checks_link(evaluation)) transaction.links.push_back({plan.entity, plan.parent});
   return Step::ready;
 }
 

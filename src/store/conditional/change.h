@@ -49,7 +49,7 @@ class Change {
 
   /// Requires that the last action was done.
   const ChangeOutcome& outcome() const { return outcome_; }
-  const Sight& sight() const { return sight_; }
+  const Snapshot& snapshot() const { return snapshot_; }
   /// Failed writes so far.
   int failures() const { return failures_; }
   /// Whether a copy of this change may still arrive.
@@ -74,7 +74,7 @@ class Change {
 
   ChangePlan plan_;
   const Settings* settings_;
-  Sight sight_;
+  Snapshot snapshot_;
   Seen<Marker> marker_;
   Transaction sent_;
   ChangeOutcome outcome_;

@@ -4,7 +4,7 @@
 
 namespace weir::conditional {
 
-void Sight::see(std::size_t bucket, const Image& image) {
+void Snapshot::see(std::size_t bucket, const Image& image) {
   if (!image.known) return;
   images_[bucket] = image;
   current_[bucket] = true;
@@ -12,18 +12,18 @@ void Sight::see(std::size_t bucket, const Image& image) {
   exact_[bucket] = true;
 }
 
-void Sight::remember(std::span<const Image> images) {
+void Snapshot::remember(std::span<const Image> images) {
   for (std::size_t i = 0; i < std::min(images.size(), size()); ++i) {
     if (images[i].known) images_[i] = images[i];
   }
 }
 
-void Sight::outdate() {
+void Snapshot::outdate() {
   std::fill(current_.begin(), current_.end(), false);
   std::fill(exact_.begin(), exact_.end(), false);
 }
 
-void Sight::take(const Event& event, const Transaction& sent) {
+void Snapshot::take(const Event& event, const Transaction& sent) {
   outdate();
   if (event.kind == Event::Kind::applied) {
     // A transaction does not show what it made. Up to charges that commute with ours it is this.
@@ -38,7 +38,7 @@ void Sight::take(const Event& event, const Transaction& sent) {
   for (std::size_t i = 0; i < std::min(event.images.size(), size()); ++i) see(i, event.images[i]);
 }
 
-bool Sight::complete() const {
+bool Snapshot::complete() const {
   return std::all_of(images_.begin(), images_.end(), [](const Image& image) { return image.known; });
 }
 

@@ -86,9 +86,9 @@ struct BucketPlan {
 
 /// What an operation knows of the items of its chain. Versions and balances move on meanwhile; conditions
 /// find that out.
-class Sight {
+class Snapshot {
  public:
-  explicit Sight(std::size_t buckets)
+  explicit Snapshot(std::size_t buckets)
       : images_(buckets), current_(buckets), seen_here_(buckets), exact_(buckets) {}
 
   /// Images from before the operation.
@@ -115,7 +115,7 @@ class Sight {
   /// from before that a write of ours was added to is not.
   bool exact(std::size_t bucket) const { return exact_[bucket]; }
 
-  friend bool operator==(const Sight&, const Sight&) = default;
+  friend bool operator==(const Snapshot&, const Snapshot&) = default;
 
  private:
   void see(std::size_t bucket, const Image& image);

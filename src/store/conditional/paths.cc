@@ -14,9 +14,9 @@ using Effect = LimitWrite::Effect;
 
 /// The charge of a limit in this bucket. What is given back to a bucket other than the one that was charged
 /// is dropped: that one was full when it vanished.
-std::int64_t amount_of(const Stand& stand, const LimitClaim& limit) {
-  const std::int64_t amount = charge_of(*stand.plan, limit.name).value_or(0);
-  const bool same = stand.item != nullptr && stand.item->generation == stand.plan->generation;
+std::int64_t amount_of(const Evaluation& evaluation, const LimitClaim& limit) {
+  const std::int64_t amount = charge_of(*evaluation.plan, limit.name).value_or(0);
+  const bool same = evaluation.item != nullptr && evaluation.item->generation == evaluation.plan->generation;
   return amount < 0 && !same ? 0 : amount;
 }
 
@@ -36,7 +36,8 @@ LimitWrite forget(const LimitClaim& limit) {
 
 /// A limit whose balance goes up by its refill and down by the charge. Tells the expiry the least that it can
 /// hold then.
-void add(const Maker& maker, const Stand& stand, const LimitClaim& limit, LimitWrite& write, Expiry& expiry) {
+void add(const WriteBuilder& builder, const Evaluation& evaluation, const LimitClaim& limit,
+         LimitWrite& write, Expiry& expiry) {
   const auto [grant, ceiling] = limit.claim;
   const std::int64_t amount = write.consumed;
   write.effect = Effect::add;
@@ -45,41 +46,42 @@ void add(const Maker& maker, const Stand& stand, const LimitClaim& limit, LimitW
   // room; unless something is taken out after it, or a change of parameters cuts lower than that.
   const bool cuts = amount > 0 || ceiling != limit.parameters.burst;
   if (cuts) write.at_most = ceiling - grant;
-  const bool named = charge_of(*stand.plan, limit.name).has_value();
-  if (maker.admitting && named) write.at_least = amount - grant;
+  const bool named = charge_of(*evaluation.plan, limit.name).has_value();
+  if (builder.admitting && named) write.at_least = amount - grant;
   // The expiry is computed from the image, and the balance may have become less. Any that is not a debt is
   // covered, as is the debt in the image; a deeper one is not.
-  const std::int64_t least = std::min<std::int64_t>(limit.held(stand.item) - amount, 0);
-  if (stand.plan->resolution->keep_for != bucket::never) {
+  const std::int64_t least = std::min<std::int64_t>(limit.held(evaluation.item) - amount, 0);
+  if (evaluation.plan->resolution->keep_for != bucket::never) {
     write.at_least = std::max(write.at_least.value_or(least - write.tokens), least - write.tokens);
   }
   expiry.hold(limit.parameters, least, !limit.in_force);
 }
 
 /// One limit in Normal.
-LimitWrite claim(const Maker& maker, const Stand& stand, const LimitClaim& limit, Expiry& expiry) {
+LimitWrite claim(const WriteBuilder& builder, const Evaluation& evaluation, const LimitClaim& limit,
+                 Expiry& expiry) {
   const auto [grant, ceiling] = limit.claim;
-  const std::int64_t amount = amount_of(stand, limit);
-  const std::int64_t after = limit.held(stand.item) - amount;
+  const std::int64_t amount = amount_of(evaluation, limit);
+  const std::int64_t after = limit.held(evaluation.item) - amount;
   if (bucket::forgettable(limit, after)) return forget(limit);
 
   LimitWrite write{.name = limit.name, .consumed = amount};
   if (limit.changed) write.parameters = limit.parameters;
   // Coming back, it is cut at its capacity. Limits that requests leave out do not make another version.
   if (limit.index >= 0 && limit.in_force && limit.parameters.burst > limit.parameters.capacity)
-    write.dormant = stand.item->limits[static_cast<std::size_t>(limit.index)].dormant;
+    write.dormant = evaluation.item->limits[static_cast<std::size_t>(limit.index)].dormant;
   if (limit.index < 0) {
     write.absent = true;
     write.effect = Effect::insert;
     write.tokens = after;
     expiry.hold(limit.parameters, after, !limit.in_force);
-  } else if (stand.item->limits[static_cast<std::size_t>(limit.index)].tokens > ceiling - grant) {
+  } else if (evaluation.item->limits[static_cast<std::size_t>(limit.index)].tokens > ceiling - grant) {
     write.effect = Effect::set;
     write.tokens = ceiling - amount;
     write.at_least = ceiling - grant + 1;
     expiry.hold(limit.parameters, after, !limit.in_force);
   } else {
-    add(maker, stand, limit, write, expiry);
+    add(builder, evaluation, limit, write, expiry);
   }
   return write;
 }
@@ -93,13 +95,13 @@ std::optional<std::int64_t> charge_of(const BucketPlan& plan, std::string_view l
   return std::nullopt;
 }
 
-bool is_stale(const Stand& stand) {
-  return stand.item != nullptr &&
-         stand.item->version > std::max(stand.plan->resolution->stamp, stand.plan->resolved_after);
+bool is_stale(const Evaluation& evaluation) {
+  return evaluation.item != nullptr && evaluation.item->version > std::max(evaluation.plan->resolution->stamp,
+                                                                           evaluation.plan->resolved_after);
 }
 
-Stand evaluate(decision::Chain& chain, std::size_t bucket, const BucketPlan& plan, const Record* item,
-               Time now) {
+Evaluation evaluate(decision::Chain& chain, std::size_t bucket, const BucketPlan& plan, const Record* item,
+                    Time now) {
   decision::Link& link = chain.add({}, plan.resolution.get());
   // Refill times that lie too far ahead are repaired by a write of their own.
   chain.claim(link, item == nullptr ? std::nullopt : std::optional<State>(*item), now, bucket::never);
@@ -111,62 +113,63 @@ Stand evaluate(decision::Chain& chain, std::size_t bucket, const BucketPlan& pla
   return {bucket, &plan, item, now, &link};
 }
 
-Write Maker::create(const Stand& stand) const {
-  Expiry expiry(stand.claims().at, *stand.plan->resolution);
+Write WriteBuilder::create(const Evaluation& evaluation) const {
+  Expiry expiry(evaluation.claims().at, *evaluation.plan->resolution);
   Record item;
-  item.refilled_at = stand.claims().at;
-  item.version = stand.claims().version;
+  item.refilled_at = evaluation.claims().at;
+  item.version = evaluation.claims().version;
   item.generation = new_generation;
-  item.parent = stand.plan->parent;
-  for (const LimitClaim& limit : stand.claims().limits) {
-    const std::int64_t amount = amount_of(stand, limit);
+  item.parent = evaluation.plan->parent;
+  for (const LimitClaim& limit : evaluation.claims().limits) {
+    const std::int64_t amount = amount_of(evaluation, limit);
     item.limits.push_back({limit.name, limit.parameters, limit.held(nullptr) - amount, amount, false});
     expiry.hold(limit.parameters, item.limits.back().tokens, false);
   }
   item.expires_at = later(expiry.expires_at(), settings.margin);
-  Write write = blank(Write::Path::create, stand.bucket);
+  Write write = blank(Write::Path::create, evaluation.bucket);
   write.item = std::move(item);
-  write.absent_at = stand.now;
+  write.absent_at = evaluation.now;
   write.dormant.emplace();
   return write;
 }
 
-Write Maker::normal(const Stand& stand) const {
-  Write write = blank(Write::Path::normal, stand.bucket);
-  write.refilled_at = stand.item->refilled_at;
-  write.version = stand.item->version;
-  write.generation = stand.item->generation;
+Write WriteBuilder::normal(const Evaluation& evaluation) const {
+  Write write = blank(Write::Path::normal, evaluation.bucket);
+  write.refilled_at = evaluation.item->refilled_at;
+  write.version = evaluation.item->version;
+  write.generation = evaluation.item->generation;
   // The image may show a later expiry than the one that another writer has set in the same millisecond.
-  write.expires_since = base::saturating_add(stand.now, 1);
+  write.expires_since = base::saturating_add(evaluation.now, 1);
   write.dormant.emplace();
-  Expiry expiry(stand.claims().at, *stand.plan->resolution);
-  for (const LimitClaim& limit : stand.claims().limits) {
-    write.limits.push_back(claim(*this, stand, limit, expiry));
+  Expiry expiry(evaluation.claims().at, *evaluation.plan->resolution);
+  for (const LimitClaim& limit : evaluation.claims().limits) {
+    write.limits.push_back(claim(*this, evaluation, limit, expiry));
     if (!limit.in_force && write.limits.back().effect != Effect::remove) write.dormant->push_back(limit.name);
   }
-  write.set_refilled_at = stand.claims().at;
-  if (stand.claims().version != stand.item->version) write.set_version = stand.claims().version;
-  if (checks_link(stand)) write.set_parent = stand.plan->parent;
+  write.set_refilled_at = evaluation.claims().at;
+  if (evaluation.claims().version != evaluation.item->version)
+    write.set_version = evaluation.claims().version;
+  if (checks_link(evaluation)) write.set_parent = evaluation.plan->parent;
   // Even if the image has the same: another writer may have set an earlier one in the same millisecond.
   const Time expires_at = expiry.expires_at();
-  const bool never = expires_at == bucket::never && stand.item->expires_at == bucket::never;
+  const bool never = expires_at == bucket::never && evaluation.item->expires_at == bucket::never;
   // An eighth more than it must be, so that the bucket can be charged by Retry for a while.
   if (!never)
-    write.set_expires_at = later(expires_at, settings.margin + (expires_at - stand.claims().at) / 8);
+    write.set_expires_at = later(expires_at, settings.margin + (expires_at - evaluation.claims().at) / 8);
   return write;
 }
 
-Write Maker::retry(const Stand& stand) const {
-  Write write = blank(Write::Path::retry, stand.bucket);
-  write.refilled_since = stand.now - settings.recent;
-  write.version = stand.item->version;
-  write.generation = stand.item->generation;
+Write WriteBuilder::retry(const Evaluation& evaluation) const {
+  Write write = blank(Write::Path::retry, evaluation.bucket);
+  write.refilled_since = evaluation.now - settings.recent;
+  write.version = evaluation.item->version;
+  write.generation = evaluation.item->generation;
   // What a limit is left with is 0 or more. Debts of limits that are not charged were counted by whoever
   // made them.
-  Expiry expiry(stand.now, *stand.plan->resolution);
-  for (const LimitClaim& limit : stand.claims().limits) {
+  Expiry expiry(evaluation.now, *evaluation.plan->resolution);
+  for (const LimitClaim& limit : evaluation.claims().limits) {
     expiry.hold(limit.parameters, 0, !limit.in_force);
-    const auto amount = charge_of(*stand.plan, limit.name);
+    const auto amount = charge_of(*evaluation.plan, limit.name);
     if (!amount || !limit.in_force) continue;
     LimitWrite charge{.name = limit.name, .effect = Effect::add, .tokens = -*amount, .consumed = *amount};
     charge.at_least = amount;
@@ -183,15 +186,15 @@ Write Maker::retry(const Stand& stand) const {
   return write;
 }
 
-Write Maker::credit(const Stand& stand) const {
-  Write write = blank(Write::Path::credit, stand.bucket);
-  write.generation = stand.plan->generation;
+Write WriteBuilder::credit(const Evaluation& evaluation) const {
+  Write write = blank(Write::Path::credit, evaluation.bucket);
+  write.generation = evaluation.plan->generation;
   // A credit to an expired item is lost with it and harms nothing; but expired means absent, to conditions
   // too.
-  write.expires_since = base::saturating_add(stand.now, 1);
-  for (const LimitCharge& charge : stand.plan->charges) {
+  write.expires_since = base::saturating_add(evaluation.now, 1);
+  for (const LimitCharge& charge : evaluation.plan->charges) {
     if (charge.amount >= 0) continue;
-    if (stand.item != nullptr && stand.item->find(charge.limit) == nullptr) continue;
+    if (evaluation.item != nullptr && evaluation.item->find(charge.limit) == nullptr) continue;
     write.limits.push_back({.name = charge.limit,
                             .exists = true,
                             .effect = Effect::add,
@@ -201,11 +204,11 @@ Write Maker::credit(const Stand& stand) const {
   return write;
 }
 
-Write Maker::repair(const Stand& stand) {
-  Write write = blank(Write::Path::repair, stand.bucket);
-  write.refilled_at = stand.item->refilled_at;
-  write.generation = stand.item->generation;
-  write.set_refilled_at = stand.now;
+Write WriteBuilder::repair(const Evaluation& evaluation) {
+  Write write = blank(Write::Path::repair, evaluation.bucket);
+  write.refilled_at = evaluation.item->refilled_at;
+  write.generation = evaluation.item->generation;
+  write.set_refilled_at = evaluation.now;
   return write;
 }
 

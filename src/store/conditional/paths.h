@@ -22,7 +22,7 @@
 namespace weir::conditional {
 
 /// One bucket at the moment of an attempt.
-struct Stand {
+struct Evaluation {
   std::size_t bucket = 0;
   const BucketPlan* plan = nullptr;
   const Record* item = nullptr;  ///< as last seen; null where it is absent or expired
@@ -32,23 +32,23 @@ struct Stand {
   const bucket::Claims& claims() const { return link->claimed->claims; }
 };
 /// Adds the bucket to a chain, brings it to the present and matches its charges.
-Stand evaluate(decision::Chain& chain, std::size_t bucket, const BucketPlan& plan, const Record* item,
-               Time now);
+Evaluation evaluate(decision::Chain& chain, std::size_t bucket, const BucketPlan& plan, const Record* item,
+                    Time now);
 
 /// What the writes of an operation have in common.
-struct Maker {
+struct WriteBuilder {
   const Settings& settings;
   bool admitting;                ///< a charge must be covered (acquire); otherwise it may leave a debt
   std::uint64_t new_generation;  ///< of a bucket that this operation creates
 
-  Write create(const Stand& stand) const;
-  Write normal(const Stand& stand) const;
+  Write create(const Evaluation& evaluation) const;
+  Write normal(const Evaluation& evaluation) const;
   /// Requires an item whose parameters are the resolution's.
-  Write retry(const Stand& stand) const;
+  Write retry(const Evaluation& evaluation) const;
   /// Gives back what the plan charges below 0; needs no image, and leaves out limits that it knows to be
   /// gone.
-  Write credit(const Stand& stand) const;
-  static Write repair(const Stand& stand);
+  Write credit(const Evaluation& evaluation) const;
+  static Write repair(const Evaluation& evaluation);
 
   /// An empty write, for upkeep.h.
   static Write blank(Write::Path path, std::size_t bucket) { return {WritePass(), path, bucket}; }
@@ -57,14 +57,14 @@ struct Maker {
 /// Whether the write of a bucket must check what the catalog says of the entity's parent: where it makes the
 /// bucket, and where the bucket was made under another parent than the plan's or under one that is not known.
 /// Otherwise the parent cannot have changed since it was made.
-inline bool checks_link(const Stand& stand) {
-  return stand.item == nullptr || stand.item->parent != stand.plan->parent;
+inline bool checks_link(const Evaluation& evaluation) {
+  return evaluation.item == nullptr || evaluation.item->parent != evaluation.plan->parent;
 }
 
 /// The amount of a limit that a plan names; nothing where it does not.
 std::optional<std::int64_t> charge_of(const BucketPlan& plan, std::string_view limit);
 
 /// Whether the bucket's parameters are newer than the resolution, so that it must be made again.
-bool is_stale(const Stand& stand);
+bool is_stale(const Evaluation& evaluation);
 
 }  // namespace weir::conditional

@@ -9,19 +9,19 @@ namespace weir::conditional {
 
 std::optional<Write> adopt(const BucketPlan& plan, const Record& item, const Settings& settings, Time now) {
   if (item.expires_at <= now) return std::nullopt;
-  const Maker maker{settings, false, 0};
+  const WriteBuilder builder{settings, false, 0};
   decision::Chain chain;
-  const Stand stand = evaluate(chain, 0, plan, &item, now);
-  if (is_stale(stand)) return std::nullopt;
-  if (!decision::must_adopt(*stand.link)) return std::nullopt;
-  Write write = maker.normal(stand);
+  const Evaluation evaluation = evaluate(chain, 0, plan, &item, now);
+  if (is_stale(evaluation)) return std::nullopt;
+  if (!decision::must_adopt(*evaluation.link)) return std::nullopt;
+  Write write = builder.normal(evaluation);
   // New limits do not change the parent of the entity.
   write.set_parent.reset();
   return write;
 }
 
 Write convert(std::size_t bucket, Record record, Time now) {
-  Write write = Maker::blank(Write::Path::convert, bucket);
+  Write write = WriteBuilder::blank(Write::Path::convert, bucket);
   write.absent_at = now;
   write.item = std::move(record);
   write.dormant.emplace();
@@ -31,7 +31,7 @@ Write convert(std::size_t bucket, Record record, Time now) {
 Write absorb(std::size_t bucket, const Record& item, std::span<const Absorbed> limits,
              const Settings& settings) {
   using Effect = LimitWrite::Effect;
-  Write write = Maker::blank(Write::Path::absorb, bucket);
+  Write write = WriteBuilder::blank(Write::Path::absorb, bucket);
   write.refilled_at = item.refilled_at;
   write.generation = item.generation;
   Time expires_at = 0;
@@ -63,6 +63,6 @@ Write absorb(std::size_t bucket, const Record& item, std::span<const Absorbed> l
   return write;
 }
 
-Write forget(std::size_t bucket) { return Maker::blank(Write::Path::forget, bucket); }
+Write forget(std::size_t bucket) { return WriteBuilder::blank(Write::Path::forget, bucket); }
 
 }  // namespace weir::conditional

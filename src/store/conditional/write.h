@@ -53,7 +53,7 @@ struct LimitWrite {
 /// Lets only the code of this room make a Write, so that no bucket is written by rules of somebody else.
 class WritePass {
   WritePass() = default;
-  friend struct Maker;
+  friend struct WriteBuilder;
 };
 
 /// A write to one item: it happens whole, if all conditions hold, or not at all.

@@ -138,7 +138,7 @@ Result<void> Acquire::check_sizes() {
 }
 
 const conditional::Record* Acquire::alive(std::size_t place) const {
-  if (machine_ && step_ != Step::looking && !from_memory_) return machine_->sight().alive(place, now_);
+  if (machine_ && step_ != Step::looking && !from_memory_) return machine_->snapshot().alive(place, now_);
   const auto& item = seen_[place].item;
   return item && item->expires_at > now_ ? &*item : nullptr;
 }
@@ -161,7 +161,7 @@ Purpose Acquire::purpose(bool decided) const {
 }
 
 void Acquire::conclude() {
-  remember(machine_->sight());
+  remember(machine_->snapshot());
   const conditional::AcquireOutcome& outcome = machine_->outcome();
   switch (outcome.kind) {
     case conditional::AcquireOutcome::Kind::admitted:
@@ -195,18 +195,18 @@ void Acquire::report(bool charged) {
       continue;
     }
     // The image is from after the charge, which counts even if the bucket has expired since.
-    const auto& item = machine_->sight()[i].item;
+    const auto& item = machine_->snapshot()[i].item;
     show(chain_, link, item ? &*item : nullptr, now_);
     for (std::size_t j = 0; j < link.limit_count(); ++j) link.held[j] += link.amount[j];
     decision::report(decision_.report(), link, resource_, link.generation, true);
-    if (!machine_->sight().exact(i)) decision_.report().mark_remaining_at_most();
+    if (!machine_->snapshot().exact(i)) decision_.report().mark_remaining_at_most();
   }
 }
 
 void Acquire::admitted() {
   const conditional::AcquireOutcome& outcome = machine_->outcome();
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (const auto& item = machine_->sight()[i].item)
+    if (const auto& item = machine_->snapshot()[i].item)
       context_.memory.wrote_version(places_[i].id, places_[i].resolution->levels, item->version);
   }
   if (outcome.repeated) {

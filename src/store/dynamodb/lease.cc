@@ -123,17 +123,17 @@ Purpose LeaseChange::purpose(bool /*decided*/) const {
 }
 
 void LeaseChange::conclude() {
-  remember(machine_->sight());
+  remember(machine_->snapshot());
   const conditional::ChangeOutcome& outcome = machine_->outcome();
   switch (outcome.kind) {
     case conditional::ChangeOutcome::Kind::changed: {
       for (std::size_t i = 0; i < places_.size(); ++i) {
-        if (const auto& item = machine_->sight()[i].item)
+        if (const auto& item = machine_->snapshot()[i].item)
           context_.memory.wrote_version(places_[i].id, places_[i].resolution->levels, item->version);
       }
       outcome_.record = outcome.lease;
       bool all_known = !outcome.repeated;
-      for (std::size_t i = 0; i < places_.size(); ++i) all_known = all_known && machine_->sight()[i].known;
+      for (std::size_t i = 0; i < places_.size(); ++i) all_known = all_known && machine_->snapshot()[i].known;
       if (!all_known) {
         step_ = Step::looking;
         return read_all();
@@ -146,7 +146,7 @@ void LeaseChange::conclude() {
     case conditional::ChangeOutcome::Kind::stale:
       if (outcome.chain) distrust_chain();
       for (std::size_t i = 0; i < places_.size(); ++i) {
-        if (const auto* const state = machine_->sight().alive(i, now_)) distrust(i, state->version);
+        if (const auto* const state = machine_->snapshot().alive(i, now_)) distrust(i, state->version);
       }
       return finish(Progress::resolve_again);
     case conditional::ChangeOutcome::Kind::contention:
@@ -161,7 +161,7 @@ void LeaseChange::conclude() {
 }
 
 const conditional::Record* LeaseChange::alive(std::size_t place) const {
-  if (step_ != Step::looking) return machine_->sight().alive(place, now_);
+  if (step_ != Step::looking) return machine_->snapshot().alive(place, now_);
   const auto& item = seen_[place].item;
   return item && item->expires_at > now_ ? &*item : nullptr;
 }
@@ -182,7 +182,7 @@ void LeaseChange::report() {
       }
     }
     decision::report(outcome_.report, link, resource_, link.generation, false);
-    if (step_ != Step::looking && !machine_->sight().exact(i)) outcome_.report.mark_remaining_at_most();
+    if (step_ != Step::looking && !machine_->snapshot().exact(i)) outcome_.report.mark_remaining_at_most();
   }
 }
 

@@ -198,14 +198,14 @@ void Operation::finish(Result<Progress> result) {
   store::complete(executor, done, std::move(result));
 }
 
-void Operation::remember(const conditional::Sight& sight) {
+void Operation::remember(const conditional::Snapshot& snapshot) {
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    conditional::Image image = sight[i];
+    conditional::Image image = snapshot[i];
     if (!image.known) continue;
     // As it lies in the table, in whole seconds.
     if (image.item && image.item->expires_at != bucket::never)
       image.item->expires_at = to_ttl(image.item->expires_at) * 1000;
-    const Time seen_at = sight.seen_here(i) ? asked_at_ : places_[i].seen_at;
+    const Time seen_at = snapshot.seen_here(i) ? asked_at_ : places_[i].seen_at;
     context_.memory.remember(places_[i].id, {std::move(image), seen_at});
   }
 }

@@ -53,7 +53,7 @@ class Operation : public aws::DynamoCall {
   /// What it was good for, now that it ends.
   virtual Purpose purpose(bool decided) const = 0;
   /// Puts what is known of the buckets now into the memory.
-  void remember(const conditional::Sight& sight);
+  void remember(const conditional::Snapshot& snapshot);
   /// The limits of a place are older than the bucket.
   void distrust(std::size_t place, std::int64_t version);
   /// The chain is another one than it was resolved to.

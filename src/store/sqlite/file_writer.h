@@ -17,7 +17,7 @@ namespace weir::sqlite {
 /// Safe to use from any thread.
 class FileWriter {
  public:
-  /// The checkpointer hears of every commit. Both it and the clock must outlive the file_writer.
+  /// The checkpointer hears of every commit. Both it and the clock must outlive the writer.
   /// `written_at`: what the file says of its last commit; 0: nothing that counts.
   FileWriter(std::unique_ptr<Database> database, Checkpointer& checkpointer, const Clock& clock,
              Time written_at);

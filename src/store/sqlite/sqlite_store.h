@@ -80,7 +80,7 @@ class SqliteStore final : public store::Store, private table::Backing {
   Result<void> let_go_of_buckets() { return file_writer_.flush_and_let_go(table_); }
   /// Cleans a slice now; the writer does so by itself. True: the round is not at its end.
   Result<bool> clean() { return file_writer_.clean(moment()); }
-  /// Told how long each commit takes; called with the file_writer locked.
+  /// Told how long each commit takes; called with the writer locked.
   void observe_commits(std::function<void(std::chrono::nanoseconds)> observer) {
     file_writer_.observe_commits(std::move(observer));
   }
