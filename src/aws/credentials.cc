@@ -9,24 +9,24 @@ namespace weir::aws {
 namespace {
 
 /// Asks a server once.
-Result<net::HttpAnswer> ask(const Errand& errand, const CredentialsOptions& options) {
-  net::HttpClient client({.host = errand.server.host,
-                          .port = errand.server.port,
-                          .tls = errand.server.tls,
+Result<net::HttpAnswer> ask(const CredentialsRequest& wanted, const CredentialsOptions& options) {
+  net::HttpClient client({.host = wanted.server.host,
+                          .port = wanted.server.port,
+                          .tls = wanted.server.tls,
                           .ca_file = options.ca_file,
                           .timeout = options.timeout,
                           .largest_body = std::uint64_t{64} * 1024});
   wire::Buffer fields;
-  for (const auto& [name, value] : errand.fields) {
+  for (const auto& [name, value] : wanted.fields) {
     if (!wire::http::write_field(fields, name, value))
       return base::invalid("a token cannot be sent in ", name);
   }
-  auto answered = client.ask({.method = errand.method,
-                              .target = errand.target,
+  auto answered = client.ask({.method = wanted.method,
+                              .target = wanted.target,
                               .fields = std::string(fields.view()),
                               .repeatable = true});
   if (auto* const answer = std::get_if<net::HttpAnswer>(&answered)) return std::move(*answer);
-  return base::error(ErrorCode::unavailable, "AWS credentials cannot be got from ", errand.server.host, ": ",
+  return base::error(ErrorCode::unavailable, "AWS credentials cannot be got from ", wanted.server.host, ": ",
                      std::get<net::HttpFailure>(answered).detail,
                      "; give some in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile");
 }
@@ -85,15 +85,15 @@ void CredentialsKeeper::distrust(const Shared& refused) {
 
 Result<Leased> CredentialsKeeper::fetch() const {
   Fetch fetch(source_, surroundings_);
-  auto errand = fetch.start();
-  if (!errand) return errand.error();
+  auto wanted = fetch.start();
+  if (!wanted) return wanted.error();
   for (;;) {
-    auto answer = ask(*errand, options_);
+    auto answer = ask(*wanted, options_);
     if (!answer) return answer.error();
     auto next = fetch.answered(answer->status, answer->body);
     if (!next) return next.error();
     if (auto* const leased = std::get_if<Leased>(&*next)) return std::move(*leased);
-    errand = std::get<Errand>(*std::move(next));
+    wanted = std::get<CredentialsRequest>(*std::move(next));
   }
 }
 

@@ -205,17 +205,17 @@ Result<Leased> read_sts_answer(std::string_view body) {
   return leased;
 }
 
-Result<Errand> Fetch::start() {
+Result<CredentialsRequest> Fetch::start() {
   if (const auto* container = std::get_if<Container>(&source_)) return start(*container);
   if (const auto* identity = std::get_if<WebIdentity>(&source_)) return start(*identity);
-  return Errand{std::get<Instance>(source_).url.server,
-                Method::put,
-                "/latest/api/token",
-                {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}}};
+  return CredentialsRequest{std::get<Instance>(source_).url.server,
+                            Method::put,
+                            "/latest/api/token",
+                            {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}}};
 }
 
-Result<Errand> Fetch::start(const Container& container) {
-  Errand errand{container.url.server, Method::get, container.url.path};
+Result<CredentialsRequest> Fetch::start(const Container& container) {
+  CredentialsRequest wanted{container.url.server, Method::get, container.url.path};
   std::string token = container.token;
   if (!container.token_file.empty()) {
     auto read = surroundings_.file(container.token_file);
@@ -226,11 +226,11 @@ Result<Errand> Fetch::start(const Container& container) {
   }
   if (!fits_in_a_field(token))
     return invalid("the authorization token of the container has a line break in it");
-  if (!token.empty()) errand.fields.emplace_back("Authorization", token);
-  return errand;
+  if (!token.empty()) wanted.fields.emplace_back("Authorization", token);
+  return wanted;
 }
 
-Result<Errand> Fetch::start(const WebIdentity& identity) {
+Result<CredentialsRequest> Fetch::start(const WebIdentity& identity) {
   auto token = surroundings_.file(identity.token_file);
   if (!token)
     return error(ErrorCode::unavailable, "cannot read the web identity token ",
@@ -242,7 +242,7 @@ Result<Errand> Fetch::start(const WebIdentity& identity) {
       "/"};
   if (identity.region.starts_with("cn-")) url.server.host += ".cn";
   if (identity.endpoint) url = *identity.endpoint;
-  return Errand{
+  return CredentialsRequest{
       url.server, Method::get,
       base::join(url.path, "?Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=",
                  wire::http::percent_encode(identity.role), "&RoleSessionName=",
@@ -250,8 +250,8 @@ Result<Errand> Fetch::start(const WebIdentity& identity) {
                  "&WebIdentityToken=", wire::http::percent_encode(trimmed_token(*std::move(token))))};
 }
 
-Result<std::variant<Errand, Leased>> Fetch::answered(int status, std::string_view body) {
-  using Next = std::variant<Errand, Leased>;
+Result<std::variant<CredentialsRequest, Leased>> Fetch::answered(int status, std::string_view body) {
+  using Next = std::variant<CredentialsRequest, Leased>;
   if (const auto* instance = std::get_if<Instance>(&source_))
     return instance_answered(*instance, status, body);
   const bool by_sts = std::holds_alternative<WebIdentity>(source_);
@@ -266,9 +266,9 @@ Result<std::variant<Errand, Leased>> Fetch::answered(int status, std::string_vie
 }
 
 /// A token, the name of the role, its credentials.
-Result<std::variant<Errand, Leased>> Fetch::instance_answered(const Instance& instance, int status,
-                                                              std::string_view body) {
-  using Next = std::variant<Errand, Leased>;
+Result<std::variant<CredentialsRequest, Leased>> Fetch::instance_answered(const Instance& instance,
+                                                                          int status, std::string_view body) {
+  using Next = std::variant<CredentialsRequest, Leased>;
   if (status != 200) {
     return error(ErrorCode::unavailable, "the instance's metadata service gives no ",
                  step_ == 0 ? "token" : "credentials", ": status ", std::to_string(status),
@@ -283,10 +283,11 @@ Result<std::variant<Errand, Leased>> Fetch::instance_answered(const Instance& in
   if (text.empty() || !fits_in_a_field(text) || text.size() > 4096)
     return unavailable("the instance's metadata service", "answers nonsense");
   if (step_++ == 0) token_ = text;
-  return Next(Errand{instance.url.server,
-                     Method::get,
-                     base::join(instance_path, step_ == 1 ? "" : wire::http::percent_encode(text)),
-                     {{"X-aws-ec2-metadata-token", token_}}});
+  return Next(
+      CredentialsRequest{instance.url.server,
+                         Method::get,
+                         base::join(instance_path, step_ == 1 ? "" : wire::http::percent_encode(text)),
+                         {{"X-aws-ec2-metadata-token", token_}}});
 }
 
 }  // namespace weir::aws

@@ -41,7 +41,7 @@ Result<Url> parse_url(std::string_view url);
 bool is_loopback(std::string_view host);
 
 /// A request to one of the services below.
-struct Errand {
+struct CredentialsRequest {
   Server server;
   wire::http::Method method = wire::http::Method::get;
   std::string target;
@@ -88,15 +88,15 @@ class Fetch {
   Fetch(const Source& source, const Surroundings& surroundings)
       : source_(source), surroundings_(surroundings) {}
   /// The first request.
-  Result<Errand> start();
+  Result<CredentialsRequest> start();
   /// An answer: the next request, or the credentials.
-  Result<std::variant<Errand, Leased>> answered(int status, std::string_view body);
+  Result<std::variant<CredentialsRequest, Leased>> answered(int status, std::string_view body);
 
  private:
-  Result<Errand> start(const Container& container);
-  Result<Errand> start(const WebIdentity& identity);
-  Result<std::variant<Errand, Leased>> instance_answered(const Instance& instance, int status,
-                                                         std::string_view body);
+  Result<CredentialsRequest> start(const Container& container);
+  Result<CredentialsRequest> start(const WebIdentity& identity);
+  Result<std::variant<CredentialsRequest, Leased>> instance_answered(const Instance& instance, int status,
+                                                                     std::string_view body);
 
   const Source& source_;
   const Surroundings& surroundings_;

@@ -13,8 +13,8 @@
 #include "net/handler.h"
 #include "server/outage.h"
 #include "server/problem.h"
-#include "service/errands.h"
 #include "service/routes.h"
+#include "service/thread_pool.h"
 #include "service/tokens.h"
 #include "store/finding.h"
 #include "telemetry/access_log.h"
@@ -98,11 +98,11 @@ class Service final : public net::Handler {
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
   std::map<Who, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<WorkerExecutor>> executors_ WEIR_GUARDED_BY(mutex_);
-  // Last, so that they end while all the rest is there. An errand may hold a large body; more scrapes than
+  // Last, so that they end while all the rest is there. An task may hold a large body; more scrapes than
   // that nobody has; and looks at a store that is elsewhere go on while some of them wait for it.
-  Errands errands_{1, 8};
-  Errands scrapes_{1, 64};
-  Errands lookups_{4, 256};
+  ThreadPool tasks_{1, 8};
+  ThreadPool scrapes_{1, 64};
+  ThreadPool lookups_{4, 256};
 };
 
 }  // namespace weir::service

@@ -11,26 +11,26 @@
 
 namespace weir::service {
 
-class Errand {
+class Task {
  public:
-  virtual ~Errand() = default;
+  virtual ~Task() = default;
   /// Called once, and answers somebody as the last thing that it does.
   virtual void run() = 0;
 };
 
-/// Runs errands in the order of their coming on threads of its own, each of which begins when it is needed.
+/// Runs tasks in the order of their coming on threads of its own, each of which begins when it is needed.
 /// Safe to call from any thread.
-class Errands {
+class ThreadPool {
  public:
   /// So many run at a time, and so many wait at the most.
-  Errands(std::size_t threads, std::size_t waiting) : most_threads_(threads), most_waiting_(waiting) {}
-  Errands(const Errands&) = delete;
-  Errands& operator=(const Errands&) = delete;
+  ThreadPool(std::size_t threads, std::size_t waiting) : most_threads_(threads), most_waiting_(waiting) {}
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
   /// Finishes those that it took.
-  ~Errands();
+  ~ThreadPool();
 
-  /// False, and the errand stays the caller's, if too many wait already.
-  bool take(std::unique_ptr<Errand>& errand);
+  /// False, and the task stays the caller's, if too many wait already.
+  bool take(std::unique_ptr<Task>& task);
 
  private:
   void work();
@@ -39,7 +39,7 @@ class Errands {
   const std::size_t most_waiting_;
   base::Mutex mutex_;
   base::Condition wake_;
-  std::deque<std::unique_ptr<Errand>> waiting_ WEIR_GUARDED_BY(mutex_);
+  std::deque<std::unique_ptr<Task>> waiting_ WEIR_GUARDED_BY(mutex_);
   bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_ WEIR_GUARDED_BY(mutex_);
   std::size_t idle_ WEIR_GUARDED_BY(mutex_) = 0;

@@ -1,8 +1,8 @@
-#include "service/errands.h"
+#include "service/thread_pool.h"
 
 namespace weir::service {
 
-Errands::~Errands() {
+ThreadPool::~ThreadPool() {
   std::vector<std::thread> threads;
   {
     const base::Guard guard(mutex_);
@@ -13,26 +13,26 @@ Errands::~Errands() {
   for (std::thread& thread : threads) thread.join();
 }
 
-bool Errands::take(std::unique_ptr<Errand>& errand) {
+bool ThreadPool::take(std::unique_ptr<Task>& task) {
   const base::Guard guard(mutex_);
   if (waiting_.size() == most_waiting_) return false;
-  waiting_.push_back(std::move(errand));
+  waiting_.push_back(std::move(task));
   if (idle_ < waiting_.size() && threads_.size() < most_threads_) threads_.emplace_back([this] { work(); });
   wake_.notify_one();
   return true;
 }
 
-void Errands::work() {
+void ThreadPool::work() {
   const base::Guard guard(mutex_);
   for (;;) {
     ++idle_;
     while (!stopping_ && waiting_.empty()) wake_.wait(mutex_);
     --idle_;
     if (waiting_.empty()) return;
-    const std::unique_ptr<Errand> errand = std::move(waiting_.front());
+    const std::unique_ptr<Task> task = std::move(waiting_.front());
     waiting_.pop_front();
     const base::Release release(mutex_);
-    errand->run();
+    task->run();
   }
 }
 

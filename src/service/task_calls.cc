@@ -60,7 +60,7 @@ Reply check(const std::function<Result<std::vector<store::Finding>>()>& check_st
 
 /// Answers with what `work` says. Lets go of the store before, as every call does.
 template <class Work>
-class AnsweringErrand final : public Errand {
+class AnsweringErrand final : public Task {
  public:
   AnsweringErrand(Answering answering, Work work)
       : answering_(std::move(answering)), work_(std::move(work)) {}
@@ -78,11 +78,11 @@ class AnsweringErrand final : public Errand {
 };
 
 template <class Work>
-void hand_over(Errands& errands, std::string_view refusal, Answering answering, Work work) {
+void hand_over(ThreadPool& tasks, std::string_view refusal, Answering answering, Work work) {
   auto made = std::make_unique<AnsweringErrand<Work>>(std::move(answering), std::move(work));
   Answering& kept = made->answering();
-  std::unique_ptr<Errand> errand = std::move(made);
-  if (errands.take(errand)) return;
+  std::unique_ptr<Task> task = std::move(made);
+  if (tasks.take(task)) return;
   Reply reply = problem(503, refusal, "too many such requests wait already; try again");
   reply.fields = "Retry-After: 1\r\n";
   kept.send(std::move(reply));
@@ -93,14 +93,14 @@ void hand_over(Errands& errands, std::string_view refusal, Answering answering, 
 void Service::run_errand(Answering answering, const Route& route, const CoreRef& core) {
   switch (route.call) {
     case Call::check_store:
-      return hand_over(errands_, "contention", std::move(answering),
+      return hand_over(tasks_, "contention", std::move(answering),
                        [this](const Answering&) { return check(options_.check_store); });
     case Call::metrics:
       return hand_over(scrapes_, "busy", std::move(answering), [this](const Answering&) {
         return Reply{.body = metrics_->text(), .content_type = telemetry::Metrics::content_type};
       });
     case Call::changes:
-      return hand_over(errands_, "contention", std::move(answering), [this, core](const Answering& asked) {
+      return hand_over(tasks_, "contention", std::move(answering), [this, core](const Answering& asked) {
         return change(*core, asked.exchange().body(), outage_, *metrics_);
       });
     default:
