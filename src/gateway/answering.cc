@@ -1,7 +1,7 @@
 // The way of an answer back to the client.
 #include "base/text.h"
 #include "gateway/gateway.h"
-#include "gateway/passage.h"
+#include "gateway/proxied_request.h"
 
 namespace weir::gateway {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::chrono::hours longest_tunnel_silence{1};
 
 }  // namespace
 
-void Passage::on_input() {
+void ProxiedRequest::on_input() {
   switch (stage_) {
     case Stage::asking:
       if (read_head()) start_answer();
@@ -31,7 +31,7 @@ void Passage::on_input() {
 }
 
 /// True once the head of the final answer is there. Otherwise it has to wait, or has ended already.
-bool Passage::read_head() {
+bool ProxiedRequest::read_head() {
   do {
     wire::Buffer& in = upstream_->input();
     if (in.empty()) return false;
@@ -49,11 +49,11 @@ bool Passage::read_head() {
   return false;
 }
 
-/// False if the passage may be over.
-bool Passage::pass_interim() {
+/// False if the proxied may be over.
+bool ProxiedRequest::pass_interim() {
   const int status = answer_.status();
   if (status != 100) {
-    wire::Buffer& fields = lane_.scratch();
+    wire::Buffer& fields = worker_.scratch();
     write_answer_fields(fields, answer_);
     exchange_.interim(status, fields.view());
   }
@@ -70,13 +70,13 @@ bool Passage::pass_interim() {
   return true;
 }
 
-void Passage::start_answer() {
+void ProxiedRequest::start_answer() {
   choices_->counts->upstream.add(Steady::now() - forwarded_, false);
   upstream_->pool().succeeded();
   if (answer_.status() == 101) return start_tunnel();
   awaits_ = Awaits::answer;
   stage_ = Stage::answering;
-  wire::Buffer& fields = lane_.scratch();
+  wire::Buffer& fields = worker_.scratch();
   const AnswerFields found = write_answer_fields(fields, answer_);
   fields.append(rate_fields_);
   const Framing body = answer_.body();
@@ -93,7 +93,7 @@ void Passage::start_answer() {
 }
 
 /// Passes on what has come, as far as the client takes it.
-void Passage::pump() {
+void ProxiedRequest::pump() {
   if (paused_) return;
   wire::Buffer& in = upstream_->input();
   bool unsent = false;
@@ -122,7 +122,7 @@ void Passage::pump() {
   if (unsent) exchange_.write({}, Sending::now);
 }
 
-void Passage::on_writable() {
+void ProxiedRequest::on_writable() {
   if (!paused_ || upstream_ == nullptr) return;
   paused_ = false;
   upstream_->want_input(true);
@@ -131,9 +131,9 @@ void Passage::on_writable() {
   pump();
 }
 
-void Passage::start_tunnel() {
+void ProxiedRequest::start_tunnel() {
   if (!request().upgrade()) return malformed("an upgrade that nobody asked for");
-  wire::Buffer& fields = lane_.scratch();
+  wire::Buffer& fields = worker_.scratch();
   const AnswerFields found = write_answer_fields(fields, answer_, /*for_upgrade=*/true);
   fields.append(rate_fields_);
   stage_ = Stage::tunnel;
@@ -145,7 +145,7 @@ void Passage::start_tunnel() {
   if (stage_ == Stage::tunnel && upstream_ != nullptr) exchange_.read();
 }
 
-void Passage::pump_tunnel() {
+void ProxiedRequest::pump_tunnel() {
   wire::Buffer& in = upstream_->input();
   if (paused_ || in.empty()) return;
   const bool room = exchange_.write(in.view());
@@ -156,9 +156,9 @@ void Passage::pump_tunnel() {
 }
 
 /// The whole answer has been passed on.
-void Passage::finish_answer() {
+void ProxiedRequest::finish_answer() {
   settle_accounts(answer_.status(), decoder_.received());
-  wire::Buffer& trailers = lane_.scratch();
+  wire::Buffer& trailers = worker_.scratch();
   if (stage_ == Stage::answering && !decoder_.trailers().empty() && takes_trailers(request()))
     write_trailers(trailers, decoder_.trailers());
   const bool reusable = stage_ == Stage::answering && body_ended_ && answer_.keep_alive() &&
@@ -169,7 +169,7 @@ void Passage::finish_answer() {
 }
 
 /// The rest of the answer will not come: the client must see that it is not whole.
-void Passage::break_off() {
+void ProxiedRequest::break_off() {
   settle_accounts(answer_.status(), decoder_.received());
   let_go(false);
   exchange_.abort();
@@ -177,7 +177,7 @@ void Passage::break_off() {
 }
 
 /// What came is no answer.
-void Passage::malformed(std::string_view why) {
+void ProxiedRequest::malformed(std::string_view why) {
   choices_->counts->troubles[static_cast<std::size_t>(Trouble::malformed)].add(1, false);
   upstream_->pool().failed();
   let_go(false);

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "gateway/gateway.h"
-#include "gateway/passage.h"
+#include "gateway/proxied_request.h"
 #include "wire/http_write.h"
 
 namespace weir::gateway {
@@ -26,7 +26,7 @@ bool is_idempotent(Method method) {
 
 }  // namespace
 
-void Passage::forward() {
+void ProxiedRequest::forward() {
   stage_ = Stage::asking;
   attempts_ = 0;
   body_ended_ = request().body().kind == Framing::Kind::none;
@@ -35,7 +35,7 @@ void Passage::forward() {
 
 /// How often it is worth to try: each upstream once with each of its addresses, and once more where a
 /// connection may have been closed unseen.
-std::size_t Passage::most_attempts() const {
+std::size_t ProxiedRequest::most_attempts() const {
   constexpr std::size_t most = 16;
   std::size_t worth = 1;
   for (const auto& pool : choices_->pools) worth += std::max<std::size_t>(pool->address_count(), 1);
@@ -43,7 +43,7 @@ std::size_t Passage::most_attempts() const {
 }
 
 /// Tries one upstream after the other until one can be written to, or may be soon.
-void Passage::try_upstreams() {
+void ProxiedRequest::try_upstreams() {
   while (attempts_ == 0 || attempts_ < most_attempts()) {
     if (attempts_++ > 0) choices_->counts->retries.add(1, false);
     if (reach(choices_->choose())) {
@@ -60,7 +60,7 @@ void Passage::try_upstreams() {
   fail(502, "upstream-unreachable", "the server behind the gateway cannot be reached");
 }
 
-bool Passage::reach(Pool& pool) {
+bool ProxiedRequest::reach(Pool& pool) {
   upstream_ = pool.take(*this);
   // Of a request that must not be sent twice, it is worth a look whether the connection is still there.
   while (upstream_ != nullptr && !is_idempotent(request().method()) && !upstream_->looks_alive()) {
@@ -72,15 +72,15 @@ bool Passage::reach(Pool& pool) {
   return upstream_ != nullptr;
 }
 
-std::string_view Passage::host_told() const {
+std::string_view ProxiedRequest::host_told() const {
   const HostTold& told = route_->settings.upstream_host;
   if (told.kind == HostTold::Kind::client) return request().host();
   return told.kind == HostTold::Kind::name ? told.name : upstream_->pool().server().authority();
 }
 
-void Passage::send_head() {
+void ProxiedRequest::send_head() {
   const net::Address& peer = exchange_.peer();
-  const Sender sender{lane_.text_of(peer), plain(peer).v6, origin_.trusted, exchange_.tls()};
+  const Sender sender{worker_.text_of(peer), plain(peer).v6, origin_.trusted, exchange_.tls()};
   write_upstream_head(upstream_->output(), request(), sender, host_told());
   awaits_ = Awaits::answer;
   if (body_ended_) {
@@ -96,18 +96,18 @@ void Passage::send_head() {
   awaits_ = Awaits::connection;
 }
 
-void Passage::on_open() {
+void ProxiedRequest::on_open() {
   if (awaits_ == Awaits::connection) ask_for_body();
 }
 
-void Passage::ask_for_body() {
+void ProxiedRequest::ask_for_body() {
   awaits_ = Awaits::first_part;
   upstream_->allow_silence(waits_for_body);
   exchange_.read();
 }
 
 /// Asks the client for more of its body, unless the upstream has enough for now.
-void Passage::go_on_reading() {
+void ProxiedRequest::go_on_reading() {
   if (upstream_->congested()) {
     held_back_ = true;
     return upstream_->allow_silence(route_->settings.timeout);
@@ -117,7 +117,7 @@ void Passage::go_on_reading() {
   exchange_.read();
 }
 
-void Passage::on_body(std::string_view data, bool end) {
+void ProxiedRequest::on_body(std::string_view data, bool end) {
   body_ended_ = body_ended_ || end;
   if (stage_ == Stage::discarding) return end ? send_now() : exchange_.read();
   body_begun_ = true;
@@ -129,7 +129,7 @@ void Passage::on_body(std::string_view data, bool end) {
     wire::Buffer& out = upstream_->output();
     wire::http::write_chunk(out, data);
     if (end) {
-      wire::Buffer& trailers = lane_.scratch();
+      wire::Buffer& trailers = worker_.scratch();
       write_trailers(trailers, exchange_.trailers());
       wire::http::write_last_chunk(out, trailers.view());
     }
@@ -145,16 +145,16 @@ void Passage::on_body(std::string_view data, bool end) {
   if (stage_ == Stage::asking) upstream_->allow_silence(route_->settings.timeout);
 }
 
-void Passage::on_drained() {
+void ProxiedRequest::on_drained() {
   if (!held_back_) return;
   held_back_ = false;
   go_on_reading();
 }
 
 /// The client is gone, or what it sends makes no sense.
-void Passage::on_gone(const wire::http::Refusal& why) {
+void ProxiedRequest::on_gone(const wire::http::Refusal& why) {
   if (stage_ == Stage::deciding) {
-    // The store still has to say something to this passage. Until then the exchange keeps the thread alive.
+    // The store still has to say something to this proxied. Until then the exchange keeps the thread alive.
     client_gone_ = true;
     return;
   }
@@ -169,20 +169,20 @@ void Passage::on_gone(const wire::http::Refusal& why) {
   finish();
 }
 
-bool Passage::may_try_again(Broken why) const {
+bool ProxiedRequest::may_try_again(Broken why) const {
   if (body_begun_) return false;
   if (upstream_->sent() == 0) return true;
   return why != Broken::slow && upstream_->received() == 0 && is_idempotent(request().method());
 }
 
-void Passage::on_failed(net::Outbound& /*connection*/, const net::Failure& why) {
+void ProxiedRequest::on_failed(net::Outbound& /*connection*/, const net::Failure& why) {
   using Kind = net::Failure::Kind;
   // There is no connection left to wait for something else on.
   awaits_ = Awaits::answer;
   broken(why.kind == Kind::slow ? Broken::slow : why.kind == Kind::lost ? Broken::lost : Broken::refused);
 }
 
-void Passage::broken(Broken why) {
+void ProxiedRequest::broken(Broken why) {
   if (why == Broken::slow && (awaits_ == Awaits::first_part || awaits_ == Awaits::go_ahead)) {
     // Not too slow: it was only given a moment.
     const bool go_ahead = std::exchange(awaits_, Awaits::answer) == Awaits::go_ahead;
@@ -205,7 +205,7 @@ void Passage::broken(Broken why) {
 }
 
 /// There is no answer on this connection; maybe there is one on another.
-void Passage::give_up_on(Broken why) {
+void ProxiedRequest::give_up_on(Broken why) {
   const bool again = may_try_again(why);
   // One that was kept may have been closed at the other end meanwhile, which says nothing about the upstream.
   const bool stale = upstream_->reused() && upstream_->received() == 0 && why != Broken::slow;
@@ -222,7 +222,7 @@ void Passage::give_up_on(Broken why) {
   fail(502, "upstream-lost", "the server behind the gateway ended the connection without an answer");
 }
 
-void Passage::let_go(bool reusable) {
+void ProxiedRequest::let_go(bool reusable) {
   Pool& pool = upstream_->pool();
   UpstreamConnection& connection = *std::exchange(upstream_, nullptr);
   if (reusable) return pool.keep(connection);

@@ -1,7 +1,7 @@
 #include "gateway/gateway.h"
 
-#include "gateway/lane.h"
-#include "gateway/passage.h"
+#include "gateway/proxied_request.h"
+#include "gateway/proxy_worker.h"
 #include "server/problem.h"
 #include "wire/http_write.h"
 
@@ -58,7 +58,7 @@ void Gateway::set_store(std::shared_ptr<store::Store> store) {
   metrics_->set_store_up(true);
   owned_->outage.learn(options_.name_space);
   // A thread that is in the middle of a round would end one that it did not begin.
-  if (lanes_.load() == 0) rounds_ = &owned_->foundation.store->buckets();
+  if (workers_.load() == 0) rounds_ = &owned_->foundation.store->buckets();
   decider_.store(owned_.get(), std::memory_order_release);
 }
 
@@ -74,17 +74,19 @@ net::BodyPlan Gateway::plan(const wire::http::RequestHead& /*request*/) {
   return {.kind = net::BodyPlan::Kind::stream, .largest = ~std::uint64_t{0} >> 1U};
 }
 
-void Gateway::handle(net::Exchange exchange) { Lane::here()->take_passage().start(std::move(exchange)); }
+void Gateway::handle(net::Exchange exchange) {
+  ProxyWorker::here()->take_passage().start(std::move(exchange));
+}
 
 void Gateway::on_thread(net::Loop& loop) {
   // Its end is told on the same thread.
-  Lane::here() = new Lane(*this, loop, lanes_.fetch_add(1, std::memory_order_relaxed));
-  store::Executor::here() = Lane::here();
+  ProxyWorker::here() = new ProxyWorker(*this, loop, workers_.fetch_add(1, std::memory_order_relaxed));
+  store::Executor::here() = ProxyWorker::here();
 }
 
 void Gateway::on_thread_end() {
   store::Executor::here() = nullptr;
-  delete std::exchange(Lane::here(), nullptr);
+  delete std::exchange(ProxyWorker::here(), nullptr);
 }
 
 void Gateway::on_busy() {
@@ -97,25 +99,25 @@ void Gateway::on_idle() {
 
 void Gateway::describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) {
   const server::Reply reply = server::problem(refusal.status, {}, refusal.reason);
-  if (Lane* const lane = Lane::here()) lane->without_route().answered(refusal.status);
+  if (ProxyWorker* const worker = ProxyWorker::here()) worker->without_route().answered(refusal.status);
   wire::http::write_field(fields, "Content-Type", reply.content_type);
   body.append(reply.body);
 }
 
-Lane::Lane(Gateway& gateway, net::Loop& loop, std::size_t number)
+ProxyWorker::ProxyWorker(Gateway& gateway, net::Loop& loop, std::size_t number)
     : ThreadExecutor(loop),
       gateway_(gateway),
       number_(number),
       // A path is no name, so no route can be called this.
       without_route_(gateway.counts().of(number, "")) {}
 
-Lane::~Lane() {
+ProxyWorker::~ProxyWorker() {
   routing_.reset();
-  passages_.clear();
+  requests_.clear();
   pools_.clear();
 }
 
-const LocalRoutingRef& Lane::routing() {
+const LocalRoutingRef& ProxyWorker::routing() {
   const std::uint64_t now = gateway_.generation();
   if (generation_ == now) [[likely]]
     return routing_;
@@ -139,19 +141,19 @@ const LocalRoutingRef& Lane::routing() {
   return routing_;
 }
 
-Passage& Lane::take_passage() {
+ProxiedRequest& ProxyWorker::take_passage() {
   if (spare_.empty()) {
-    passages_.push_back(std::make_unique<Passage>(*this));
-    return *passages_.back();
+    requests_.push_back(std::make_unique<ProxiedRequest>(*this));
+    return *requests_.back();
   }
-  Passage& passage = *spare_.back();
+  ProxiedRequest& proxied = *spare_.back();
   spare_.pop_back();
-  return passage;
+  return proxied;
 }
 
-void Lane::give_back(Passage& passage) { spare_.push_back(&passage); }
+void ProxyWorker::give_back(ProxiedRequest& proxied) { spare_.push_back(&proxied); }
 
-std::string_view Lane::text_of(const net::Address& address) {
+std::string_view ProxyWorker::text_of(const net::Address& address) {
   if (last_text_.empty() || address.bytes != last_address_.bytes || address.v6 != last_address_.v6) {
     last_address_ = address;
     last_text_ = plain(address).host();

@@ -18,7 +18,7 @@
 
 namespace weir::gateway {
 
-class Lane;
+class ProxyWorker;
 
 struct GatewayOptions {
   std::string name_space = "default";
@@ -80,7 +80,7 @@ class Gateway final : public net::Handler {
   std::atomic<Decider*> decider_{nullptr};
   store::Buckets* rounds_ = nullptr;  ///< if there was a store before there were threads
   std::atomic<std::uint64_t> generation_{0};
-  std::atomic<std::size_t> lanes_{0};
+  std::atomic<std::size_t> workers_{0};
   base::Mutex mutex_;
   std::shared_ptr<const Routing> routing_ WEIR_GUARDED_BY(mutex_);
 };

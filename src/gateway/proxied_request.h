@@ -16,7 +16,7 @@
 
 #include "gateway/client.h"
 #include "gateway/heads.h"
-#include "gateway/lane.h"
+#include "gateway/proxy_worker.h"
 #include "gateway/upstream.h"
 #include "limiter/pending.h"
 #include "net/handler.h"
@@ -30,9 +30,9 @@ namespace weir::gateway {
 struct Decider;
 
 /// Used again for request after request; keeps what it has allocated.
-class Passage final : private net::ExchangeObserver, private net::OutboundUser {
+class ProxiedRequest final : private net::ExchangeObserver, private net::OutboundUser {
  public:
-  explicit Passage(Lane& lane);
+  explicit ProxiedRequest(ProxyWorker& worker);
 
   void start(net::Exchange exchange);
 
@@ -60,7 +60,7 @@ class Passage final : private net::ExchangeObserver, private net::OutboundUser {
     go_ahead,    ///< a 100; after a while the body is sent without
   };
 
-  // Deciding (passage.cc).
+  // Deciding (proxied.cc).
   void decide();
   void decided_elsewhere(Result<void>&& result);
   void decided(Result<void> result);
@@ -111,7 +111,7 @@ class Passage final : private net::ExchangeObserver, private net::OutboundUser {
   const wire::http::RequestHead& request() const { return exchange_.request(); }
   std::string_view accept() const { return request().fields().find("accept").value_or(""); }
 
-  Lane& lane_;
+  ProxyWorker& worker_;
   net::Exchange exchange_;
   LocalRoutingRef routing_;
   const Route* route_ = nullptr;

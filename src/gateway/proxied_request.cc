@@ -1,5 +1,5 @@
 // A request until it is decided, and how it ends if it goes no further.
-#include "gateway/passage.h"
+#include "gateway/proxied_request.h"
 
 #include "base/text.h"
 #include "gateway/gateway.h"
@@ -20,13 +20,14 @@ constexpr std::uint64_t largest_discarded = std::uint64_t{64} * 1024;
 
 }  // namespace
 
-Passage::Passage(Lane& lane) : lane_(lane), parser_(wire::http::Limits{}), decoder_(wire::http::Limits{}) {}
+ProxiedRequest::ProxiedRequest(ProxyWorker& worker)
+    : worker_(worker), parser_(wire::http::Limits{}), decoder_(wire::http::Limits{}) {}
 
-void Passage::start(net::Exchange exchange) {
+void ProxiedRequest::start(net::Exchange exchange) {
   exchange_ = std::move(exchange);
   exchange_.observe(this);
   started_ = Steady::now();
-  routing_ = lane_.routing();
+  routing_ = worker_.routing();
   route_ = routing_->routing->find(request().host(), request().path());
   if (route_ == nullptr) {
     return fail(404, "no-route", base::join("there is no route to ", base::quoted(request().path())));
@@ -35,16 +36,16 @@ void Passage::start(net::Exchange exchange) {
   origin_ = origin_of(exchange_.peer(), request().fields(), routing_->routing->trusted());
   const RouteSettings& settings = route_->settings;
   if (settings.limit_by.kind == LimitBy::Kind::client_ip && !origin_.trusted) {
-    entity_ = lane_.text_of(exchange_.peer());
+    entity_ = worker_.text_of(exchange_.peer());
   } else {
     name_client(entity_, settings.limit_by, origin_, request());
   }
   decide();
 }
 
-void Passage::decide() {
+void ProxiedRequest::decide() {
   stage_ = Stage::deciding;
-  Decider* const decider = lane_.gateway().decider();
+  Decider* const decider = worker_.gateway().decider();
   if (decider == nullptr)
     return decided(base::error(ErrorCode::unavailable, "the store could not be opened yet"));
   cost_ = route_->settings.cost;
@@ -62,24 +63,25 @@ void Passage::decide() {
   pending_->start_every(entity_, route_->settings.name, cost_, believed,
                         route_->limits ? &*route_->limits : nullptr,
                         {[](void* self, Result<void>&& result) {
-                           auto* const passage = static_cast<Passage*>(self);
-                           if (Lane::here() == &passage->lane_) return passage->decided(std::move(result));
-                           passage->decided_elsewhere(std::move(result));
+                           auto* const proxied = static_cast<ProxiedRequest*>(self);
+                           if (ProxyWorker::here() == &proxied->worker_)
+                             return proxied->decided(std::move(result));
+                           proxied->decided_elsewhere(std::move(result));
                          },
                          this});
 }
 
 /// On a thread of the store: the rest happens on the thread of the request.
-void Passage::decided_elsewhere(Result<void>&& result) {
+void ProxiedRequest::decided_elsewhere(Result<void>&& result) {
   elsewhere_ = std::move(result);
-  lane_.loop().post([this] {
+  worker_.loop().post([this] {
     Result<void> decided_there = *std::move(elsewhere_);
     elsewhere_.reset();
     decided(std::move(decided_there));
   });
 }
 
-void Passage::decided(Result<void> result) {
+void ProxiedRequest::decided(Result<void> result) {
   rate_fields_.clear();
   const bool pass = observe(result);
   if (client_gone_) return finish();
@@ -95,8 +97,8 @@ void Passage::decided(Result<void> result) {
 }
 
 /// Counts how it was decided. Whether a request without a decision may pass.
-bool Passage::observe(const Result<void>& result) {
-  Gateway& gateway = lane_.gateway();
+bool ProxiedRequest::observe(const Result<void>& result) {
+  Gateway& gateway = worker_.gateway();
   const std::string& name_space = gateway.options().name_space;
   forwarded_ = Steady::now();
   const auto count = [&](Outcome outcome) {
@@ -117,13 +119,13 @@ bool Passage::observe(const Result<void>& result) {
   return ends.admit;
 }
 
-void Passage::refuse() {
+void ProxiedRequest::refuse() {
   reply_.fields.swap(rate_fields_);
   write_refusal(reply_, pending_->decision(), accept());
   send_now();
 }
 
-void Passage::answer_without_store(const Error& error) {
+void ProxiedRequest::answer_without_store(const Error& error) {
   // A client that sends it again after an unknown outcome may be charged twice.
   const bool again = error.code != ErrorCode::outcome_unknown;
   server::Reply reply = own_answer(503, name_of(error.code),
@@ -134,11 +136,11 @@ void Passage::answer_without_store(const Error& error) {
   send(std::move(reply));
 }
 
-void Passage::fail(int status, std::string_view type, std::string_view detail) {
+void ProxiedRequest::fail(int status, std::string_view type, std::string_view detail) {
   send(own_answer(status, type, detail, accept()));
 }
 
-void Passage::send(server::Reply reply) {
+void ProxiedRequest::send(server::Reply reply) {
   reply_ = std::move(reply);
   if (!rate_fields_.empty()) reply_.fields += rate_fields_;
   send_now();
@@ -146,7 +148,7 @@ void Passage::send(server::Reply reply) {
 
 /// Answers with reply_, after reading what is left of a small body: with bytes of it unread, the next request
 /// could not be found.
-void Passage::send_now() {
+void ProxiedRequest::send_now() {
   const Framing body = request().body();
   const bool unread = body.kind != Framing::Kind::none && !body_ended_;
   const bool small = body.kind == Framing::Kind::length && body.length <= largest_discarded;
@@ -164,9 +166,9 @@ void Passage::send_now() {
 }
 
 /// The answer's status is known, and so what there is to say about the request.
-void Passage::settle_accounts(int status, std::uint64_t bytes) {
-  (choices_ != nullptr ? *choices_->counts : lane_.without_route()).answered(status);
-  Gateway& gateway = lane_.gateway();
+void ProxiedRequest::settle_accounts(int status, std::uint64_t bytes) {
+  (choices_ != nullptr ? *choices_->counts : worker_.without_route()).answered(status);
+  Gateway& gateway = worker_.gateway();
   telemetry::AccessLog* const log = gateway.options().access_log;
   if (log == nullptr) return;
   const std::string remote = exchange_.peer().to_string();
@@ -187,7 +189,7 @@ void Passage::settle_accounts(int status, std::uint64_t bytes) {
 }
 
 /// Ready for the next request. The last thing that is done with this one.
-void Passage::finish() {
+void ProxiedRequest::finish() {
   if (upstream_ != nullptr) let_go(false);
   exchange_ = {};
   pending_.reset();
@@ -201,7 +203,7 @@ void Passage::finish() {
   last_trouble_ = Broken::refused;
   awaits_ = Awaits::answer;
   client_gone_ = body_begun_ = body_ended_ = held_back_ = paused_ = false;
-  lane_.give_back(*this);
+  worker_.give_back(*this);
 }
 
 }  // namespace weir::gateway

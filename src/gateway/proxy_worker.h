@@ -21,7 +21,7 @@
 namespace weir::gateway {
 
 class Gateway;
-class Passage;
+class ProxiedRequest;
 
 /// The upstreams of one route, on this thread.
 struct Choices {
@@ -48,23 +48,23 @@ struct LocalRouting {
 using LocalRoutingRef = boost::local_shared_ptr<LocalRouting>;
 
 /// All members are for its own thread.
-class Lane final : public server::ThreadExecutor {
+class ProxyWorker final : public server::ThreadExecutor {
  public:
-  Lane(Gateway& gateway, net::Loop& loop, std::size_t number);
-  ~Lane() override;
+  ProxyWorker(Gateway& gateway, net::Loop& loop, std::size_t number);
+  ~ProxyWorker() override;
 
-  /// The lane of this thread; null elsewhere.
-  static Lane*& here() {
-    thread_local Lane* lane = nullptr;
-    return lane;
+  /// The worker of this thread; null elsewhere.
+  static ProxyWorker*& here() {
+    thread_local ProxyWorker* worker = nullptr;
+    return worker;
   }
   Gateway& gateway() { return gateway_; }
   /// The routes as they are now.
   const LocalRoutingRef& routing();
   RouteCounts& without_route() { return without_route_; }
 
-  Passage& take_passage();
-  void give_back(Passage& passage);
+  ProxiedRequest& take_passage();
+  void give_back(ProxiedRequest& proxied);
 
   /// The address without its port; the last one is remembered.
   std::string_view text_of(const net::Address& address);
@@ -81,8 +81,8 @@ class Lane final : public server::ThreadExecutor {
   std::uint64_t generation_ = 0;
   LocalRoutingRef routing_;
   std::map<std::shared_ptr<const Server>, std::weak_ptr<Pool>> pools_;
-  std::vector<std::unique_ptr<Passage>> passages_;  ///< all of them
-  std::vector<Passage*> spare_;
+  std::vector<std::unique_ptr<ProxiedRequest>> requests_;  ///< all of them
+  std::vector<ProxiedRequest*> spare_;
   net::Address last_address_;
   std::string last_text_;
   wire::Buffer scratch_;
