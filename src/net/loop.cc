@@ -15,7 +15,7 @@ thread_local const Loop* here = nullptr;
 
 }  // namespace
 
-Loop::Loop(std::chrono::milliseconds tick) : tick_(tick), bell_(readiness_, [this] { take_posted(); }) {}
+Loop::Loop(std::chrono::milliseconds tick) : tick_(tick), wake_up_(readiness_, [this] { take_posted(); }) {}
 Loop::~Loop() = default;
 
 void Loop::run() {
@@ -58,7 +58,7 @@ void Loop::post(Work work) {
     const base::Guard guard(mutex_);
     posted_.push_back(std::move(work));
   }
-  bell_.ring();
+  wake_up_.wake();
 }
 
 void Loop::take_posted() {

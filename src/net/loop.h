@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/lock.h"
-#include "net/bell.h"
 #include "net/readiness.h"
 #include "net/timer_wheel.h"
+#include "net/wake_up.h"
 #include "wire/buffer.h"
 
 namespace weir::net {
@@ -74,7 +74,7 @@ class Loop {
   Clock::time_point woke_ = started_;
   std::uint64_t now_ = 0;  ///< in ticks
   Readiness readiness_;
-  Bell bell_;
+  WakeUp wake_up_;
   TimerWheel wheel_;
   bool stopped_ = false;
   base::Mutex mutex_;

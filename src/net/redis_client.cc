@@ -88,13 +88,13 @@ void RedisClient::send(RedisCall& call) {
   hand_over(call);
   // In a round more will follow, and its end is soon.
   if (gathers && rounds_.load() > 0) return;
-  bell_.ring();
+  wake_up_.wake();
 }
 
 void RedisClient::end_round() {
   rounds_.fetch_sub(1);
   // Whoever has seen the round has put its call there before.
-  if (handed_over_.load() != nullptr) bell_.ring();
+  if (handed_over_.load() != nullptr) wake_up_.wake();
 }
 
 void RedisClient::hand_over(RedisCall& call) {

@@ -21,11 +21,11 @@
 
 #include "base/entropy.h"
 #include "base/lock.h"
-#include "net/bell.h"
 #include "net/loop.h"
 #include "net/redis_call.h"
 #include "net/redis_link.h"
 #include "net/redis_options.h"
+#include "net/wake_up.h"
 #include "weir/result.h"
 
 namespace weir::net {
@@ -146,7 +146,7 @@ class RedisClient final : private Timer {
 
   /// Shared with lookups, which may come back late.
   const std::shared_ptr<Loop> loop_ = std::make_shared<Loop>(std::chrono::milliseconds(1));
-  Bell bell_{loop_->readiness(), [this] { take_calls(); }};  ///< rung when calls were handed over
+  WakeUp wake_up_{loop_->readiness(), [this] { take_calls(); }};  ///< rung when calls were handed over
   bool ticking_ = false;
   bool stopped_ = false;
 

@@ -72,7 +72,7 @@ class Worker final : public Loop, private Timer {
   std::vector<std::unique_ptr<ExchangeState>> spare_states_;
   /// The exchanges that other threads have finished, last first.
   std::atomic<ExchangeState*> handed_over_{nullptr};
-  Bell handed_over_bell_;
+  WakeUp handed_over_bell_;
   std::atomic<bool> busy_{false};
   /// Other threads inside post() and hand_over(). What they brought may be all that the worker waits for, and
   /// be done before they are out again.

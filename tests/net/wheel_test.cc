@@ -9,16 +9,16 @@
 namespace weir::net {
 namespace {
 
-struct Bell : Timer {
+struct WakeUp : Timer {
   void on_deadline() override { ++rung; }
   int rung = 0;
 };
 
 TEST(TimerWheel, FiresAtTheDeadlineAndNotBefore) {
   TimerWheel wheel;
-  Bell near;
-  Bell far;
-  Bell cancelled;
+  WakeUp near;
+  WakeUp far;
+  WakeUp cancelled;
   wheel.set(near, 3);
   wheel.set(far, 5000);
   wheel.set(cancelled, 3);
@@ -37,7 +37,7 @@ TEST(TimerWheel, FiresAtTheDeadlineAndNotBefore) {
 
 RC_GTEST_PROP(TimerWheel, AgreesWithAListOfDeadlines, ()) {
   TimerWheel wheel;
-  std::vector<Bell> bells(5);
+  std::vector<WakeUp> bells(5);
   std::map<std::size_t, std::uint64_t> deadlines;
   const auto steps = *rc::gen::inRange(1, 200);
   std::uint64_t now = 0;

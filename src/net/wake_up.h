@@ -12,15 +12,15 @@
 
 namespace weir::net {
 
-class Bell final : private Watched {
+class WakeUp final : private Watched {
  public:
-  Bell(Readiness& readiness, std::function<void()> answer)
+  WakeUp(Readiness& readiness, std::function<void()> answer)
       : Watched(readiness, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), answer_(std::move(answer)) {
     wait_for_read();
   }
-  /// Has `answer` called on that thread, once for all who ring before it is. From any thread.
-  void ring() {
-    if (rung_.load(std::memory_order_relaxed) || rung_.exchange(true)) return;
+  /// Has `answer` called on that thread, once for all calls before it runs. From any thread.
+  void wake() {
+    if (woken_.load(std::memory_order_relaxed) || woken_.exchange(true)) return;
     const std::uint64_t one = 1;
     static_cast<void>(!::write(socket(), &one, sizeof one));
   }
@@ -30,13 +30,13 @@ class Bell final : private Watched {
     std::uint64_t count = 0;
     static_cast<void>(!::read(socket(), &count, sizeof count));
     wait_for_read();
-    // Before what it was rung for is looked at: who comes later rings again.
-    rung_.store(false);
+    // Cleared before the work is looked at: a later call wakes the thread again.
+    woken_.store(false);
     answer_();
   }
 
   const std::function<void()> answer_;
-  std::atomic<bool> rung_{false};
+  std::atomic<bool> woken_{false};
 };
 
 }  // namespace weir::net
