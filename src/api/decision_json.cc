@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "base/json.h"
-#include "base/pen.h"
 #include "base/text.h"
+#include "base/text_writer.h"
 
 namespace weir::api {
 namespace {
 
 using base::JsonWriter;
-using base::Pen;
+using base::TextWriter;
 
 std::string wait_json(const std::optional<std::chrono::milliseconds>& wait) {
   return wait ? std::to_string(wait->count()) : "null";
@@ -22,46 +22,46 @@ std::string wait_json(const std::optional<std::chrono::milliseconds>& wait) {
 /// The most that write_status() takes.
 std::size_t room_for(const LimitStatus& status) {
   constexpr std::size_t fixed = 190;
-  return fixed + 5 * Pen::number_room + Pen::size_of_json(status.entity) +
-         Pen::size_of_json(status.resource) + Pen::size_of_json(status.name);
+  return fixed + 5 * TextWriter::number_room + TextWriter::size_of_json(status.entity) +
+         TextWriter::size_of_json(status.resource) + TextWriter::size_of_json(status.name);
 }
 
-void write_status(Pen& pen, const LimitStatus& status) {
-  pen.put(R"({"entity":)");
-  pen.json(status.entity);
-  pen.put(R"(,"resource":)");
-  pen.json(status.resource);
-  pen.put(R"(,"name":)");
-  pen.json(status.name);
-  pen.put(R"(,"capacity":)");
-  const char* const capacity = pen.at();
-  pen.amount(status.capacity);
-  const std::string_view same(capacity, static_cast<std::size_t>(pen.at() - capacity));
-  pen.put(R"(,"burst":)");
+void write_status(TextWriter& writer, const LimitStatus& status) {
+  writer.put(R"({"entity":)");
+  writer.json(status.entity);
+  writer.put(R"(,"resource":)");
+  writer.json(status.resource);
+  writer.put(R"(,"name":)");
+  writer.json(status.name);
+  writer.put(R"(,"capacity":)");
+  const char* const capacity = writer.at();
+  writer.amount(status.capacity);
+  const std::string_view same(capacity, static_cast<std::size_t>(writer.at() - capacity));
+  writer.put(R"(,"burst":)");
   if (status.burst == status.capacity) {
-    pen.text(same);
+    writer.text(same);
   } else {
-    pen.amount(status.burst);
+    writer.amount(status.burst);
   }
-  pen.put(R"(,"requested":)");
-  pen.amount(status.requested);
-  pen.put(R"(,"remaining":)");
-  pen.amount(status.remaining);
-  if (status.remaining_at_most) pen.put(R"(,"remaining_at_most":true)");
+  writer.put(R"(,"requested":)");
+  writer.amount(status.requested);
+  writer.put(R"(,"remaining":)");
+  writer.amount(status.remaining);
+  if (status.remaining_at_most) writer.put(R"(,"remaining_at_most":true)");
   if (status.exceeded) {
-    pen.put(R"(,"exceeded":true,"retry_after_ms":)");
+    writer.put(R"(,"exceeded":true,"retry_after_ms":)");
   } else {
-    pen.put(R"(,"exceeded":false,"retry_after_ms":)");
+    writer.put(R"(,"exceeded":false,"retry_after_ms":)");
   }
   if (status.retry_after) {
-    pen.number(status.retry_after->count());
+    writer.number(status.retry_after->count());
   } else {
-    pen.put("null");
+    writer.put("null");
   }
-  pen.put(R"(,"source":)");
-  pen.json(name_of(status.source));
-  if (status.owner == Owner::sync) pen.put(R"(,"owner":"sync")");
-  pen.put("}");
+  writer.put(R"(,"source":)");
+  writer.json(name_of(status.source));
+  if (status.owner == Owner::sync) writer.put(R"(,"owner":"sync")");
+  writer.put("}");
 }
 
 void append_limits(std::string& out, const LimitReport& report) {
@@ -69,7 +69,7 @@ void append_limits(std::string& out, const LimitReport& report) {
   for (const LimitStatus status : report) {
     out += separator;
     separator = ',';
-    base::append_written(out, room_for(status), [&](Pen& pen) { write_status(pen, status); });
+    base::append_written(out, room_for(status), [&](TextWriter& writer) { write_status(writer, status); });
   }
   out += report.empty() ? "[]" : "]";
 }

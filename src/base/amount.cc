@@ -1,7 +1,7 @@
 #include "weir/amount.h"
 
-#include "base/pen.h"
 #include "base/text.h"
+#include "base/text_writer.h"
 
 namespace weir {
 
@@ -32,10 +32,10 @@ Result<Amount> Amount::parse(std::string_view text) {
 }
 
 std::string Amount::to_string() const {
-  char room[base::Pen::number_room];
-  base::Pen pen(room);
-  pen.amount(*this);
-  return {room, pen.at()};
+  char room[base::TextWriter::number_room];
+  base::TextWriter writer(room);
+  writer.amount(*this);
+  return {room, writer.at()};
 }
 
 }  // namespace weir

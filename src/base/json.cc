@@ -1,15 +1,15 @@
 #include "base/json.h"
 
-#include "base/pen.h"
+#include "base/text_writer.h"
 
 namespace weir::base {
 
 void append_json_string(std::string& out, std::string_view text) {
   const std::size_t before = out.size();
-  out.resize(before + Pen::size_of_json(text));
-  Pen pen(out.data() + before);
-  pen.json(text);
-  out.resize(static_cast<std::size_t>(pen.at() - out.data()));
+  out.resize(before + TextWriter::size_of_json(text));
+  TextWriter writer(out.data() + before);
+  writer.json(text);
+  out.resize(static_cast<std::size_t>(writer.at() - out.data()));
 }
 
 std::string json_string(std::string_view text) {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "api/decision_json.h"
-#include "base/pen.h"
 #include "base/text.h"
+#include "base/text_writer.h"
 #include "server/rate_limit_fields.h"
 #include "wire/http_chars.h"
 #include "wire/http_text.h"
@@ -13,7 +13,7 @@
 namespace weir::gateway {
 namespace {
 
-using base::Pen;
+using base::TextWriter;
 using wire::http::same_name;
 
 /// Thousandths; 1000 without a q, 0 for one that makes no sense.
@@ -57,43 +57,43 @@ struct Told {
   bool from_memory;
 };
 
-void write_detail(Pen& pen, const Told& told) {
-  pen.put("over the limit");
+void write_detail(TextWriter& writer, const Told& told) {
+  writer.put("over the limit");
   std::string_view separator = told.names.size() == 1 ? " " : "s ";
   for (const std::string_view name : told.names) {
-    pen.text(separator);
-    pen.text(name);
+    writer.text(separator);
+    writer.text(name);
     separator = ", ";
   }
-  if (told.never_fits) return pen.put("; the request is more than it can ever hold");
-  if (told.wait.empty()) return pen.put("; no wait can be promised for so much at once, try again later");
-  pen.put("; retry in ");
-  pen.text(told.wait);
-  pen.put(" ms");
+  if (told.never_fits) return writer.put("; the request is more than it can ever hold");
+  if (told.wait.empty()) return writer.put("; no wait can be promised for so much at once, try again later");
+  writer.put("; retry in ");
+  writer.text(told.wait);
+  writer.put(" ms");
 }
 
 /// Names of limits have nothing in them that JSON would escape.
-void write_problem(Pen& pen, const Told& told) {
-  pen.put(
+void write_problem(TextWriter& writer, const Told& told) {
+  writer.put(
       R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
       R"("title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"detail":")");
-  write_detail(pen, told);
-  pen.put(R"(","retry_after_ms":)");
+  write_detail(writer, told);
+  writer.put(R"(","retry_after_ms":)");
   if (!told.wait.empty()) {
-    pen.text(told.wait);
+    writer.text(told.wait);
   } else {
-    pen.text(told.never_fits ? R"(null,"never_fits":true)" : R"(null,"never_fits":false)");
+    writer.text(told.never_fits ? R"(null,"never_fits":true)" : R"(null,"never_fits":false)");
   }
-  if (told.from_memory) pen.put(R"(,"from_memory":true)");
-  pen.put(R"(,"violated-policies":[)");
+  if (told.from_memory) writer.put(R"(,"from_memory":true)");
+  writer.put(R"(,"violated-policies":[)");
   std::string_view separator = "\"";
   for (const std::string_view name : told.names) {
-    pen.text(separator);
-    pen.text(name);
-    pen.put("\"");
+    writer.text(separator);
+    writer.text(name);
+    writer.put("\"");
     separator = ",\"";
   }
-  pen.put("]}");
+  writer.put("]}");
 }
 
 }  // namespace
@@ -122,8 +122,8 @@ void write_refusal(server::Reply& reply, const Decision& refused, std::string_vi
   server::append_retry_after(reply.fields, refused);
   thread_local std::vector<std::string_view> names;
   api::find_exceeded(names, refused.limits());
-  char digits[Pen::number_room];
-  Pen wait(digits);
+  char digits[TextWriter::number_room];
+  TextWriter wait(digits);
   if (const auto time = refused.retry_after()) wait.number(time->count());
   const std::string_view waits(digits, static_cast<std::size_t>(wait.at() - digits));
   const Told told{names, waits, refused.never_fits(), refused.from_memory()};
@@ -132,11 +132,11 @@ void write_refusal(server::Reply& reply, const Decision& refused, std::string_vi
   const std::size_t room = fixed + 2 * (refused.limits().text_size() + 3 * names.size());
   const bool text = prefers_text(accept);
   reply.content_type = text ? "text/plain; charset=utf-8" : "application/problem+json";
-  base::append_written(reply.body, room, [&](Pen& pen) {
-    if (!text) return write_problem(pen, told);
-    pen.put("Too many requests: ");
-    write_detail(pen, told);
-    pen.put("\n");
+  base::append_written(reply.body, room, [&](TextWriter& writer) {
+    if (!text) return write_problem(writer, told);
+    writer.put("Too many requests: ");
+    write_detail(writer, told);
+    writer.put("\n");
   });
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/pen.h"
+#include "base/text_writer.h"
 
 namespace weir::server {
 namespace {
 
-using base::Pen;
+using base::TextWriter;
 
 // Structured fields hold integers of up to 15 digits.
 constexpr std::int64_t largest = 999'999'999'999'999;
@@ -65,7 +65,7 @@ void for_each_name(const LimitReport& report, Visit&& visit) {
 
 /// The most that one of the fields takes, without its name.
 std::size_t room_for(const LimitReport& report) {
-  constexpr std::size_t fixed = 48 + 2 * Pen::number_room;
+  constexpr std::size_t fixed = 48 + 2 * TextWriter::number_room;
   return report.text_size() + report.size() * fixed;
 }
 
@@ -75,26 +75,26 @@ void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
   if (report.empty()) return;
   const std::size_t room = room_for(report);
   constexpr std::size_t names = 64;  // of both fields
-  base::append_written(fields, names + 2 * room, [&](Pen& pen) {
+  base::append_written(fields, names + 2 * room, [&](TextWriter& writer) {
     // The second field is written behind the room of the first, so that each limit is looked at once, and
     // then moved up.
-    char* const second = pen.at() + names + room;
-    Pen standing(second);
+    char* const second = writer.at() + names + room;
+    TextWriter standing(second);
     bool first = true;
-    pen.put("RateLimit-Policy: ");
+    writer.put("RateLimit-Policy: ");
     for_each_name(report, [&](const LimitStatus& limit) {
       if (!first) {
-        pen.put(", ");
+        writer.put(", ");
         standing.put(", ");
       }
       first = false;
-      pen.put("\"");
-      pen.text(limit.name);
-      pen.put("\";q=");
-      pen.number(bounded(whole(limit.capacity)));
-      pen.put(";w=");
-      pen.number(bounded(limit.window.count()));
-      if (counts_tokens(limit.name)) pen.put(";weir-unit=\"tokens\"");
+      writer.put("\"");
+      writer.text(limit.name);
+      writer.put("\";q=");
+      writer.number(bounded(whole(limit.capacity)));
+      writer.put(";w=");
+      writer.number(bounded(limit.window.count()));
+      if (counts_tokens(limit.name)) writer.put(";weir-unit=\"tokens\"");
       standing.put("\"");
       standing.text(limit.name);
       standing.put("\";r=");
@@ -102,23 +102,23 @@ void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
       standing.put(";t=");
       standing.number(bounded(wait_of(limit)));
     });
-    pen.put("\r\nRateLimit: ");
-    pen.move_up(second, standing.at());
-    pen.put("\r\n");
+    writer.put("\r\nRateLimit: ");
+    writer.move_up(second, standing.at());
+    writer.put("\r\n");
   });
 }
 
 void append_retry_after(std::string& fields, const Decision& refused) {
   const auto wait = refused.retry_after();
   if (!wait) return;
-  char room[2 * Pen::number_room + 64];
-  Pen pen(room);
-  pen.put("Retry-After: ");
-  pen.number(bounded(std::max<std::int64_t>(seconds(*wait), 1)));
-  pen.put("\r\nretry-after-ms: ");
-  pen.number(bounded(wait->count()));
-  pen.put("\r\n");
-  fields.append(room, pen.at());
+  char room[2 * TextWriter::number_room + 64];
+  TextWriter writer(room);
+  writer.put("Retry-After: ");
+  writer.number(bounded(std::max<std::int64_t>(seconds(*wait), 1)));
+  writer.put("\r\nretry-after-ms: ");
+  writer.number(bounded(wait->count()));
+  writer.put("\r\n");
+  fields.append(room, writer.at());
 }
 
 }  // namespace weir::server

@@ -17,12 +17,12 @@ namespace weir::base {
 
 /// A place in a run of bytes. Whoever makes it vouches for the room behind it: the most that is written is
 /// measured by the constants and by size_of_json().
-class Pen {
+class TextWriter {
  public:
   /// The most that a number or an amount takes.
   static constexpr std::size_t number_room = 24;
 
-  explicit Pen(char* at) : at_(at) {}
+  explicit TextWriter(char* at) : at_(at) {}
   char* at() const { return at_; }
 
   /// Text whose size the compiler knows.
@@ -112,21 +112,21 @@ class Pen {
   char* at_;
 };
 
-/// Appends what `make(pen)` writes, which is at most so much.
+/// Appends what `make(writer)` writes, which is at most so much.
 template <class Make>
 void append_written(std::string& out, std::size_t at_most, Make&& make) {
   char room[1024];
   if (at_most <= sizeof room) {
-    Pen pen(room);
-    make(pen);
-    out.append(room, pen.at());
+    TextWriter writer(room);
+    make(writer);
+    out.append(room, writer.at());
     return;
   }
   const std::size_t before = out.size();
   out.resize(before + at_most);
-  Pen pen(out.data() + before);
-  make(pen);
-  out.resize(static_cast<std::size_t>(pen.at() - out.data()));
+  TextWriter writer(out.data() + before);
+  make(writer);
+  out.resize(static_cast<std::size_t>(writer.at() - out.data()));
 }
 
 }  // namespace weir::base
