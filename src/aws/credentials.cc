@@ -33,8 +33,8 @@ Result<net::HttpAnswer> ask(const CredentialsRequest& wanted, const CredentialsO
 
 }  // namespace
 
-CredentialsKeeper::CredentialsKeeper(Source source, Surroundings surroundings, CredentialsOptions options)
-    : source_(std::move(source)), surroundings_(std::move(surroundings)), options_(std::move(options)) {
+CredentialsKeeper::CredentialsKeeper(Source source, Environment environment, CredentialsOptions options)
+    : source_(std::move(source)), surroundings_(std::move(environment)), options_(std::move(options)) {
   if (const auto* const keys = std::get_if<Credentials>(&source_)) {
     current_ = std::make_shared<const Credentials>(*keys);
     expires_at_ = limits::never;

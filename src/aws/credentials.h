@@ -29,7 +29,7 @@ class CredentialsKeeper {
   using Shared = std::shared_ptr<const Credentials>;
   using Done = std::function<void(Result<Shared>)>;
 
-  CredentialsKeeper(Source source, Surroundings surroundings, CredentialsOptions options = {});
+  CredentialsKeeper(Source source, Environment environment, CredentialsOptions options = {});
   /// Whoever still waits is told that there are none.
   ~CredentialsKeeper();
   CredentialsKeeper(const CredentialsKeeper&) = delete;
@@ -48,7 +48,7 @@ class CredentialsKeeper {
   void tell(const Result<Shared>& result) WEIR_REQUIRES(mutex_);
 
   const Source source_;
-  const Surroundings surroundings_;
+  const Environment surroundings_;
   const CredentialsOptions options_;
 
   base::Mutex mutex_;

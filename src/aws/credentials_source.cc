@@ -44,14 +44,14 @@ std::string value_in(const Profile& profile, std::string_view key) {
   return found == profile.end() ? std::string() : found->second;
 }
 
-Result<std::optional<Source>> source_of_profile(const Surroundings& surroundings) {
-  const auto profile = read_profile(surroundings);
+Result<std::optional<Source>> source_of_profile(const Environment& environment) {
+  const auto profile = read_profile(environment);
   if (!profile) return profile.error();
   const std::string role = value_in(*profile, "role_arn");
   if (const std::string file = value_in(*profile, "web_identity_token_file");
       !file.empty() && !role.empty()) {
     return std::optional<Source>(WebIdentity{file, role, value_in(*profile, "role_session_name"),
-                                             region_of(surroundings).value_or("")});
+                                             region_of(environment).value_or("")});
   }
   const std::string key = value_in(*profile, "aws_access_key_id");
   const std::string secret = value_in(*profile, "aws_secret_access_key");
@@ -69,17 +69,17 @@ Result<std::optional<Source>> source_of_profile(const Surroundings& surroundings
   return std::optional<Source>();
 }
 
-Result<std::optional<Source>> source_of_container(const Surroundings& surroundings) {
-  const auto relative = surroundings.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-  const auto full = surroundings.variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+Result<std::optional<Source>> source_of_container(const Environment& environment) {
+  const auto relative = environment.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+  const auto full = environment.variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (!relative && !full) return std::optional<Source>();
   auto url = parse_url(relative ? base::join(container_host, *relative) : *full);
   if (!url) return url.error();
   if (!url->server.tls && !is_plain_address(url->server))
     return invalid("AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or on this machine");
   return std::optional<Source>(
-      Container{*std::move(url), surroundings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN").value_or(""),
-                surroundings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").value_or("")});
+      Container{*std::move(url), environment.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN").value_or(""),
+                environment.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").value_or("")});
 }
 
 /// The text between <name> and </name>.
@@ -117,29 +117,29 @@ Result<Url> parse_url(std::string_view text) {
   return Url{{url->tls(), at.host, at.port}, std::move(path)};
 }
 
-Result<std::optional<Source>> find_source(const Surroundings& surroundings) {
-  const auto key = surroundings.variable("AWS_ACCESS_KEY_ID");
-  const auto secret = surroundings.variable("AWS_SECRET_ACCESS_KEY");
+Result<std::optional<Source>> find_source(const Environment& environment) {
+  const auto key = environment.variable("AWS_ACCESS_KEY_ID");
+  const auto secret = environment.variable("AWS_SECRET_ACCESS_KEY");
   if (key.has_value() != secret.has_value())
     return invalid("one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set; set both");
   if (key) {
     return std::optional<Source>(
-        Credentials{*key, *secret, surroundings.variable("AWS_SESSION_TOKEN").value_or("")});
+        Credentials{*key, *secret, environment.variable("AWS_SESSION_TOKEN").value_or("")});
   }
-  const auto token_file = surroundings.variable("AWS_WEB_IDENTITY_TOKEN_FILE");
-  const auto role = surroundings.variable("AWS_ROLE_ARN");
+  const auto token_file = environment.variable("AWS_WEB_IDENTITY_TOKEN_FILE");
+  const auto role = environment.variable("AWS_ROLE_ARN");
   if (token_file && role) {
     return std::optional<Source>(WebIdentity{*token_file, *role,
-                                             surroundings.variable("AWS_ROLE_SESSION_NAME").value_or(""),
-                                             region_of(surroundings).value_or("")});
+                                             environment.variable("AWS_ROLE_SESSION_NAME").value_or(""),
+                                             region_of(environment).value_or("")});
   }
-  auto of_profile = source_of_profile(surroundings);
+  auto of_profile = source_of_profile(environment);
   if (!of_profile || *of_profile) return of_profile;
-  auto of_container = source_of_container(surroundings);
+  auto of_container = source_of_container(environment);
   if (!of_container || *of_container) return of_container;
-  if (surroundings.variable("AWS_EC2_METADATA_DISABLED") == "true") return std::optional<Source>();
-  auto url = parse_url(
-      surroundings.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT").value_or("http://169.254.169.254"));
+  if (environment.variable("AWS_EC2_METADATA_DISABLED") == "true") return std::optional<Source>();
+  auto url =
+      parse_url(environment.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT").value_or("http://169.254.169.254"));
   if (!url) return url.error();
   return std::optional<Source>(Instance{*std::move(url)});
 }

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "aws/surroundings.h"
+#include "aws/environment.h"
 #include "limits/record.h"
 #include "wire/http_message.h"
 #include "wire/sigv4.h"
@@ -72,7 +72,7 @@ using Source = std::variant<Credentials, Container, WebIdentity, Instance>;
 /// What the machine offers, in the order that AWS's own tools have: keys in the environment, web identity,
 /// the profile, a container's service, an instance's. Fails where something is there but cannot be used. The
 /// last one is taken where nothing else is; nothing, if even that is switched off.
-Result<std::optional<Source>> find_source(const Surroundings& surroundings);
+Result<std::optional<Source>> find_source(const Environment& environment);
 
 /// What a service answers with: {"AccessKeyId":...,"SecretAccessKey":...,"Token":...,"Expiration":...}.
 Result<Leased> read_container_answer(std::string_view body);
@@ -85,8 +85,7 @@ std::optional<Time> parse_moment(std::string_view text);
 class Fetch {
  public:
   /// The source must outlive the fetch and need one: not keys.
-  Fetch(const Source& source, const Surroundings& surroundings)
-      : source_(source), surroundings_(surroundings) {}
+  Fetch(const Source& source, const Environment& environment) : source_(source), surroundings_(environment) {}
   /// The first request.
   Result<CredentialsRequest> start();
   /// An answer: the next request, or the credentials.
@@ -99,7 +98,7 @@ class Fetch {
                                                                      std::string_view body);
 
   const Source& source_;
-  const Surroundings& surroundings_;
+  const Environment& surroundings_;
   int step_ = 0;
   std::string token_;
 };

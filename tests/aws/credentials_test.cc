@@ -34,7 +34,7 @@ std::string get(CredentialsKeeper& keeper, Time at) {
   return result ? (*result)->access_key_id : "error: " + result.error().message;
 }
 
-Source source_of(const Machine& machine) { return **find_source(machine.surroundings()); }
+Source source_of(const Machine& machine) { return **find_source(machine.environment()); }
 
 TEST(Credentials, FromAContainerComeOnceAndAgainBeforeTheyExpire) {
   std::atomic<int> count{0};
@@ -48,7 +48,7 @@ TEST(Credentials, FromAContainerComeOnceAndAgainBeforeTheyExpire) {
   machine.variables = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", site.url() + "/creds"},
                        {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "/token"}};
   machine.files["/token"] = "Bearer x\n";
-  CredentialsKeeper keeper(source_of(machine), machine.surroundings());
+  CredentialsKeeper keeper(source_of(machine), machine.environment());
   EXPECT_EQ(get(keeper, now), "id1");
   EXPECT_EQ(get(keeper, now + 60'000), "id1");
   EXPECT_EQ(count, 1);
@@ -74,7 +74,7 @@ TEST(Credentials, FromAnInstanceTakeATokenAndTheNameOfTheRole) {
   });
   Machine machine;
   machine.variables = {{"AWS_EC2_METADATA_SERVICE_ENDPOINT", site.url()}};
-  CredentialsKeeper keeper(source_of(machine), machine.surroundings());
+  CredentialsKeeper keeper(source_of(machine), machine.environment());
   EXPECT_EQ(get(keeper, now), "imds");
   EXPECT_EQ(site.asked().size(), 3U);
 }
@@ -86,7 +86,7 @@ TEST(Credentials, FromAnInstanceWithoutARoleSayWhatToDo) {
   });
   Machine machine;
   machine.variables = {{"AWS_EC2_METADATA_SERVICE_ENDPOINT", site.url()}};
-  CredentialsKeeper keeper(source_of(machine), machine.surroundings());
+  CredentialsKeeper keeper(source_of(machine), machine.environment());
   EXPECT_NE(get(keeper, now).find("give the instance a role"), std::string::npos);
 }
 
@@ -106,7 +106,7 @@ TEST(Credentials, FromWebIdentityReadTheTokenEachTime) {
   Machine machine;
   machine.files["/jwt"] = "jwt-a\n";
   const WebIdentity identity{"/jwt", "arn:aws:iam::1:role/r", "", "", *parse_url(site.url())};
-  CredentialsKeeper keeper(Source(identity), machine.surroundings());
+  CredentialsKeeper keeper(Source(identity), machine.environment());
   EXPECT_EQ(get(keeper, now), "sts1");
   EXPECT_EQ(get(keeper, now + 11 * 60'000), "sts2");
 }
@@ -116,7 +116,7 @@ TEST(Credentials, ThatAreRefusedAreGotAgain) {
   Site site([&](const Asked&) { return Told{.body = document("id" + std::to_string(++count), 50)}; });
   Machine machine;
   machine.variables = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", site.url()}};
-  CredentialsKeeper keeper(source_of(machine), machine.surroundings());
+  CredentialsKeeper keeper(source_of(machine), machine.environment());
   CredentialsKeeper::Shared first;
   std::promise<void> done;
   keeper.get(now, [&](auto result) {
@@ -134,7 +134,7 @@ TEST(Credentials, ThatCannotBeGotAreNotAskedForAtOnceAgain) {
   Site site([&](const Asked&) { return ++count, Told{.status = 500}; });
   Machine machine;
   machine.variables = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", site.url()}};
-  CredentialsKeeper keeper(source_of(machine), machine.surroundings());
+  CredentialsKeeper keeper(source_of(machine), machine.environment());
   EXPECT_NE(get(keeper, now).find("status 500"), std::string::npos);
   EXPECT_NE(get(keeper, now + 500).find("status 500"), std::string::npos);
   EXPECT_EQ(count, 1);
@@ -145,7 +145,7 @@ TEST(Credentials, ThatCannotBeGotAreNotAskedForAtOnceAgain) {
 TEST(Credentials, InTheEnvironmentNeedNobody) {
   Machine machine;
   machine.variables = {{"AWS_ACCESS_KEY_ID", "id"}, {"AWS_SECRET_ACCESS_KEY", "secret"}};
-  CredentialsKeeper keeper(source_of(machine), machine.surroundings());
+  CredentialsKeeper keeper(source_of(machine), machine.environment());
   EXPECT_EQ(get(keeper, now), "id");
 }
 

@@ -31,7 +31,7 @@ class DynamoClientTest : public testing::Test {
     return *DynamoClient::start(
         options,
         std::make_unique<CredentialsKeeper>(Source(Credentials{"id", "secret", "token"}),
-                                            tests::Machine().surroundings()),
+                                            tests::Machine().environment()),
         clock, entropy);
   }
   static Kind kind_of(const Asked& asked) {
@@ -133,7 +133,7 @@ TEST_F(DynamoClientTest, SignsByTheServersTimeWhereTheyDiffer) {
   DynamoOptions options{.region = "us-east-1", .endpoint = *parse_url(site.url()), .deadline = 60s};
   auto dynamo = *DynamoClient::start(options,
                                      std::make_unique<CredentialsKeeper>(Source(Credentials{"id", "secret"}),
-                                                                         tests::Machine().surroundings()),
+                                                                         tests::Machine().environment()),
                                      late, entropy);
   answers({{400, R"({"__type":"x#InvalidSignatureException","message":"Signature expired: then"})"},
            {200, "{}"}});
@@ -178,7 +178,7 @@ TEST_F(DynamoClientTest, SaysThatNothingWasSentWhereNobodyListens) {
   DynamoOptions options{.region = "r", .endpoint = *parse_url(url), .deadline = 50ms};
   auto dynamo = *DynamoClient::start(options,
                                      std::make_unique<CredentialsKeeper>(Source(Credentials{"id", "secret"}),
-                                                                         tests::Machine().surroundings()),
+                                                                         tests::Machine().environment()),
                                      clock, entropy);
   EXPECT_EQ(kind_of(dynamo->ask("UpdateItem", "{}", false, 50ms)), Kind::unavailable);
 }

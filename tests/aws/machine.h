@@ -5,16 +5,16 @@
 #include <mutex>
 #include <string>
 
-#include "aws/surroundings.h"
+#include "aws/environment.h"
 
 namespace weir::tests {
 
-/// Must outlive the surroundings that it gives out.
+/// Must outlive the environment that it gives out.
 struct Machine {
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> files;
 
-  aws::Surroundings surroundings() const {
+  aws::Environment environment() const {
     return {[this](const std::string& name) { return found(variables, name); },
             [this](const std::string& path) { return found(files, path); }};
   }

@@ -30,9 +30,9 @@ TEST(CredentialsSource, KeysInTheEnvironmentComeFirst) {
                        {"AWS_SESSION_TOKEN", "token"},
                        {"AWS_WEB_IDENTITY_TOKEN_FILE", "/t"},
                        {"AWS_ROLE_ARN", "arn"}};
-  EXPECT_EQ(told(find_source(machine.surroundings())), "keys id secret token");
+  EXPECT_EQ(told(find_source(machine.environment())), "keys id secret token");
   machine.variables.erase("AWS_SECRET_ACCESS_KEY");
-  EXPECT_NE(told(find_source(machine.surroundings())).find("set both"), std::string::npos);
+  EXPECT_NE(told(find_source(machine.environment())).find("set both"), std::string::npos);
 }
 
 TEST(CredentialsSource, WebIdentityComesBeforeTheProfile) {
@@ -42,7 +42,7 @@ TEST(CredentialsSource, WebIdentityComesBeforeTheProfile) {
                        {"AWS_ROLE_ARN", "arn"},
                        {"AWS_REGION", "eu-central-1"}};
   machine.files["/home/u/.aws/credentials"] = "[default]\naws_access_key_id=a\naws_secret_access_key=b\n";
-  EXPECT_EQ(told(find_source(machine.surroundings())), "identity /t arn eu-central-1");
+  EXPECT_EQ(told(find_source(machine.environment())), "identity /t arn eu-central-1");
 }
 
 TEST(CredentialsSource, ReadsTheProfileThatIsNamed) {
@@ -54,13 +54,13 @@ TEST(CredentialsSource, ReadsTheProfileThatIsNamed) {
   machine.files["/home/u/.aws/config"] =
       "[default]\nregion = us-east-1\n[profile work]\nregion=eu-west-1\ns3 =\n  region = nested\n"
       "aws_access_key_id = loses\n[sso-session work]\nregion = other\n";
-  EXPECT_EQ(told(find_source(machine.surroundings())), "keys a b ");
-  EXPECT_EQ(region_of(machine.surroundings()), "us-east-1");
+  EXPECT_EQ(told(find_source(machine.environment())), "keys a b ");
+  EXPECT_EQ(region_of(machine.environment()), "us-east-1");
   machine.variables["AWS_PROFILE"] = "work";
-  EXPECT_EQ(told(find_source(machine.surroundings())), "keys w#1 s t");
-  EXPECT_EQ(region_of(machine.surroundings()), "eu-west-1");
+  EXPECT_EQ(told(find_source(machine.environment())), "keys w#1 s t");
+  EXPECT_EQ(region_of(machine.environment()), "eu-west-1");
   machine.variables["AWS_PROFILE"] = "absent";
-  EXPECT_NE(told(find_source(machine.surroundings())).find("\"absent\""), std::string::npos);
+  EXPECT_NE(told(find_source(machine.environment())).find("\"absent\""), std::string::npos);
 }
 
 TEST(CredentialsSource, ReadsFilesWhereverTheEnvironmentSays) {
@@ -68,15 +68,15 @@ TEST(CredentialsSource, ReadsFilesWhereverTheEnvironmentSays) {
   machine.variables = {{"AWS_CONFIG_FILE", "/c"}, {"AWS_SHARED_CREDENTIALS_FILE", "/s"}};
   machine.files["/c"] = "[default]\nregion=r\n";
   machine.files["/s"] = "[default]\naws_access_key_id=a\naws_secret_access_key=b\n";
-  EXPECT_EQ(told(find_source(machine.surroundings())), "keys a b ");
-  EXPECT_EQ(region_of(machine.surroundings()), "r");
+  EXPECT_EQ(told(find_source(machine.environment())), "keys a b ");
+  EXPECT_EQ(region_of(machine.environment()), "r");
 }
 
 TEST(CredentialsSource, FollowsWebIdentityInAProfile) {
   Machine machine;
   machine.variables = {{"AWS_CONFIG_FILE", "/c"}};
   machine.files["/c"] = "[default]\nrole_arn=arn\nweb_identity_token_file=/t\n";
-  EXPECT_EQ(told(find_source(machine.surroundings())), "identity /t arn ");
+  EXPECT_EQ(told(find_source(machine.environment())), "identity /t arn ");
 }
 
 TEST(CredentialsSource, SaysWhatItDoesNotFollow) {
@@ -84,26 +84,26 @@ TEST(CredentialsSource, SaysWhatItDoesNotFollow) {
     Machine machine;
     machine.variables = {{"AWS_CONFIG_FILE", "/c"}};
     machine.files["/c"] = std::string("[default]\n") + key + " = x\n";
-    EXPECT_NE(told(find_source(machine.surroundings())).find(key), std::string::npos);
+    EXPECT_NE(told(find_source(machine.environment())).find(key), std::string::npos);
   }
 }
 
 TEST(CredentialsSource, FindsAContainersService) {
   Machine machine;
   machine.variables = {{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x"}};
-  EXPECT_EQ(told(find_source(machine.surroundings())), "container 169.254.170.2/v2/x ");
+  EXPECT_EQ(told(find_source(machine.environment())), "container 169.254.170.2/v2/x ");
   machine.variables = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:99/get?x=1"},
                        {"AWS_CONTAINER_AUTHORIZATION_TOKEN", "tok"}};
-  EXPECT_EQ(told(find_source(machine.surroundings())), "container 127.0.0.1/get?x=1 tok");
+  EXPECT_EQ(told(find_source(machine.environment())), "container 127.0.0.1/get?x=1 tok");
   machine.variables = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://elsewhere.example/get"}};
-  EXPECT_NE(told(find_source(machine.surroundings())).find("https"), std::string::npos);
+  EXPECT_NE(told(find_source(machine.environment())).find("https"), std::string::npos);
 }
 
 TEST(CredentialsSource, AsksTheInstanceLast) {
   Machine machine;
-  EXPECT_EQ(told(find_source(machine.surroundings())), "instance 169.254.169.254");
+  EXPECT_EQ(told(find_source(machine.environment())), "instance 169.254.169.254");
   machine.variables["AWS_EC2_METADATA_DISABLED"] = "true";
-  EXPECT_EQ(told(find_source(machine.surroundings())), "none");
+  EXPECT_EQ(told(find_source(machine.environment())), "none");
 }
 
 TEST(CredentialsSource, ReadsUrls) {
@@ -136,11 +136,11 @@ TEST(CredentialsSource, ReadsMoments) {
 
 TEST(CredentialsSource, PrefersTheEndpointOfTheService) {
   Machine machine;
-  EXPECT_EQ(endpoint_of(machine.surroundings(), "DYNAMODB"), std::nullopt);
+  EXPECT_EQ(endpoint_of(machine.environment(), "DYNAMODB"), std::nullopt);
   machine.variables["AWS_ENDPOINT_URL"] = "http://a";
-  EXPECT_EQ(endpoint_of(machine.surroundings(), "DYNAMODB"), "http://a");
+  EXPECT_EQ(endpoint_of(machine.environment(), "DYNAMODB"), "http://a");
   machine.variables["AWS_ENDPOINT_URL_DYNAMODB"] = "http://b";
-  EXPECT_EQ(endpoint_of(machine.surroundings(), "DYNAMODB"), "http://b");
+  EXPECT_EQ(endpoint_of(machine.environment(), "DYNAMODB"), "http://b");
 }
 
 }  // namespace

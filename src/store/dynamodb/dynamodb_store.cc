@@ -29,7 +29,7 @@ conditional::Settings settings_of(const StoreOptions& options) {
 
 Result<std::unique_ptr<aws::CredentialsKeeper>> keeper_for(const aws::Url& endpoint,
                                                            const StoreOptions& options) {
-  const aws::Surroundings machine = aws::Surroundings::of_process();
+  const aws::Environment machine = aws::Environment::of_process();
   aws::CredentialsOptions how;
   how.ca_file = options.ca_file;
   auto source = aws::find_source(machine);
@@ -51,7 +51,7 @@ Result<std::unique_ptr<aws::CredentialsKeeper>> keeper_for(const aws::Url& endpo
 
 Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, const Clock& system,
                                                    base::Entropy& entropy) {
-  const aws::Surroundings machine = aws::Surroundings::of_process();
+  const aws::Environment machine = aws::Environment::of_process();
   std::string endpoint = options.endpoint;
   if (endpoint.empty()) endpoint = aws::endpoint_of(machine, "DYNAMODB").value_or("");
   std::string region = options.region;

@@ -12,14 +12,14 @@
 namespace weir::aws {
 
 /// Passed in, so that tests can have their own.
-struct Surroundings {
+struct Environment {
   /// A variable of the environment; an empty one counts as missing.
   std::function<std::optional<std::string>(const std::string& name)> variable;
   /// A whole file; nothing if it cannot be read. Never more than a megabyte.
   std::function<std::optional<std::string>(const std::string& path)> file;
 
   /// Those of this process.
-  static Surroundings of_process();
+  static Environment of_process();
 };
 
 /// One section of the files, by key.
@@ -28,18 +28,17 @@ using Profile = std::map<std::string, std::string, std::less<>>;
 /// The profile that AWS_PROFILE names, or "default", from ~/.aws/config and ~/.aws/credentials (or where
 /// AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE say); where both have a key, the latter counts. Fails
 /// where a profile was named that is in neither.
-Result<Profile> read_profile(const Surroundings& surroundings);
+Result<Profile> read_profile(const Environment& environment);
 
 /// The sections of such a file: in `[profile NAME]`, or `[NAME]` for credentials and for default. Lines that
 /// are nested under a key are passed over.
 std::map<std::string, Profile, std::less<>> parse_profiles(std::string_view text, bool of_config);
 
 /// The region: AWS_REGION, AWS_DEFAULT_REGION, or the profile's; nothing if none says.
-std::optional<std::string> region_of(const Surroundings& surroundings);
+std::optional<std::string> region_of(const Environment& environment);
 
 /// The endpoint of a service where something other than AWS's own is wanted: AWS_ENDPOINT_URL_DYNAMODB or
 /// AWS_ENDPOINT_URL.
-std::optional<std::string> endpoint_of(const Surroundings& surroundings,
-                                       std::string_view service_in_capitals);
+std::optional<std::string> endpoint_of(const Environment& environment, std::string_view service_in_capitals);
 
 }  // namespace weir::aws

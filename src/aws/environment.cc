@@ -1,4 +1,4 @@
-#include "aws/surroundings.h"
+#include "aws/environment.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -50,14 +50,14 @@ std::optional<std::string> read_whole(const std::string& path) {
   return text;
 }
 
-std::string path_of(const Surroundings& surroundings, const char* variable, std::string_view name) {
-  if (auto path = surroundings.variable(variable)) return *path;
-  return base::join(surroundings.variable("HOME").value_or(""), "/.aws/", name);
+std::string path_of(const Environment& environment, const char* variable, std::string_view name) {
+  if (auto path = environment.variable(variable)) return *path;
+  return base::join(environment.variable("HOME").value_or(""), "/.aws/", name);
 }
 
 }  // namespace
 
-Surroundings Surroundings::of_process() {
+Environment Environment::of_process() {
   return {[](const std::string& name) -> std::optional<std::string> {
             // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here changes the environment
             const char* const value = std::getenv(name.c_str());
@@ -90,15 +90,15 @@ std::map<std::string, Profile, std::less<>> parse_profiles(std::string_view text
   return profiles;
 }
 
-Result<Profile> read_profile(const Surroundings& surroundings) {
-  const auto named = surroundings.variable("AWS_PROFILE");
+Result<Profile> read_profile(const Environment& environment) {
+  const auto named = environment.variable("AWS_PROFILE");
   const std::string name = named.value_or("default");
-  const std::string config_path = path_of(surroundings, "AWS_CONFIG_FILE", "config");
-  const std::string credentials_path = path_of(surroundings, "AWS_SHARED_CREDENTIALS_FILE", "credentials");
+  const std::string config_path = path_of(environment, "AWS_CONFIG_FILE", "config");
+  const std::string credentials_path = path_of(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials");
   bool found = false;
   Profile profile;
   const auto merge = [&](const std::string& path, bool of_config) {
-    const auto text = surroundings.file(path);
+    const auto text = environment.file(path);
     if (!text) return;
     const auto profiles = parse_profiles(*text, of_config);
     const auto at = profiles.find(name);
@@ -113,21 +113,20 @@ Result<Profile> read_profile(const Surroundings& surroundings) {
                        config_path, " nor in ", credentials_path);
 }
 
-std::optional<std::string> region_of(const Surroundings& surroundings) {
+std::optional<std::string> region_of(const Environment& environment) {
   for (const char* const name : {"AWS_REGION", "AWS_DEFAULT_REGION"}) {
-    if (auto region = surroundings.variable(name)) return region;
+    if (auto region = environment.variable(name)) return region;
   }
-  const auto profile = read_profile(surroundings);
+  const auto profile = read_profile(environment);
   if (!profile) return std::nullopt;
   const auto region = profile->find("region");
   return region == profile->end() || region->second.empty() ? std::nullopt : std::optional(region->second);
 }
 
-std::optional<std::string> endpoint_of(const Surroundings& surroundings,
-                                       std::string_view service_in_capitals) {
-  if (auto endpoint = surroundings.variable(base::join("AWS_ENDPOINT_URL_", service_in_capitals)))
+std::optional<std::string> endpoint_of(const Environment& environment, std::string_view service_in_capitals) {
+  if (auto endpoint = environment.variable(base::join("AWS_ENDPOINT_URL_", service_in_capitals)))
     return endpoint;
-  return surroundings.variable("AWS_ENDPOINT_URL");
+  return environment.variable("AWS_ENDPOINT_URL");
 }
 
 }  // namespace weir::aws
