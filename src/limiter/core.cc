@@ -1,7 +1,7 @@
 #include "limiter/core.h"
 
 #include "base/text.h"
-#include "limiter/deciding.h"
+#include "limiter/acquire_operation.h"
 #include "limiter/request_limits.h"
 #include "limits/names.h"
 
@@ -129,7 +129,7 @@ Result<void> Core::check(const store::Request& request, Mode mode) {
     return;
   }
   if (mode == Mode::acquire && request.once == nullptr && decide_carried(request, result)) return;
-  Deciding deciding(buckets_, store_.catalog(), shared_);
+  AcquireOperation deciding(buckets_, store_.catalog(), shared_);
   auto decided =
       wait_for<void>([&](store::Completion<void> done) { deciding.start(request, mode, *result, done); });
   if (!decided) result = decided.error();

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/entropy.h"
-#include "limiter/deciding.h"
+#include "limiter/acquire_operation.h"
 #include "limiter/resolver.h"
 #include "store/store.h"
 #include "weir/limiter.h"
@@ -70,7 +70,7 @@ class Core final : public detail::LeaseKeeper {
   /// Whether the amounts are such that a store needs no check of them.
   static bool plain(std::span<const Charge> consume);
   static const limits::LimitSet* set_of(const RequestLimits* limits);
-  using Mode = Deciding::Mode;
+  using Mode = AcquireOperation::Mode;
   void decide_slowly(const store::Request& request, Mode mode, Result<Decision>& result);
   bool decide_carried(const store::Request& request, Result<Decision>& result);
   Result<limits::ResolutionRef> resolve(std::string_view entity, std::string_view resource,

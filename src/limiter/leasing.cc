@@ -1,9 +1,9 @@
 // The limiter's side of a lease: who may change it, under which limits, and what its holder remembers.
 #include "base/hex.h"
 #include "base/text.h"
-#include "limiter/changing.h"
 #include "limiter/core.h"
 #include "limiter/lease_id.h"
+#include "limiter/lease_operation.h"
 #include "limits/names.h"
 
 namespace weir::limiter {
@@ -87,7 +87,7 @@ Result<void> Core::check_deadline(const LeaseData& lease) const {
 
 Result<LimitReport> Core::change_keyed(LeaseData& lease, const decision::LeaseChange& change) {
   if (auto open = check_deadline(lease); !open) return open.error();
-  Changing changing(buckets_, store_.catalog(), shared_);
+  LeaseOperation changing(buckets_, store_.catalog(), shared_);
   auto changed = store::wait_for<void>(
       [&](store::Completion<void> done) { changing.start(name_space_, lease, change, done); });
   if (!changed) return changed.error();

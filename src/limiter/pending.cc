@@ -43,7 +43,7 @@ bool PendingAcquire::start_carried(const store::Request& request) {
 }
 
 void PendingAcquire::decide(const store::Request& request) {
-  deciding_ = std::make_unique<Deciding>(core_.buckets_, core_.store_.catalog(), core_.shared_);
+  deciding_ = std::make_unique<AcquireOperation>(core_.buckets_, core_.store_.catalog(), core_.shared_);
   deciding_->start(request, Core::Mode::acquire, decision_,
                    {[](void* self, Result<void>&& result) {
                       static_cast<PendingAcquire*>(self)->finish(std::move(result));

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "limiter/changing.h"
+#include "limiter/acquire_operation.h"
 #include "limiter/core.h"
-#include "limiter/deciding.h"
+#include "limiter/lease_operation.h"
 
 namespace weir::limiter {
 
@@ -38,8 +38,8 @@ class PendingAcquire {
 
   Core& core_;
   Decision decision_;
-  std::optional<Core::Nonce> nonce_;    ///< of an acquire that may be sent again
-  std::unique_ptr<Deciding> deciding_;  ///< once the fast way was closed
+  std::optional<Core::Nonce> nonce_;            ///< of an acquire that may be sent again
+  std::unique_ptr<AcquireOperation> deciding_;  ///< once the fast way was closed
   std::optional<store::Completion<void>> done_;
 };
 
@@ -57,7 +57,7 @@ class PendingChange {
  private:
   Core& core_;
   detail::LeaseData lease_;
-  std::optional<Changing> changing_;
+  std::optional<LeaseOperation> changing_;
 };
 
 }  // namespace weir::limiter

@@ -1,4 +1,4 @@
-#include "limiter/deciding.h"
+#include "limiter/acquire_operation.h"
 
 #include <algorithm>
 
@@ -18,8 +18,8 @@ bool has_limits(const limits::Resolution* resolution) {
 
 }  // namespace
 
-void Deciding::start(const store::Request& request, Mode mode, Decision& decision,
-                     store::Completion<void> done) {
+void AcquireOperation::start(const store::Request& request, Mode mode, Decision& decision,
+                             store::Completion<void> done) {
   plan_.request = request;
   mode_ = mode;
   decision_ = &decision;
@@ -27,17 +27,17 @@ void Deciding::start(const store::Request& request, Mode mode, Decision& decisio
   resolve();
 }
 
-void Deciding::resolve() {
+void AcquireOperation::resolve() {
   const store::Request& request = plan_.request;
   walk_.start(
       {request.name_space, request.entity, request.resource, limits::LimitSetRef(request.request_limits)},
       {[](void* self, Result<limits::ResolutionRef>&& resolution) {
-         static_cast<Deciding*>(self)->resolved(std::move(resolution));
+         static_cast<AcquireOperation*>(self)->resolved(std::move(resolution));
        },
        this});
 }
 
-void Deciding::resolved(Result<limits::ResolutionRef>&& resolution) {
+void AcquireOperation::resolved(Result<limits::ResolutionRef>&& resolution) {
   if (!resolution) return finish(resolution.error());
   const store::Request& request = plan_.request;
   if (!has_limits(resolution->get())) {
@@ -49,7 +49,7 @@ void Deciding::resolved(Result<limits::ResolutionRef>&& resolution) {
   if (request.every != nullptr) name_every();
   const store::Completion<Progress> done(
       [](void* self, Result<Progress>&& progress) {
-        static_cast<Deciding*>(self)->progressed(std::move(progress));
+        static_cast<AcquireOperation*>(self)->progressed(std::move(progress));
       },
       this);
   if (mode_ == Mode::acquire) {
@@ -60,7 +60,7 @@ void Deciding::resolved(Result<limits::ResolutionRef>&& resolution) {
 }
 
 /// Names the limits of the whole chain, each once.
-void Deciding::name_every() {
+void AcquireOperation::name_every() {
   every_.clear();
   for (const limits::Resolution* at = plan_.resolution.get(); at != nullptr;
        at = at->parent_resolution.get()) {
@@ -73,13 +73,13 @@ void Deciding::name_every() {
   plan_.request.consume = every_;
 }
 
-void Deciding::finish(Result<void> result) {
+void AcquireOperation::finish(Result<void> result) {
   // Whoever is told may want to change limits next.
   held_.release();
   (*done_)(std::move(result));
 }
 
-void Deciding::progressed(Result<Progress>&& progress) {
+void AcquireOperation::progressed(Result<Progress>&& progress) {
   if (!progress) return finish(progress.error());
   if (*progress == Progress::decided) return finish({});
   if (++attempts_ >= patient_attempts) held_.hold();

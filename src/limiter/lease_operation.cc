@@ -1,4 +1,4 @@
-#include "limiter/changing.h"
+#include "limiter/lease_operation.h"
 
 #include "base/text.h"
 
@@ -6,8 +6,8 @@ namespace weir::limiter {
 
 using store::Progress;
 
-void Changing::start(std::string_view name_space, detail::LeaseData& lease,
-                     const decision::LeaseChange& change, store::Completion<void> done) {
+void LeaseOperation::start(std::string_view name_space, detail::LeaseData& lease,
+                           const decision::LeaseChange& change, store::Completion<void> done) {
   name_space_ = name_space;
   lease_ = &lease;
   change_ = change;
@@ -15,36 +15,36 @@ void Changing::start(std::string_view name_space, detail::LeaseData& lease,
   attempt();
 }
 
-void Changing::attempt() {
+void LeaseOperation::attempt() {
   resolutions_.clear();
   resolve_next();
 }
 
 /// The buckets of the lease, one after the other, and then the change.
-void Changing::resolve_next() {
+void LeaseOperation::resolve_next() {
   if (resolutions_.size() < lease_->buckets.size()) {
     const std::string& entity = lease_->buckets[resolutions_.size()].entity;
     return walk_.start({name_space_, entity, lease_->resource, {}},
                        {[](void* self, Result<limits::ResolutionRef>&& resolution) {
-                          static_cast<Changing*>(self)->resolved(std::move(resolution));
+                          static_cast<LeaseOperation*>(self)->resolved(std::move(resolution));
                         },
                         this});
   }
   plan_.emplace(store::LeasePlan{name_space_, *lease_, change_, resolutions_});
   buckets_.change(*plan_, outcome_,
                   {[](void* self, Result<Progress>&& progress) {
-                     static_cast<Changing*>(self)->progressed(std::move(progress));
+                     static_cast<LeaseOperation*>(self)->progressed(std::move(progress));
                    },
                    this});
 }
 
-void Changing::resolved(Result<limits::ResolutionRef>&& resolution) {
+void LeaseOperation::resolved(Result<limits::ResolutionRef>&& resolution) {
   if (!resolution) return finish(resolution.error());
   resolutions_.push_back(*std::move(resolution));
   resolve_next();
 }
 
-void Changing::progressed(Result<Progress>&& progress) {
+void LeaseOperation::progressed(Result<Progress>&& progress) {
   if (!progress) return finish(progress.error());
   if (*progress == Progress::decided) {
     lease_->ending = outcome_.record.ending;
@@ -59,7 +59,7 @@ void Changing::progressed(Result<Progress>&& progress) {
   attempt();
 }
 
-void Changing::finish(Result<void> result) {
+void LeaseOperation::finish(Result<void> result) {
   held_.release();
   (*done_)(std::move(result));
 }

@@ -12,11 +12,11 @@ namespace weir::limiter {
 
 /// Written once for callers that block and callers that do not. Lives until its completion was called;
 /// the request's texts must stay valid as long.
-class Deciding final : public base::Recycled<Deciding> {
+class AcquireOperation final : public base::Recycled<AcquireOperation> {
  public:
   enum class Mode { acquire, peek };
 
-  Deciding(store::Buckets& buckets, store::Catalog& catalog, SharedResolutions& shared)
+  AcquireOperation(store::Buckets& buckets, store::Catalog& catalog, SharedResolutions& shared)
       : buckets_(buckets), held_(catalog), walk_(catalog, shared) {}
   void start(const store::Request& request, Mode mode, Decision& decision, store::Completion<void> done);
 

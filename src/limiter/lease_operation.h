@@ -11,9 +11,9 @@ namespace weir::limiter {
 
 /// Written once for callers that block and callers that do not. Lives until its completion was called; the
 /// lease and the change's texts must stay valid as long.
-class Changing {
+class LeaseOperation {
  public:
-  Changing(store::Buckets& buckets, store::Catalog& catalog, SharedResolutions& shared)
+  LeaseOperation(store::Buckets& buckets, store::Catalog& catalog, SharedResolutions& shared)
       : buckets_(buckets), held_(catalog), walk_(catalog, shared) {}
   /// On success the lease is as it is after the change, and report() says what its limits hold.
   void start(std::string_view name_space, detail::LeaseData& lease, const decision::LeaseChange& change,
