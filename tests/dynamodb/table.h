@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "store/dynamodb/asking.h"
+#include "store/dynamodb/blocking_calls.h"
 #include "store/dynamodb/dynamodb_store.h"
 #include "support/dynamodb_local.h"
 #include "weir/weir.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "store/dynamodb/acquire.h"
-#include "store/dynamodb/asking.h"
+#include "store/dynamodb/blocking_calls.h"
 #include "store/dynamodb/lease.h"
 #include "store/dynamodb/legacy.h"
 #include "store/remote/catalog.h"
@@ -87,7 +87,8 @@ void DynamoBuckets::list(std::string_view name_space, std::string_view entity, c
   Listing listing(entity, paging, context_.now());
   QueryOf wanted{.pk = entity_pk(name_space, entity), .begins_with = std::string(bucket_prefix)};
   if (!paging.cursor.empty()) wanted.after = std::string(bucket_prefix) + paging.cursor;
-  auto listed = Asking(context_).for_each(wanted, [&](const Item& item) { return listing.take(item); });
+  auto listed =
+      BlockingCalls(context_).for_each(wanted, [&](const Item& item) { return listing.take(item); });
   if (!listed) return done(listed.error());
   done(listing.end());
 }

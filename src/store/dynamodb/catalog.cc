@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "store/dynamodb/asking.h"
+#include "store/dynamodb/blocking_calls.h"
 #include "store/dynamodb/catalog_change.h"
 #include "store/dynamodb/lookup.h"
 
@@ -27,7 +27,7 @@ void DynamoCatalog::find(std::string_view name_space, std::string_view entity, s
 }
 
 Result<void> DynamoCatalog::check_may_change() const {
-  if (auto may = Asking(context_).check_may_wait(); !may) return may;
+  if (auto may = BlockingCalls(context_).check_may_wait(); !may) return may;
   return context_.check_clock();
 }
 
@@ -56,7 +56,7 @@ Result<store::Page<std::string>> DynamoCatalog::list(std::string_view name_space
   // One more, to know whether there is a next page. More than this do not fit into an answer anyway.
   if (paging.limit < most_in_answer) wanted.limit = paging.limit + 1;
   store::Page<std::string> page;
-  auto listed = Asking(context_).for_each(wanted, [&](const Item& item) {
+  auto listed = BlockingCalls(context_).for_each(wanted, [&](const Item& item) {
     return remote::add(page, paging.limit, key_of(item).sk.substr(prefix.size()), std::identity());
   });
   if (!listed) return listed.error();
@@ -67,7 +67,7 @@ Result<std::map<std::string, LimitsRecordRef>> DynamoCatalog::limits_by_key(
     std::string_view name_space, const std::set<std::string>& keys) {
   std::vector<Key> wanted;
   for (const std::string& key : keys) wanted.push_back(level_key(name_space, table::level_of(key)));
-  auto found = Asking(context_).get(wanted);
+  auto found = BlockingCalls(context_).get(wanted);
   if (!found) return found.error();
   std::map<std::string, LimitsRecordRef> records;
   for (const std::string& key : keys) {
@@ -84,7 +84,7 @@ Result<std::map<std::string, Entity>> DynamoCatalog::entities_by_id(std::string_
                                                                     const std::set<std::string>& ids) {
   std::vector<Key> keys;
   for (const std::string& id : ids) keys.push_back(meta_key(name_space, id));
-  auto found = Asking(context_).get(keys);
+  auto found = BlockingCalls(context_).get(keys);
   if (!found) return found.error();
   std::map<std::string, Entity> entities;
   for (const auto& [key, item] : *found) {
@@ -106,7 +106,7 @@ Result<void> DynamoCatalog::for_each_event(std::string_view name_space, std::str
                  .backward = true};
   if (!paging.cursor.empty()) wanted.after = base::join(wanted.begins_with, paging.cursor);
   Result<void> read;
-  auto listed = Asking(context_).for_each(wanted, [&](const Item& item) {
+  auto listed = BlockingCalls(context_).for_each(wanted, [&](const Item& item) {
     auto event = read_event(item);
     if (!event) read = event.error();
     return event && visit(*std::move(event));

@@ -30,7 +30,7 @@ Result<bool> CatalogChange::begin() {
 
 Result<void> CatalogChange::read_head() {
   const Key key = head_key(name_space_);
-  auto found = asking_.get(std::span(&key, 1));
+  auto found = calls_.get(std::span(&key, 1));
   if (!found) return found.error();
   const Item item = found->empty() ? Item() : found->begin()->second;
   const auto number = [&](const char* name) { return integer_of(item, name).value_or(0); };
@@ -67,8 +67,8 @@ Result<void> CatalogChange::fence(const table::Draft& draft) {
     const std::string token = join(std::to_string(context_.entropy.next() >> 1U), "-a");
     const auto part = std::span(writes).subspan(at, count);
     for (int tries = 0;; ++tries) {
-      const auto asked = count == 1 ? asking_.ask(single_write(context_.table, part[0]), true)
-                                    : asking_.ask(transaction(context_.table, part, token), true);
+      const auto asked = count == 1 ? calls_.ask(single_write(context_.table, part[0]), true)
+                                    : calls_.ask(transaction(context_.table, part, token), true);
       if (asked.ok()) break;
       // A charge that checks the same item at the same time is in the way for a moment.
       if (asked.failure->kind != aws::DynamoFailure::Kind::conflict || tries == most_attempts)
@@ -83,7 +83,7 @@ void CatalogChange::unfence(bool starts_over) {
   if (starts_over) return;
   for (const auto& [id, moving] : std::exchange(announced_, {})) {
     // One that stays behind is ended by the next process that meets it.
-    (void)asking_.ask(single_write(context_.table, unannounced(meta_key(name_space_, id), moving)), true);
+    (void)calls_.ask(single_write(context_.table, unannounced(meta_key(name_space_, id), moving)), true);
   }
 }
 
@@ -97,7 +97,7 @@ std::string CatalogChange::resource_of(const Item& item) {
 
 Result<bool> CatalogChange::has_bucket(const std::string& entity) {
   bool has = false;
-  auto listed = asking_.for_each(buckets_of(entity), [&](const Item& item) {
+  auto listed = calls_.for_each(buckets_of(entity), [&](const Item& item) {
     const auto ttl = integer_of(item, "ttl");
     // A process whose clock is behind may still charge a bucket that has just expired.
     has = has || !ttl || *ttl * 1000 + context_.settings.margin > now_;
@@ -111,7 +111,7 @@ Result<void> CatalogChange::read_buckets(const table::Draft& draft) {
   for (const auto& [entity, stamps] : new_stamps(draft)) {
     std::vector<Item>& items = buckets_[entity];
     std::vector<std::string> resources;
-    auto listed = asking_.for_each(buckets_of(entity), [&](const Item& item) {
+    auto listed = calls_.for_each(buckets_of(entity), [&](const Item& item) {
       const std::string resource = resource_of(item);
       // Legacy items learn of it when they are converted.
       if (legacy_name(key_of(item)) || !(stamps.contains("") || stamps.contains(resource))) return true;
@@ -149,9 +149,9 @@ Result<bool> CatalogChange::commit(const table::Draft& draft, const std::vector<
     if (entity || tenant_.entities.contains(id)) announced_.erase(id);
   }
   if (!with_buckets) {
-    if (auto gone = asking_.write_all(*erased); !gone) return gone.error();
+    if (auto gone = calls_.write_all(*erased); !gone) return gone.error();
     // A write that fails was overtaken by one that knows better, or that takes the limits over next time.
-    for (const ItemWrite& write : *altered) (void)asking_.ask(single_write(context_.table, write), true);
+    for (const ItemWrite& write : *altered) (void)calls_.ask(single_write(context_.table, write), true);
   }
   forget(draft);
   return true;
@@ -168,7 +168,7 @@ void CatalogChange::forget(const table::Draft& draft) {
 
 Result<bool> CatalogChange::send(const std::vector<ItemWrite>& writes) {
   const std::string token = join(std::to_string(context_.entropy.next() >> 1U), "-w");
-  const auto asked = asking_.ask(transaction(context_.table, writes, token), true);
+  const auto asked = calls_.ask(transaction(context_.table, writes, token), true);
   if (asked.ok()) return true;
   using Kind = aws::DynamoFailure::Kind;
   if (asked.failure->kind == Kind::condition || asked.failure->kind == Kind::conflict) return false;

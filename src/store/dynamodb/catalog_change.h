@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "store/dynamodb/asking.h"
+#include "store/dynamodb/blocking_calls.h"
 #include "store/remote/catalog_change.h"
 
 namespace weir::dynamodb {
@@ -26,7 +26,7 @@ class CatalogChange final : public remote::CatalogChange {
                 Time keep_audit_for)
       : remote::CatalogChange(catalog, changes),
         context_(context),
-        asking_(context),
+        calls_(context),
         keep_audit_for_(keep_audit_for) {}
 
  private:
@@ -68,7 +68,7 @@ class CatalogChange final : public remote::CatalogChange {
   Result<void> roll_forward(const std::string& id);
 
   Context& context_;
-  Asking asking_;
+  BlockingCalls calls_;
   const Time keep_audit_for_;
   std::string pending_;                               ///< a journal that was not carried out yet
   std::map<std::string, std::vector<Item>> buckets_;  ///< of entities whose limits change

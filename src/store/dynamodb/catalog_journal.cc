@@ -46,7 +46,7 @@ Result<bool> CatalogChange::send_by_journal(const table::Draft& draft, std::size
   }
   end_part();
   for (const ItemWrite& part : parts) {
-    if (auto written = asking_.write_all(std::span(&part, 1)); !written) return written.error();
+    if (auto written = calls_.write_all(std::span(&part, 1)); !written) return written.error();
   }
   std::vector<ItemWrite> commit = announced_still();
   commit.push_back(head_write(draft, events, id));
@@ -76,7 +76,7 @@ Result<void> CatalogChange::roll_forward(const std::string& id) {
     if (!*sent) return finished_by_others = true, false;
     return true;
   };
-  auto read = asking_.for_each({.pk = journal_pk(name_space_, id)}, [&](const Item& item) {
+  auto read = calls_.for_each({.pk = journal_pk(name_space_, id)}, [&](const Item& item) {
     parts.push_back(erase(key_of(item)));
     const Value* const operations = wire::aws::find(item, "operations");
     if (operations == nullptr) return true;
@@ -99,10 +99,10 @@ Result<void> CatalogChange::roll_forward(const std::string& id) {
     const std::string pending = done.expression.name("pending");
     done.expression.condition(join(pending, "=", done.expression.value(Value::of(id))));
     done.expression.remove("pending");
-    const auto ended = asking_.ask(single_write(context_.table, done), true);
+    const auto ended = calls_.ask(single_write(context_.table, done), true);
     if (!ended.ok() && ended.failure->kind != aws::DynamoFailure::Kind::condition)
       return aws::error_of(*ended.failure);
-    return asking_.write_all(parts);
+    return calls_.write_all(parts);
   }
   // Another process is at it. If that was not the end of it, there is something left to do.
   if (auto head = read_head(); !head) return head;

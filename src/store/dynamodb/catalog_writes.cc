@@ -90,7 +90,7 @@ std::vector<ItemWrite> CatalogChange::writes_of(const table::Draft& draft,
 Result<std::vector<ItemWrite>> CatalogChange::buckets_of_erased(const table::Draft& draft) {
   std::vector<ItemWrite> writes;
   for (const std::string& id : draft.erased()) {
-    auto listed = asking_.for_each(buckets_of(id), [&](const Item& item) {
+    auto listed = calls_.for_each(buckets_of(id), [&](const Item& item) {
       const Key key = key_of(item);
       const std::string resource = resource_of(item);
       writes.push_back(is_bucket(key) ? render(conditional::forget(0), {name_space_, id, resource}, now_)

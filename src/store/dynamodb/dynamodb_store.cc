@@ -1,7 +1,7 @@
 #include "store/dynamodb/dynamodb_store.h"
 
 #include "base/text.h"
-#include "store/dynamodb/asking.h"
+#include "store/dynamodb/blocking_calls.h"
 
 namespace weir::dynamodb {
 namespace {
@@ -115,7 +115,7 @@ Result<std::shared_ptr<DynamoStore>> DynamoStore::open(const StoreOptions& optio
 }
 
 Result<void> DynamoStore::keep_audit_for(Time duration) {
-  Asking asking(context_);
+  BlockingCalls asking(context_);
   if (auto may = asking.check_may_wait(); !may) return may;
   ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
   write.expression.set("keep_audit_for", Value::of(duration));
@@ -126,7 +126,7 @@ Result<void> DynamoStore::keep_audit_for(Time duration) {
 }
 
 Result<void> DynamoStore::require_client(int version) {
-  Asking asking(context_);
+  BlockingCalls asking(context_);
   if (auto may = asking.check_may_wait(); !may) return may;
   ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
   const std::string least = write.expression.name("least_client");

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "store/dynamodb/asking.h"
+#include "store/dynamodb/blocking_calls.h"
 #include "store/dynamodb/legacy.h"
 
 namespace weir::dynamodb {
@@ -42,7 +42,7 @@ class Migration {
   Migration(aws::DynamoClient& client, const std::string& table, const Clock& clock, base::Entropy& entropy,
             const MigrationOptions& options)
       : context_{client, table, clock, entropy, {}, 0, 0, false, Memory(std::chrono::milliseconds(0)), {}},
-        asking_(context_),
+        calls_(context_),
         options_(options) {}
 
   Result<MigrationReport> run() {
@@ -64,7 +64,7 @@ class Migration {
  private:
   Result<void> begin() {
     const Key key = version_key();
-    auto found = asking_.get(std::span(&key, 1));
+    auto found = calls_.get(std::span(&key, 1));
     if (!found) return found.error();
     const Item* const record = found->empty() ? nullptr : &found->begin()->second;
     report_.state = record == nullptr ? std::string(migration::pending)
@@ -94,7 +94,7 @@ class Migration {
       write.expression.set("migration_pk", Value::of(after_.pk));
       write.expression.set("migration_sk", Value::of(after_.sk));
     }
-    const auto asked = asking_.ask(single_write(context_.table, write), true);
+    const auto asked = calls_.ask(single_write(context_.table, write), true);
     if (!asked.ok()) return aws::error_of(*asked.failure);
     report_.state = state;
     return {};
@@ -104,7 +104,7 @@ class Migration {
   Result<bool> pass() {
     Key after = after_;
     do {
-      auto asked = asking_.ask(scan(context_.table, after, options_.page), true);
+      auto asked = calls_.ask(scan(context_.table, after, options_.page), true);
       if (!asked.ok()) return aws::error_of(*asked.failure);
       const std::uint64_t buckets = report_.counts.buckets;
       if (auto taken = take(asked.answer.items, after); !taken) return taken.error();
@@ -150,7 +150,7 @@ class Migration {
   Result<std::vector<LegacyLimit>> read(const LegacyName& name) {
     std::vector<LegacyLimit> limits;
     std::optional<Error> failed;
-    auto listed = asking_.for_each(
+    auto listed = calls_.for_each(
         {.pk = entity_pk(name.name_space, name.entity), .begins_with = legacy_prefix(name.resource)},
         [&](const Item& item) {
           auto limit = read_legacy(item);
@@ -170,7 +170,7 @@ class Migration {
     for (int i = 0; i < most_conversions; ++i) {
       auto limits = read(name);
       if (!limits) return limits.error();
-      auto there = asking_.get(std::span(&key, 1));
+      auto there = calls_.get(std::span(&key, 1));
       if (!there) return there.error();
       const Time now = context_.now();
       if (auto erased = erase_expired(*limits, now); !erased) return erased.error();
@@ -185,7 +185,7 @@ class Migration {
           state ? absorption(bucket, *limits, *state, context_.settings, now)
                 : conversion(bucket, *limits, merged(*limits, (context_.entropy.next() >> 11U) | 1U), now);
       const std::string token = join(std::to_string(context_.entropy.next() >> 1U), "-m");
-      const auto asked = asking_.ask(transaction(context_.table, writes, token), true);
+      const auto asked = calls_.ask(transaction(context_.table, writes, token), true);
       using Kind = aws::DynamoFailure::Kind;
       if (asked.ok()) {
         ++report_.counts.buckets;
@@ -207,7 +207,7 @@ class Migration {
       ItemWrite write = erase(limit.key);
       const std::string ttl = write.expression.name("ttl");
       write.expression.condition(join(ttl, "<=", write.expression.value(now / 1000)));
-      const auto asked = asking_.ask(single_write(context_.table, write), true);
+      const auto asked = calls_.ask(single_write(context_.table, write), true);
       if (asked.ok()) ++report_.counts.expired;
       if (!asked.ok() && asked.failure->kind != aws::DynamoFailure::Kind::condition)
         return aws::error_of(*asked.failure);
@@ -224,7 +224,7 @@ class Migration {
   }
 
   Context context_;
-  Asking asking_;
+  BlockingCalls calls_;
   const MigrationOptions& options_;
   MigrationReport report_;
   Key after_;                   ///< where to go on; empty: at the start

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "store/audit.h"
-#include "store/dynamodb/asking.h"
+#include "store/dynamodb/blocking_calls.h"
 #include "store/dynamodb/migrate.h"
 #include "store/dynamodb/schema.h"
 

@@ -17,8 +17,8 @@ class Opening final : public remote::Opening, private aws::DynamoCall {
   /// The context must outlive it, and its client must have ended all calls first.
   explicit Opening(Context& context);
 
-  /// Whether there may be legacy items in the table, as far as is known. Asking has it looked up, now and
-  /// then.
+  /// Whether there may be legacy items in the table, as far as is known. BlockingCalls has it looked up, now
+  /// and then.
   bool may_have_legacy();
 
  private:

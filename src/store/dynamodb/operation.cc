@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "store/dynamodb/asking.h"
+#include "store/dynamodb/blocking_calls.h"
 
 namespace weir::dynamodb {
 

@@ -39,7 +39,7 @@ Result<store::Page<Bucket>> RedisBuckets::list_now(std::string_view name_space, 
   std::string cursor = paging.cursor;
   for (;;) {
     const std::string from = cursor.empty() ? "-" : "(" + cursor;
-    auto listed = Asking(context_).ask(
+    auto listed = BlockingCalls(context_).ask(
         index, resp::command({"ZRANGEBYLEX", index, from, "+", "LIMIT", "0", std::to_string(paging.limit)}));
     if (!listed) return listed.error();
     const auto texts = listed->get().texts();

@@ -120,7 +120,7 @@ KeptReply::KeptReply(const Reply& reply) {
   static_cast<void>(reader_.read(bytes_));
 }
 
-Result<KeptReply> Asking::ask(std::string_view key, std::string command, bool writes) {
+Result<KeptReply> BlockingCalls::ask(std::string_view key, std::string command, bool writes) {
   if (auto may = check_may_wait(context_); !may) return may.error();
   return store::wait_for<KeptReply>([&](store::Completion<KeptReply> done) {
     const auto keep = [](const Result<Reply>& reply) -> Result<KeptReply> {
@@ -131,8 +131,8 @@ Result<KeptReply> Asking::ask(std::string_view key, std::string command, bool wr
   });
 }
 
-Result<KeptReply> Asking::run(const Script& script, const std::vector<std::string>& keys,
-                              const std::vector<std::string>& words, bool writes) {
+Result<KeptReply> BlockingCalls::run(const Script& script, const std::vector<std::string>& keys,
+                                     const std::vector<std::string>& words, bool writes) {
   if (auto may = check_may_wait(context_); !may) return may.error();
   return WaitingCall(context_, writes).run(script, keys, words);
 }

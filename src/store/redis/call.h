@@ -75,9 +75,9 @@ class KeptReply {
 
 /// For the rare operations that take several steps: sends a command and waits for the answer. Not on the
 /// client's own thread.
-class Asking {
+class BlockingCalls {
  public:
-  explicit Asking(Context& context) : context_(context) {}
+  explicit BlockingCalls(Context& context) : context_(context) {}
   /// `key`: decides the node. Errors of the server are errors here.
   Result<KeptReply> ask(std::string_view key, std::string command, bool writes = false);
   Result<KeptReply> run(const Script& script, const std::vector<std::string>& keys,

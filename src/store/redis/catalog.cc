@@ -143,7 +143,7 @@ Result<RedisCatalog::Fields> RedisCatalog::read_fields(std::string_view name_spa
   resp::append_word(command, std::string_view("HMGET"));
   resp::append_word(command, key);
   for (const std::string& field : fields) resp::append_word(command, field);
-  auto reply = Asking(context_).ask(key, std::move(command));
+  auto reply = BlockingCalls(context_).ask(key, std::move(command));
   if (!reply) return reply.error();
   const Reply list = reply->get();
   if (!list.is_list()) return damaged("the catalog");
@@ -202,7 +202,7 @@ Result<store::Page<std::string>> RedisCatalog::list(std::string_view name_space,
   const std::string key = listing.of == Of::limits     ? context_.names.limits(name_space)
                           : listing.of == Of::entities ? context_.names.entities(name_space)
                                                        : context_.names.children(name_space, listing.entity);
-  auto reply = Asking(context_).ask(key, page_command(key, listing.begins_with, paging));
+  auto reply = BlockingCalls(context_).ask(key, page_command(key, listing.begins_with, paging));
   if (!reply) return reply.error();
   store::Page<std::string> page;
   for (const std::string_view text : reply->get().texts()) {
@@ -246,7 +246,7 @@ Result<void> RedisCatalog::for_each_event(std::string_view name_space, std::stri
   const std::string from = paging.cursor.empty() ? "+" : "(" + paging.cursor;
   const std::string most = std::to_string(paging.limit + 1);
   auto reply =
-      Asking(context_).ask(key, resp::command({"ZREVRANGEBYLEX", key, from, "-", "LIMIT", "0", most}));
+      BlockingCalls(context_).ask(key, resp::command({"ZREVRANGEBYLEX", key, from, "-", "LIMIT", "0", most}));
   if (!reply) return reply.error();
   for (const std::string_view text : reply->get().texts()) {
     auto event = decode_event(text);

@@ -107,7 +107,7 @@ Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<st
                                  std::to_string(context_.time.for_tests() ? -1 : now_), names.channel(),
                                  said};
   words.insert(words.end(), steps.words.begin(), steps.words.end());
-  auto reply = Asking(context_).run(Script::catalog(), steps.keys, words, true);
+  auto reply = BlockingCalls(context_).run(Script::catalog(), steps.keys, words, true);
   if (!reply) return reply.error();
   if (reply->get().integer() != 1) return false;
   // At once here, whenever the others are told.
@@ -119,9 +119,9 @@ Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
   const std::string now = std::to_string(context_.time.for_scripts());
   for (const std::string& entity : draft.erased()) {
     const std::string& family = families_[entity];
-    auto reply =
-        Asking(context_).run(Script::touch(), {context_.names.index(name_space_, family, entity)},
-                             {context_.names.buckets(name_space_, family, entity), "forget", now}, true);
+    auto reply = BlockingCalls(context_).run(
+        Script::touch(), {context_.names.index(name_space_, family, entity)},
+        {context_.names.buckets(name_space_, family, entity), "forget", now}, true);
     if (!reply) return reply.error();
   }
   for (const auto& [entity, stamps] : new_stamps(draft)) {
@@ -142,8 +142,8 @@ Result<void> CatalogChange::tell_buckets_of(const table::Draft& draft, const std
   for (const auto& [resource, stamp] : stamps) {
     if (!resource.empty()) words.insert(words.end(), {resource, std::to_string(stamp)});
   }
-  auto reply =
-      Asking(context_).run(Script::touch(), {context_.names.index(name_space_, family, entity)}, words, true);
+  auto reply = BlockingCalls(context_).run(Script::touch(),
+                                           {context_.names.index(name_space_, family, entity)}, words, true);
   if (!reply) return reply.error();
   const Reply list = reply->get();
   auto at = list.children();
@@ -195,7 +195,7 @@ Result<bool> CatalogChange::put(const std::string& entity, std::string_view reso
   const std::string& family = families_[entity];
   // What exists is not kept out by a fence.
   const std::string generation = std::to_string(never_in_redis);
-  auto reply = Asking(context_).run(
+  auto reply = BlockingCalls(context_).run(
       Script::put(),
       {context_.names.bucket(name_space_, family, entity, resource),
        context_.names.index(name_space_, family, entity), context_.names.fence(name_space_, family)},

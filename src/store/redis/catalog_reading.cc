@@ -30,7 +30,7 @@ Result<bool> CatalogChange::begin() {
 Result<void> CatalogChange::read_clock() {
   now_ = context_.time.now();
   if (context_.time.for_tests()) return {};
-  auto reply = Asking(context_).ask(context_.names.catalog(name_space_), resp::command({"TIME"}));
+  auto reply = BlockingCalls(context_).ask(context_.names.catalog(name_space_), resp::command({"TIME"}));
   if (!reply) return reply.error();
   const Reply time = reply->get();
   auto at = time.children();
@@ -63,8 +63,8 @@ Result<void> CatalogChange::set_fences(std::chrono::milliseconds stay) {
   // Generations are counted from 1 in plans.
   const std::string generation = std::to_string(head_.generation + 2);
   for (const std::string& family : fenced_) {
-    auto reply = Asking(context_).run(Script::fence(), {context_.names.fence(name_space_, family)},
-                                      {generation, word_, std::to_string(stay.count())}, true);
+    auto reply = BlockingCalls(context_).run(Script::fence(), {context_.names.fence(name_space_, family)},
+                                             {generation, word_, std::to_string(stay.count())}, true);
     if (!reply) return reply.error();
   }
   return {};
@@ -88,7 +88,7 @@ Result<void> CatalogChange::read_buckets(const table::Draft& draft) {
 
 Result<std::vector<std::string>> CatalogChange::resources_of(const std::string& entity) {
   const std::string key = context_.names.index(name_space_, families_[entity], entity);
-  auto reply = Asking(context_).ask(key, resp::command({"ZRANGE", key, "0", "-1"}));
+  auto reply = BlockingCalls(context_).ask(key, resp::command({"ZRANGE", key, "0", "-1"}));
   if (!reply) return reply.error();
   const auto texts = reply->get().texts();
   return std::vector<std::string>(texts.begin(), texts.end());

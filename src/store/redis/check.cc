@@ -80,7 +80,7 @@ std::vector<Finding> check(const RedisStoreOptions& options) {
                       base::join(address, options.server.tls ? ", with TLS" : "",
                                  options.server.cluster ? ", a cluster" : "")});
   Context context{client, Names{options.prefix}, options.server.cluster, ServerTime(nullptr), entropy};
-  Asking asking(context);
+  BlockingCalls asking(context);
   const auto ask = [&](std::initializer_list<std::string_view> words) -> std::string {
     auto reply = asking.ask(context.names.store(), resp::command(words));
     if (!reply) return {};

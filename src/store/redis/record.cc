@@ -217,8 +217,8 @@ Result<LoadedBuckets> load_buckets(Context& context, std::string_view name_space
   std::vector<std::string> keys;
   for (const std::string& resource : resources)
     keys.push_back(context.names.bucket(name_space, family, entity, resource));
-  auto reply =
-      Asking(context).run(Script::load(), keys, {std::to_string(context.time.for_scripts()), "0"}, false);
+  auto reply = BlockingCalls(context).run(Script::load(), keys,
+                                          {std::to_string(context.time.for_scripts()), "0"}, false);
   if (!reply) return reply.error();
   const Reply list = reply->get();
   auto at = list.children();

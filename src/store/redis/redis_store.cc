@@ -54,7 +54,7 @@ std::vector<store::Reading> RedisStore::readings() const {
 
 Result<void> RedisStore::keep_audit_for(Time duration) {
   const std::string key = context_.names.store();
-  auto set = Asking(context_).ask(
+  auto set = BlockingCalls(context_).ask(
       key, resp::command({"HSET", key, "keep_audit_for", std::to_string(duration)}), true);
   if (!set) return set.error();
   opening_.keep_audit_for(duration);

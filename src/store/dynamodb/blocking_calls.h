@@ -15,9 +15,9 @@ namespace weir::dynamodb {
 Error error_of_read(aws::DynamoFailure failure);
 
 /// Blocks its caller, who must not be the client's thread.
-class Asking {
+class BlockingCalls {
  public:
-  explicit Asking(Context& context) : context_(context) {}
+  explicit BlockingCalls(Context& context) : context_(context) {}
 
   /// Fails where waiting would never end.
   Result<void> check_may_wait() const;

@@ -1,4 +1,4 @@
-#include "store/dynamodb/asking.h"
+#include "store/dynamodb/blocking_calls.h"
 
 #include <algorithm>
 #include <set>
@@ -19,13 +19,13 @@ Error error_of_read(aws::DynamoFailure failure) {
   return aws::error_of(failure);
 }
 
-Result<void> Asking::check_may_wait() const {
+Result<void> BlockingCalls::check_may_wait() const {
   if (!context_.client.is_here()) return {};
   return base::error(ErrorCode::unavailable,
                      "a completion of the store must not wait for the store; ask from another thread");
 }
 
-aws::Asked Asking::ask(Request request, bool repeatable) {
+aws::Asked BlockingCalls::ask(Request request, bool repeatable) {
   if (auto closed = context_.why_closed()) return {.failure = std::move(closed)};
   auto asked = context_.client.ask(
       std::move(request.operation), std::move(request.json), repeatable,
@@ -34,7 +34,7 @@ aws::Asked Asking::ask(Request request, bool repeatable) {
   return asked;
 }
 
-Result<std::map<Key, Item>> Asking::get(std::span<const Key> keys) {
+Result<std::map<Key, Item>> BlockingCalls::get(std::span<const Key> keys) {
   if (auto may = check_may_wait(); !may) return may.error();
   std::map<Key, Item> found;
   const std::set<Key> unique(keys.begin(), keys.end());
@@ -53,7 +53,8 @@ Result<std::map<Key, Item>> Asking::get(std::span<const Key> keys) {
   return found;
 }
 
-Result<void> Asking::for_each(QueryOf query_of_it, const std::function<bool(const Item& item)>& visit) {
+Result<void> BlockingCalls::for_each(QueryOf query_of_it,
+                                     const std::function<bool(const Item& item)>& visit) {
   if (auto may = check_may_wait(); !may) return may.error();
   for (;;) {
     auto asked = ask(query(context_.table, query_of_it), true);
@@ -66,7 +67,7 @@ Result<void> Asking::for_each(QueryOf query_of_it, const std::function<bool(cons
   }
 }
 
-Result<void> Asking::write_all(std::span<const ItemWrite> writes) {
+Result<void> BlockingCalls::write_all(std::span<const ItemWrite> writes) {
   if (auto may = check_may_wait(); !may) return may.error();
   while (!writes.empty()) {
     const std::size_t count = std::min(writes.size(), most_writes);
