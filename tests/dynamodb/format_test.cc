@@ -1,7 +1,7 @@
 // Items as other versions of weir wrote them, and who may write to buckets at all.
 #include "dynamodb/table.h"
 #include "limiter/core.h"
-#include "store/dynamodb/opening.h"
+#include "store/dynamodb/start_up.h"
 
 namespace weir::dynamodb {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "store/dynamodb/opening.h"
+#include "store/dynamodb/start_up.h"
 
 namespace weir::dynamodb {
 namespace {

@@ -32,7 +32,7 @@ Result<void> DynamoCatalog::check_may_change() const {
 }
 
 Result<std::vector<store::Changed>> DynamoCatalog::make_changes(const store::Changes& changes) {
-  return CatalogChange(context_, *this, changes, opening_.keep_audit_for()).run();
+  return CatalogChange(context_, *this, changes, start_up_.keep_audit_for()).run();
 }
 
 void DynamoCatalog::limits(std::string_view name_space, const Level& level,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "store/dynamodb/context.h"
-#include "store/dynamodb/opening.h"
+#include "store/dynamodb/start_up.h"
 #include "store/remote/catalog.h"
 
 namespace weir::dynamodb {
@@ -10,8 +10,8 @@ namespace weir::dynamodb {
 /// Safe to use from any thread. What resolutions need is read without blocking; the rest blocks its caller.
 class DynamoCatalog final : public remote::Catalog {
  public:
-  DynamoCatalog(Context& context, const Opening& opening)
-      : remote::Catalog(context.memory), context_(context), opening_(opening) {}
+  DynamoCatalog(Context& context, const StartUp& start_up)
+      : remote::Catalog(context.memory), context_(context), start_up_(start_up) {}
 
   void find(std::string_view name_space, std::string_view entity, std::string_view resource,
             store::Completion<store::Found> done) override;
@@ -29,12 +29,12 @@ class DynamoCatalog final : public remote::Catalog {
 
  private:
   Time now() const override { return context_.now(); }
-  Time keep_audit_for() const override { return opening_.keep_audit_for(); }
+  Time keep_audit_for() const override { return start_up_.keep_audit_for(); }
   Result<void> check_may_change() const override;
   Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) override;
 
   Context& context_;
-  const Opening& opening_;
+  const StartUp& start_up_;
 };
 
 }  // namespace weir::dynamodb

@@ -1,7 +1,7 @@
 #include "store/dynamodb/context.h"
 
 #include "base/text.h"
-#include "store/dynamodb/opening.h"
+#include "store/dynamodb/start_up.h"
 
 namespace weir::dynamodb {
 
@@ -15,12 +15,12 @@ Result<void> Context::check_clock() const {
                      " are allowed; set it right");
 }
 
-bool Context::may_have_legacy() const { return opening != nullptr && opening->may_have_legacy(); }
+bool Context::may_have_legacy() const { return start_up != nullptr && start_up->may_have_legacy(); }
 
 std::optional<aws::DynamoFailure> Context::why_closed() const {
-  if (opening == nullptr || opening->opened()) [[likely]]
+  if (start_up == nullptr || start_up->opened()) [[likely]]
     return std::nullopt;
-  const auto open = opening->check();
+  const auto open = start_up->check();
   if (open) return std::nullopt;
   return aws::DynamoFailure{.kind = aws::DynamoFailure::Kind::not_open, .message = open.error().message};
 }

@@ -52,7 +52,7 @@ struct Counts {
   std::atomic<std::uint64_t> contended{0};
 };
 
-class Opening;
+class StartUp;
 
 struct Context {
   aws::DynamoClient& client;
@@ -68,7 +68,7 @@ struct Context {
   const bool settle_single;
   Memory memory;
   Counts counts;
-  Opening* opening = nullptr;  ///< null: nothing has to be read first
+  StartUp* start_up = nullptr;  ///< null: nothing has to be read first
 
   Time now() const { return clock.now(); }
   /// Fails while the clocks differ too much to decide anything.

@@ -6,7 +6,7 @@
 namespace weir::dynamodb {
 namespace {
 
-/// How long opening may take, where nothing works without it, and where it is tried again anyway.
+/// How long start_up may take, where nothing works without it, and where it is tried again anyway.
 constexpr std::chrono::milliseconds patience{10'000};
 constexpr std::chrono::milliseconds short_patience{2'000};
 
@@ -91,10 +91,10 @@ DynamoStore::DynamoStore(const StoreOptions& options, std::unique_ptr<aws::Dynam
                options.settle_single,
                Memory(options.cache_for),
                {}},
-      opening_(context_),
-      catalog_(context_, opening_),
+      start_up_(context_),
+      catalog_(context_, start_up_),
       buckets_(context_) {
-  context_.opening = &opening_;
+  context_.start_up = &start_up_;
 }
 
 // First of all its thread ends, which uses the rest.
@@ -108,7 +108,7 @@ Result<std::shared_ptr<DynamoStore>> DynamoStore::open(const StoreOptions& optio
   if (!clock) clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &system_clock());
   const std::shared_ptr<DynamoStore> store(
       new DynamoStore(options, *std::move(client), std::move(entropy), std::move(clock)));
-  auto ready = store->opening_.read_and_wait(options.must_be_reachable ? patience : short_patience);
+  auto ready = store->start_up_.read_and_wait(options.must_be_reachable ? patience : short_patience);
   if (ready) ready = store->context_.check_clock();
   if (!ready && options.must_be_reachable) return ready.error();
   return store;
@@ -121,7 +121,7 @@ Result<void> DynamoStore::keep_audit_for(Time duration) {
   write.expression.set("keep_audit_for", Value::of(duration));
   const auto set = asking.ask(single_write(context_.table, write), true);
   if (!set.ok()) return aws::error_of(*set.failure);
-  opening_.keep_audit_for(duration);
+  start_up_.keep_audit_for(duration);
   return {};
 }
 
@@ -140,7 +140,7 @@ Result<void> DynamoStore::require_client(int version) {
 
 Result<void> DynamoStore::health() const {
   if (auto well = client_->health(); !well) return well;
-  if (auto open = opening_.check(); !open) return open;
+  if (auto open = start_up_.check(); !open) return open;
   return context_.check_clock();
 }
 

@@ -10,8 +10,8 @@
 #include "base/entropy.h"
 #include "store/dynamodb/buckets.h"
 #include "store/dynamodb/catalog.h"
-#include "store/dynamodb/opening.h"
 #include "store/dynamodb/schema.h"
+#include "store/dynamodb/start_up.h"
 #include "store/store.h"
 
 namespace weir::dynamodb {
@@ -30,7 +30,7 @@ struct StoreOptions {
   /// How far clocks may differ.
   std::chrono::milliseconds clock_bound{2'000};
   bool settle_single = false;
-  /// Whether opening fails while the table cannot be used. If not, calls fail until it can.
+  /// Whether start_up fails while the table cannot be used. If not, calls fail until it can.
   bool must_be_reachable = true;
   /// For tests: the time of decisions. Everybody on the table must agree on it.
   std::shared_ptr<const Clock> clock = {};
@@ -50,8 +50,8 @@ class DynamoStore final : public store::Store {
 
   store::Buckets& buckets() override { return buckets_; }
   store::Catalog& catalog() override { return catalog_; }
-  const store::LeaseKey& lease_key() const override { return opening_.lease_key(); }
-  Result<void> opened() const override { return opening_.check(); }
+  const store::LeaseKey& lease_key() const override { return start_up_.lease_key(); }
+  Result<void> opened() const override { return start_up_.check(); }
   Result<void> health() const override;
   bool is_elsewhere() const override { return true; }
   bool every_change_is_marked() const override { return !context_.settle_single; }
@@ -74,7 +74,7 @@ class DynamoStore final : public store::Store {
   const std::shared_ptr<const Clock> clock_;
   std::unique_ptr<aws::DynamoClient> client_;
   Context context_;
-  mutable Opening opening_;
+  mutable StartUp start_up_;
   DynamoCatalog catalog_;
   DynamoBuckets buckets_;
 };

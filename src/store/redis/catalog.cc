@@ -5,8 +5,8 @@
 #include "store/audit.h"
 #include "store/redis/catalog_change.h"
 #include "store/redis/codec.h"
-#include "store/redis/opening.h"
 #include "store/redis/reading.h"
+#include "store/redis/start_up.h"
 #include "store/table/draft.h"
 
 namespace weir::redis {
@@ -117,7 +117,7 @@ void RedisCatalog::find(std::string_view name_space, std::string_view entity, st
 void RedisCatalog::on_connected() {
   context_.time.forget();
   context_.exhausted.forget_all();
-  if (context_.opening != nullptr) context_.opening->read();
+  if (context_.start_up != nullptr) context_.start_up->read();
 }
 
 void RedisCatalog::on_message(std::string_view message) {
@@ -257,7 +257,8 @@ Result<void> RedisCatalog::for_each_event(std::string_view name_space, std::stri
 }
 
 Time RedisCatalog::keep_audit_for() const {
-  return context_.opening == nullptr ? store::keep_audit_for_by_default : context_.opening->keep_audit_for();
+  return context_.start_up == nullptr ? store::keep_audit_for_by_default
+                                      : context_.start_up->keep_audit_for();
 }
 
 }  // namespace weir::redis

@@ -6,8 +6,8 @@
 
 #include "base/hex.h"
 #include "base/text.h"
-#include "store/redis/opening.h"
 #include "store/redis/scripts.h"
+#include "store/redis/start_up.h"
 
 namespace weir::redis {
 namespace {
@@ -70,8 +70,8 @@ const Script& Script::fence() { return only<fence_lua>(); }
 const Script& Script::open() { return only<open_lua>(); }
 
 void Context::send(net::RedisCall& call) {
-  if (opening != nullptr && !opening->opened()) [[unlikely]] {
-    const std::string why = opening->trouble();
+  if (start_up != nullptr && !start_up->opened()) [[unlikely]] {
+    const std::string why = start_up->trouble();
     if (!why.empty()) return call.on_failure({false, why});
   }
   client.send(call);

@@ -59,7 +59,7 @@ class ServerTime {
   std::atomic<bool> learned_{false};
 };
 
-class Opening;
+class StartUp;
 
 struct Context {
   net::RedisClient& client;
@@ -68,7 +68,7 @@ struct Context {
   ServerTime time;
   base::Entropy& entropy;
   ExhaustedBuckets exhausted{std::chrono::milliseconds(0)};
-  Opening* opening = nullptr;                ///< null: nothing has to be read first
+  StartUp* start_up = nullptr;               ///< null: nothing has to be read first
   std::atomic<bool> without_digests{false};  ///< the server does not let us use EVALSHA
   WriteHealth write_health{*this};
 

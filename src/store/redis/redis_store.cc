@@ -17,9 +17,9 @@ RedisStore::RedisStore(const RedisStoreOptions& options)
                ServerTime(options.clock.get()),
                entropy_,
                ExhaustedBuckets(options.refuse_for)},
-      opening_(context_),
+      start_up_(context_),
       buckets_(context_, catalog_) {
-  context_.opening = &opening_;
+  context_.start_up = &start_up_;
   client_->start();
 }
 
@@ -29,13 +29,13 @@ RedisStore::~RedisStore() { client_.reset(); }
 Result<std::shared_ptr<RedisStore>> RedisStore::open(const RedisStoreOptions& options) {
   const std::shared_ptr<RedisStore> store(new RedisStore(options));
   auto ready = store->client_->wait_until_ready();
-  if (ready) ready = store->opening_.read_and_wait();
+  if (ready) ready = store->start_up_.read_and_wait();
   if (!ready && options.must_be_reachable) return ready.error();
   return store;
 }
 
 Result<void> RedisStore::opened() const {
-  const std::string why = opening_.opened() ? std::string() : opening_.trouble();
+  const std::string why = start_up_.opened() ? std::string() : start_up_.trouble();
   return why.empty() ? Result<void>() : Result<void>(error_of({false, why}));
 }
 
@@ -57,7 +57,7 @@ Result<void> RedisStore::keep_audit_for(Time duration) {
   auto set = BlockingCalls(context_).ask(
       key, resp::command({"HSET", key, "keep_audit_for", std::to_string(duration)}), true);
   if (!set) return set.error();
-  opening_.keep_audit_for(duration);
+  start_up_.keep_audit_for(duration);
   return {};
 }
 

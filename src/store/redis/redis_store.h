@@ -11,7 +11,7 @@
 #include "store/finding.h"
 #include "store/redis/buckets.h"
 #include "store/redis/catalog.h"
-#include "store/redis/opening.h"
+#include "store/redis/start_up.h"
 #include "store/store.h"
 
 namespace weir::redis {
@@ -24,7 +24,7 @@ struct RedisStoreOptions {
   /// For how long a bucket that was just found too empty is refused without asking; 0: always ask. Credits
   /// and changes that other processes make meanwhile are noticed that much later.
   std::chrono::milliseconds refuse_for{0};
-  /// Whether opening fails while the server cannot be used. If not, calls fail until it can.
+  /// Whether start_up fails while the server cannot be used. If not, calls fail until it can.
   bool must_be_reachable = true;
   /// For tests: the time, instead of the server's. Everybody on the store must agree on it.
   std::shared_ptr<const Clock> clock;
@@ -40,7 +40,7 @@ class RedisStore final : public store::Store {
 
   store::Buckets& buckets() override { return buckets_; }
   store::Catalog& catalog() override { return catalog_; }
-  const store::LeaseKey& lease_key() const override { return opening_.lease_key(); }
+  const store::LeaseKey& lease_key() const override { return start_up_.lease_key(); }
   Result<void> opened() const override;
   Result<void> health() const override;
   std::vector<store::Reading> readings() const override;
@@ -61,7 +61,7 @@ class RedisStore final : public store::Store {
   RedisCatalog catalog_;
   std::unique_ptr<net::RedisClient> client_;
   mutable Context context_;
-  mutable Opening opening_;
+  mutable StartUp start_up_;
   RedisBuckets buckets_;
 };
 

@@ -1,4 +1,4 @@
-#include "store/dynamodb/opening.h"
+#include "store/dynamodb/start_up.h"
 
 #include <utility>
 
@@ -19,8 +19,8 @@ constexpr std::chrono::milliseconds between_looks{60'000};
 
 }  // namespace
 
-Opening::Opening(Context& context)
-    : remote::Opening(
+StartUp::StartUp(Context& context)
+    : remote::StartUp(
           context.entropy, between_openings,
           base::error(ErrorCode::unavailable, "table ", base::quoted(context.table), " is not open yet")),
       context_(context) {
@@ -28,38 +28,38 @@ Opening::Opening(Context& context)
   repeatable = true;
 }
 
-void Opening::request(std::chrono::milliseconds patience) {
+void StartUp::request(std::chrono::milliseconds patience) {
   time = patience;
   made_ = false;
   ask_for_record();
 }
 
-void Opening::ask_for_record() {
+void StartUp::ask_for_record() {
   const Key key = version_key();
   ask(Step::reading, batch_get(context_.table, std::span(&key, 1)));
 }
 
-void Opening::ask(Step step, Request request_of_it) {
+void StartUp::ask(Step step, Request request_of_it) {
   step_ = step;
   operation = std::move(request_of_it.operation);
   aws::DynamoCall::request = std::move(request_of_it.json);
   context_.client.send(*this);
 }
 
-bool Opening::may_have_legacy() {
+bool StartUp::may_have_legacy() {
   if (!may_have_legacy_.load(std::memory_order_relaxed)) return false;
   if (is_due(between_looks)) read();
   return true;
 }
 
-void Opening::look() {
+void StartUp::look() {
   ask(Step::looking, {"Scan", base::join("{\"TableName\":", base::json_string(context_.table),
                                          R"(,"Limit":1,"ConsistentRead":true})")});
 }
 
 /// The first process makes the record; another one may be doing so at the same time. From here on
 /// programs that know only legacy items must not write: `least_client` tells them.
-void Opening::make(bool table_is_new) {
+void StartUp::make(bool table_is_new) {
   ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
   Expression& expression = write.expression;
   expression.condition(base::join("attribute_not_exists(", expression.name("lease_key"), ")"));
@@ -72,7 +72,7 @@ void Opening::make(bool table_is_new) {
   ask(Step::making, single_write(context_.table, write));
 }
 
-void Opening::on_answer(const aws::DynamoAnswer& answer) {
+void StartUp::on_answer(const aws::DynamoAnswer& answer) {
   if (step_ == Step::looking) return make(answer.items.empty());
   if (step_ == Step::making || !answer.unprocessed.empty()) return ask_for_record();
   const bool ours =
@@ -87,7 +87,7 @@ void Opening::on_answer(const aws::DynamoAnswer& answer) {
   answer.items.empty() ? look() : make(false);
 }
 
-void Opening::on_error(const aws::DynamoFailure& failure) {
+void StartUp::on_error(const aws::DynamoFailure& failure) {
   using Kind = aws::DynamoFailure::Kind;
   if (step_ == Step::making && failure.kind == Kind::condition) return ask_for_record();
   // A process that may not look must assume that there is something.
@@ -95,7 +95,7 @@ void Opening::on_error(const aws::DynamoFailure& failure) {
   end(error_of_read(failure));
 }
 
-Result<void> Opening::take(const Item& item) {
+Result<void> StartUp::take(const Item& item) {
   if (wire::aws::integer_of(item, "least_client").value_or(0) > schema_version) {
     return base::error(ErrorCode::unavailable, "table ", base::quoted(context_.table),
                        " was written by a newer weir; use that one");

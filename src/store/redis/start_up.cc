@@ -1,4 +1,4 @@
-#include "store/redis/opening.h"
+#include "store/redis/start_up.h"
 
 #include <algorithm>
 #include <utility>
@@ -18,8 +18,8 @@ std::string address_of(const Context& context) { return context.client.options()
 
 }  // namespace
 
-Opening::Opening(Context& context)
-    : remote::Opening(context.entropy, between_openings,
+StartUp::StartUp(Context& context)
+    : remote::StartUp(context.entropy, between_openings,
                       in_trouble(address_of(context) + " is only just being asked for the store's settings")),
       ScriptCall(context) {
   // Nothing changes that is there, so it may be sent again.
@@ -27,7 +27,7 @@ Opening::Opening(Context& context)
   within = context.client.options().connect_within;
 }
 
-void Opening::request(std::chrono::milliseconds /*patience*/) {
+void StartUp::request(std::chrono::milliseconds /*patience*/) {
   begin(Script::open(), 1, 3);
   key(context().names.store());
   word(format_version);
@@ -36,13 +36,13 @@ void Opening::request(std::chrono::milliseconds /*patience*/) {
   send();
 }
 
-Result<void> Opening::read_and_wait() {
-  auto read = remote::Opening::read_and_wait();
+Result<void> StartUp::read_and_wait() {
+  auto read = remote::StartUp::read_and_wait();
   if (read) return read;
   return base::error(ErrorCode::unavailable, "Redis at ", read.error().message);
 }
 
-std::string Opening::trouble() {
+std::string StartUp::trouble() {
   if (opened()) return {};
   if (!context().client.up()) {
     const std::string why = context().client.trouble();
@@ -52,19 +52,19 @@ std::string Opening::trouble() {
   return open ? std::string() : open.error().message;
 }
 
-void Opening::replied(const Reply& reply) {
+void StartUp::replied(const Reply& reply) {
   auto taken = take(reply);
   if (!taken) taken = in_trouble(base::join(address_of(context()), " ", taken.error().message));
   end(std::move(taken));
 }
 
 /// The server's own words, which begin with "Redis".
-void Opening::failed(Error error) {
+void StartUp::failed(Error error) {
   const std::string_view why = error.message;
   end(in_trouble(address_of(context()) + std::string(why.substr(std::min(why.find(' '), why.size())))));
 }
 
-Result<void> Opening::take(const Reply& reply) {
+Result<void> StartUp::take(const Reply& reply) {
   if (!reply.is_list() || reply.size() != 5) return base::error(ErrorCode::unavailable, "answers nonsense");
   auto at = reply.children();
   const Time now = read_time(at);

@@ -4,15 +4,15 @@
 #include <string>
 
 #include "store/redis/call.h"
-#include "store/remote/opening.h"
+#include "store/remote/start_up.h"
 
 namespace weir::redis {
 
 /// Safe to use from any thread.
-class Opening final : public remote::Opening, private ScriptCall {
+class StartUp final : public remote::StartUp, private ScriptCall {
  public:
   /// The context must outlive it, and its client must have ended all calls first.
-  explicit Opening(Context& context);
+  explicit StartUp(Context& context);
 
   /// Not on the client's own thread.
   Result<void> read_and_wait();

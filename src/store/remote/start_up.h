@@ -15,7 +15,7 @@
 namespace weir::remote {
 
 /// Safe to use from any thread.
-class Opening {
+class StartUp {
  public:
   bool opened() const { return opened_.load(std::memory_order_acquire); }
   /// Starts reading, unless that is under way. `patience`: for how long it is tried; 0: as long as a call.
@@ -33,8 +33,8 @@ class Opening {
  protected:
   /// `between`: while the store cannot be used, it is asked so often at the most. `not_yet`: why it is not
   /// open before the first answer.
-  Opening(base::Entropy& entropy, std::chrono::milliseconds between, Error not_yet);
-  ~Opening() = default;
+  StartUp(base::Entropy& entropy, std::chrono::milliseconds between, Error not_yet);
+  ~StartUp() = default;
 
   /// Asks the store; end() follows.
   virtual void request(std::chrono::milliseconds patience) = 0;

@@ -7,15 +7,15 @@
 
 #include "store/dynamodb/context.h"
 #include "store/dynamodb/request.h"
-#include "store/remote/opening.h"
+#include "store/remote/start_up.h"
 
 namespace weir::dynamodb {
 
 /// Safe to use from any thread.
-class Opening final : public remote::Opening, private aws::DynamoCall {
+class StartUp final : public remote::StartUp, private aws::DynamoCall {
  public:
   /// The context must outlive it, and its client must have ended all calls first.
-  explicit Opening(Context& context);
+  explicit StartUp(Context& context);
 
   /// Whether there may be legacy items in the table, as far as is known. BlockingCalls has it looked up, now
   /// and then.

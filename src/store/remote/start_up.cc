@@ -1,4 +1,4 @@
-#include "store/remote/opening.h"
+#include "store/remote/start_up.h"
 
 #include <cstring>
 #include <utility>
@@ -7,14 +7,14 @@
 
 namespace weir::remote {
 
-Opening::Opening(base::Entropy& entropy, std::chrono::milliseconds between, Error not_yet)
+StartUp::StartUp(base::Entropy& entropy, std::chrono::milliseconds between, Error not_yet)
     : between_(between), keep_audit_for_(store::keep_audit_for_by_default), result_(std::move(not_yet)) {
   const base::Guard guard(mutex_);
   entropy.fill(keys_.emplace_back());
   lease_key_.store(&keys_.back(), std::memory_order_release);
 }
 
-void Opening::read(std::chrono::milliseconds patience) {
+void StartUp::read(std::chrono::milliseconds patience) {
   {
     const base::Guard guard(mutex_);
     if (std::exchange(reading_, true)) return;
@@ -23,19 +23,19 @@ void Opening::read(std::chrono::milliseconds patience) {
   request(patience);
 }
 
-Result<void> Opening::read_and_wait(std::chrono::milliseconds patience) {
+Result<void> StartUp::read_and_wait(std::chrono::milliseconds patience) {
   read(patience);
   const base::Guard guard(mutex_);
   while (reading_) ended_.wait(mutex_);
   return result_;
 }
 
-bool Opening::is_due(std::chrono::milliseconds after) {
+bool StartUp::is_due(std::chrono::milliseconds after) {
   const base::Guard guard(mutex_);
   return !reading_ && std::chrono::steady_clock::now() - tried_at_ >= after;
 }
 
-Result<void> Opening::check() {
+Result<void> StartUp::check() {
   if (opened()) [[likely]]
     return {};
   Result<void> result;
@@ -47,7 +47,7 @@ Result<void> Opening::check() {
   return result;
 }
 
-void Opening::end(Result<void> result) {
+void StartUp::end(Result<void> result) {
   // Told with the lock held: once it is released, the waiter may end the store.
   const base::Guard guard(mutex_);
   reading_ = false;
@@ -56,7 +56,7 @@ void Opening::end(Result<void> result) {
   ended_.notify_all();
 }
 
-bool Opening::set_lease_key(std::string_view bytes) {
+bool StartUp::set_lease_key(std::string_view bytes) {
   if (bytes.size() != sizeof(store::LeaseKey)) return false;
   const base::Guard guard(mutex_);
   if (bytes == lease_key_bytes()) return true;
@@ -65,7 +65,7 @@ bool Opening::set_lease_key(std::string_view bytes) {
   return true;
 }
 
-std::string_view Opening::lease_key_bytes() const {
+std::string_view StartUp::lease_key_bytes() const {
   const store::LeaseKey& key = lease_key();
   return {reinterpret_cast<const char*>(key.data()), key.size()};
 }
