@@ -54,7 +54,7 @@ std::shared_ptr<const Routing> Gateway::routing() {
 
 void Gateway::set_store(std::shared_ptr<store::Store> store) {
   owned_ = std::make_unique<Decider>(options_, std::move(store), *metrics_);
-  metrics_->add_counters([store = owned_->foundation.store.get()] { return store->readings(); });
+  metrics_->add_counters([store = owned_->foundation.store.get()] { return store->counters(); });
   metrics_->set_store_up(true);
   owned_->outage.learn(options_.name_space);
   // A thread that is in the middle of a round would end one that it did not begin.

@@ -90,7 +90,7 @@ Service::Service(limiter::Foundation foundation, ServiceOptions options)
           // Odd seeds keep every bit in the products of the hash.
           .seed = {foundation_.entropy->next() | 1U, foundation_.entropy->next() | 1U}})),
       outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}) {
-  metrics_->add_counters([store = foundation_.store.get()] { return store->readings(); });
+  metrics_->add_counters([store = foundation_.store.get()] { return store->counters(); });
   // A store that is elsewhere may be away from the start.
   (void)outage_.look();
 }

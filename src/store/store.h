@@ -8,7 +8,7 @@
 
 #include "store/buckets.h"
 #include "store/catalog.h"
-#include "store/reading.h"
+#include "store/counter.h"
 
 namespace weir::store {
 
@@ -37,7 +37,7 @@ class Store {
   /// stores whose answer can get lost on the way, so that asking again is safe.
   virtual bool every_change_is_marked() const { return false; }
   /// What it counts beyond what its callers can see, those of one name in a row. From any thread.
-  virtual std::vector<Reading> readings() const { return {}; }
+  virtual std::vector<Counter> counters() const { return {}; }
   /// What whoever runs the program should know and do nothing about in a hurry, such as a clock that was
   /// wrong: found when the store was opened, or since. Grows, in the same order. From any thread.
   virtual std::vector<std::string> warnings() const { return {}; }

@@ -146,8 +146,8 @@ MetricFamily Metrics::sync_writes() const {
 namespace {
 
 /// Readings of one name in a row become one family.
-void append(std::vector<MetricFamily>& families, const std::vector<store::Reading>& readings) {
-  for (const store::Reading& reading : readings) {
+void append(std::vector<MetricFamily>& families, const std::vector<store::Counter>& counters) {
+  for (const store::Counter& reading : counters) {
     if (families.empty() || families.back().name != reading.name)
       families.push_back({std::string(reading.name), std::string(reading.help), MetricType::Counter, {}});
     std::vector<ClientMetric::Label> labels;

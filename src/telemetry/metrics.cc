@@ -74,7 +74,7 @@ void Metrics::add_counter(std::string name, std::string help, std::function<doub
   extras_.push_back({std::move(name), std::move(help), true, std::move(read)});
 }
 
-void Metrics::add_counters(std::function<std::vector<store::Reading>()> read) {
+void Metrics::add_counters(std::function<std::vector<store::Counter>()> read) {
   const base::Guard guard(mutex_);
   sources_.push_back(std::move(read));
 }

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/lock.h"
-#include "store/reading.h"
+#include "store/counter.h"
 #include "telemetry/cells.h"
 #include "telemetry/labels.h"
 
@@ -72,7 +72,7 @@ class Metrics final : public prometheus::Collectable {
   void add_gauge(std::string name, std::string help, std::function<double()> read);
   void add_counter(std::string name, std::string help, std::function<double()> read);
   /// Counters of which only their source knows which there are.
-  void add_counters(std::function<std::vector<store::Reading>()> read);
+  void add_counters(std::function<std::vector<store::Counter>()> read);
 
   /// All metrics, summed over the threads.
   std::vector<prometheus::MetricFamily> Collect() const override;
@@ -107,7 +107,7 @@ class Metrics final : public prometheus::Collectable {
   mutable base::Mutex mutex_;
   std::map<std::uint64_t, std::unique_ptr<Shard>> shards_ WEIR_GUARDED_BY(mutex_);  ///< by thread
   std::vector<Extra> extras_ WEIR_GUARDED_BY(mutex_);
-  std::vector<std::function<std::vector<store::Reading>()>> sources_ WEIR_GUARDED_BY(mutex_);
+  std::vector<std::function<std::vector<store::Counter>()>> sources_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::telemetry

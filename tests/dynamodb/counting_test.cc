@@ -27,7 +27,7 @@ class Counting : public testing::Test {
   /// "admitted write" and so on, as it stands.
   static std::map<std::string, double> units(const DynamoStore& store) {
     std::map<std::string, double> units;
-    for (const store::Reading& reading : store.readings()) {
+    for (const store::Counter& reading : store.counters()) {
       if (reading.name == "weir_store_capacity_units_total")
         units[std::string(reading.labels[0].value) + " " + std::string(reading.labels[1].value)] =
             reading.value;
@@ -112,7 +112,7 @@ TEST_F(Counting, WhatIsCountedIsDocumentedAndTheOtherWayRound) {
       documented.insert((*at)[1]);
   }
   std::set<std::string> counted;
-  for (const store::Reading& reading : table.store()->readings()) counted.insert(std::string(reading.name));
+  for (const store::Counter& reading : table.store()->counters()) counted.insert(std::string(reading.name));
   EXPECT_EQ(documented, counted);
 }
 

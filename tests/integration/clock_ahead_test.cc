@@ -267,7 +267,7 @@ TEST_F(FileFromClockAhead, CountsTheBucketsThatItRepairs) {
   const auto store = *app::open_store(
       url(), {}, std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &clock), entropy);
   const auto repairs = [&] {
-    for (const store::Reading& reading : store->readings()) {
+    for (const store::Counter& reading : store->counters()) {
       if (reading.name == "weir_store_clock_repairs_total") return reading.value;
     }
     return -1.0;

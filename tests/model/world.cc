@@ -399,10 +399,10 @@ Applied World::apply(NodeId node, const ItemIds& items, MarkerId marker, const c
   return applied_.add(key, result);
 }
 
-Reading World::read(ItemId item, HistoryId history, Time now) {
+ReadResult World::read(ItemId item, HistoryId history, Time now) {
   const ReadKey key{item, history, static_cast<std::int32_t>(now)};
-  if (const Reading* known = readings_.find(key)) return *known;
-  Reading reading;
+  if (const ReadResult* known = readings_.find(key)) return *known;
+  ReadResult reading;
   const Record& state = *items_[item];
   const bucket::Claims claims = bucket::claims_of(&state, *histories_[history].resolution, now);
   for (const auto& limit : claims.limits) {

@@ -107,7 +107,7 @@ struct ItemInfo {
 };
 
 /// What a reader with certain limits sees in an item.
-struct Reading {
+struct ReadResult {
   std::array<std::int8_t, max_limits> held = {};
 };
 
@@ -138,7 +138,7 @@ class World {
                 Time now, bool link_failed = false);
   /// `link`: of the first entity.
   Applied apply(NodeId node, const ItemIds& items, MarkerId marker, const conditional::Link& link);
-  Reading read(ItemId item, HistoryId history, Time now);
+  ReadResult read(ItemId item, HistoryId history, Time now);
 
   static std::string limit_name(int limit) { return std::string(1, static_cast<char>('a' + limit)); }
 
@@ -182,7 +182,7 @@ class World {
   std::map<std::string, NodeId> node_ids_;
   FlatMap<StepKey, NodeId> steps_;
   FlatMap<StepKey, Applied> applied_;
-  FlatMap<ReadKey, Reading> readings_;
+  FlatMap<ReadKey, ReadResult> readings_;
 };
 
 }  // namespace weir::model

@@ -180,7 +180,7 @@ TEST(Metrics, AskOthersForTheirNumbers) {
 TEST(Metrics, AskTheStoreForAllThatItCounts) {
   Metrics metrics({});
   double units = 1;
-  metrics.add_counters([&]() -> std::vector<store::Reading> {
+  metrics.add_counters([&]() -> std::vector<store::Counter> {
     return {{"weir_units_total", "Units.", {{"for", "refused"}, {"unit", "read"}}, 0.5},
             {"weir_units_total", "Units.", {{"for", "admitted"}, {"unit", "write"}}, units},
             {"weir_others_total", "Others.", {}, 7}};

@@ -144,12 +144,12 @@ Result<void> DynamoStore::health() const {
   return context_.check_clock();
 }
 
-std::vector<store::Reading> DynamoStore::readings() const {
-  std::vector<store::Reading> readings;
+std::vector<store::Counter> DynamoStore::counters() const {
+  std::vector<store::Counter> counters;
   const auto add = [&](std::string_view name, std::string_view help,
-                       std::vector<store::Reading::Label> labels, const std::atomic<std::uint64_t>& count,
+                       std::vector<store::Counter::Label> labels, const std::atomic<std::uint64_t>& count,
                        double parts = 1) {
-    readings.push_back(
+    counters.push_back(
         {name, help, std::move(labels), static_cast<double>(count.load(std::memory_order_relaxed)) / parts});
   };
   for (std::size_t i = 0; i < purpose_names.size(); ++i) {
@@ -169,7 +169,7 @@ std::vector<store::Reading> DynamoStore::readings() const {
   const aws::DynamoCounts& sent = client_->counts();
   add("weir_store_requests_total", "Requests that were sent to DynamoDB.", {}, sent.requests);
   add("weir_store_throttled_total", "Requests that DynamoDB found to be too many.", {}, sent.throttled);
-  return readings;
+  return counters;
 }
 
 }  // namespace weir::dynamodb

@@ -60,7 +60,7 @@ class DynamoStore final : public store::Store {
   /// Before the first use of something that programs before `version` of the schema cannot read: shuts them
   /// out when they open the table. Blocks. Nothing is lowered by it.
   Result<void> require_client(int version);
-  std::vector<store::Reading> readings() const override;
+  std::vector<store::Counter> counters() const override;
 
   const aws::DynamoClient& client() const { return *client_; }
   const Counts& counts() const { return context_.counts; }

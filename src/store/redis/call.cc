@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "store/completion.h"
-#include "store/redis/reading.h"
+#include "store/redis/read_call.h"
 
 namespace weir::redis {
 

@@ -5,7 +5,7 @@
 #include "store/audit.h"
 #include "store/redis/catalog_change.h"
 #include "store/redis/codec.h"
-#include "store/redis/reading.h"
+#include "store/redis/read_call.h"
 #include "store/redis/start_up.h"
 #include "store/table/draft.h"
 

@@ -45,7 +45,7 @@ Result<void> RedisStore::health() const {
   return context_.write_health.check();
 }
 
-std::vector<store::Reading> RedisStore::readings() const {
+std::vector<store::Counter> RedisStore::counters() const {
   return {{"weir_store_refused_from_memory_total",
            "Refusals without asking the store.",
            {},

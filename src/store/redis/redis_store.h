@@ -43,7 +43,7 @@ class RedisStore final : public store::Store {
   const store::LeaseKey& lease_key() const override { return start_up_.lease_key(); }
   Result<void> opened() const override;
   Result<void> health() const override;
-  std::vector<store::Reading> readings() const override;
+  std::vector<store::Counter> counters() const override;
   bool is_elsewhere() const override { return true; }
   Time now() const override { return context_.time.now(); }
   Result<void> keep_audit_for(Time duration) override;

@@ -142,7 +142,7 @@ const char* name_of(Ending ending) {
   }
 }
 
-Reading::Reading(Database& database)
+JsonDecoder::JsonDecoder(Database& database)
     : database_(database),
       members_(database, "SELECT key, value FROM json_each(?1)"),
       raw_members_(database,
@@ -155,13 +155,13 @@ Reading::Reading(Database& database)
                "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') "
                "FROM json_each(?1)") {}
 
-Error Reading::damaged(std::string_view what) const {
+Error JsonDecoder::damaged(std::string_view what) const {
   return base::error(
       ErrorCode::unavailable, database_.path(), ": ", what,
       " cannot be read; the file is damaged or was changed by hand. Put a backup in its place");
 }
 
-Result<LimitSetRef> Reading::limit_set(std::string_view json) {
+Result<LimitSetRef> JsonDecoder::limit_set(std::string_view json) {
   const std::string key(json);
   if (const auto known = sets_.find(key); known != sets_.end()) return known->second;
   std::vector<limits::NamedParameters> named;
@@ -179,7 +179,7 @@ Result<LimitSetRef> Reading::limit_set(std::string_view json) {
   return sets_[key] = LimitSetRef(new limits::LimitSet(std::move(named)));
 }
 
-Result<LimitSetRef> Reading::raw_limit_set(std::string_view json) {
+Result<LimitSetRef> JsonDecoder::raw_limit_set(std::string_view json) {
   std::vector<limits::NamedParameters> named;
   raw_members_.begin().bind(json);
   for (;;) {
@@ -195,7 +195,7 @@ Result<LimitSetRef> Reading::raw_limit_set(std::string_view json) {
   return LimitSetRef(new limits::LimitSet(std::move(named)));
 }
 
-Result<std::vector<limits::Version>> Reading::versions(std::string_view json) {
+Result<std::vector<limits::Version>> JsonDecoder::versions(std::string_view json) {
   std::vector<limits::Version> versions;
   if (json == "[]") return versions;
   versions_.begin().bind(json);
@@ -213,7 +213,7 @@ Result<std::vector<limits::Version>> Reading::versions(std::string_view json) {
   }
 }
 
-Result<std::map<std::string, std::string>> Reading::metadata(std::string_view json) {
+Result<std::map<std::string, std::string>> JsonDecoder::metadata(std::string_view json) {
   std::map<std::string, std::string> metadata;
   if (json == "{}") return metadata;
   members_.begin().bind(json);
@@ -225,7 +225,7 @@ Result<std::map<std::string, std::string>> Reading::metadata(std::string_view js
   }
 }
 
-Result<std::vector<decision::LeaseAmount>> Reading::amounts(std::string_view json) {
+Result<std::vector<decision::LeaseAmount>> JsonDecoder::amounts(std::string_view json) {
   std::vector<decision::LeaseAmount> amounts;
   amounts_.begin().bind(json);
   for (;;) {
@@ -237,7 +237,7 @@ Result<std::vector<decision::LeaseAmount>> Reading::amounts(std::string_view jso
   }
 }
 
-Result<std::vector<std::string>> Reading::texts(std::string_view json) {
+Result<std::vector<std::string>> JsonDecoder::texts(std::string_view json) {
   std::vector<std::string> texts;
   if (json == "[]") return texts;
   members_.begin().bind(json);
@@ -249,7 +249,7 @@ Result<std::vector<std::string>> Reading::texts(std::string_view json) {
   }
 }
 
-Result<std::vector<decision::LeaseBucket>> Reading::lease_buckets(std::string_view json) {
+Result<std::vector<decision::LeaseBucket>> JsonDecoder::lease_buckets(std::string_view json) {
   std::vector<decision::LeaseBucket> buckets;
   amounts_.begin().bind(json);
   for (;;) {
@@ -260,7 +260,7 @@ Result<std::vector<decision::LeaseBucket>> Reading::lease_buckets(std::string_vi
   }
 }
 
-Result<Ending> Reading::ending(std::string_view name) {
+Result<Ending> JsonDecoder::ending(std::string_view name) {
   for (const Ending ending : {Ending::open, Ending::settled, Ending::rolled_back}) {
     if (name == name_of(ending)) return ending;
   }

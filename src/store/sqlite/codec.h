@@ -42,9 +42,9 @@ const char* name_of(decision::Ending ending);
 
 /// Reads what the functions above wrote, with SQLite's own JSON. Bound to a connection; not safe for
 /// concurrent use.
-class Reading {
+class JsonDecoder {
  public:
-  explicit Reading(Database& database);
+  explicit JsonDecoder(Database& database);
 
   /// Sets that are written alike are the same object.
   Result<limits::LimitSetRef> limit_set(std::string_view json);

@@ -28,7 +28,7 @@ std::array<std::byte, 16> bytes_of(const table::Nonce& nonce) {
 
 FileReader::FileReader(std::unique_ptr<Database> database)
     : database_(std::move(database)),
-      reading_(*database_),
+      json_(*database_),
       bucket_(*database_,
               "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation FROM buckets "
               "WHERE namespace = ?1 AND entity = ?2 AND resource = ?3"),
@@ -49,8 +49,8 @@ Result<limits::LimitSetRef> FileReader::limits_of(std::int64_t set_id) {
   if (const auto known = sets_.find(set_id); known != sets_.end()) return known->second;
   auto row = set_.begin().bind(set_id).step();
   if (!row) return row.error();
-  if (!*row) return reading_.damaged("the limits of a bucket");
-  auto set = reading_.limit_set(set_.text(0));
+  if (!*row) return json_.damaged("the limits of a bucket");
+  auto set = json_.limit_set(set_.text(0));
   set_.reset();
   if (!set) return set.error();
   if (sets_.size() >= most_sets_kept) sets_.clear();
@@ -62,7 +62,7 @@ Result<RecordPtr> FileReader::record_at(Statement& row, const table::Key& key) {
   if (!set) return set.error();
   RecordPtr record(table::Record::make(key, *set));
   const auto dormant = read_balances(row.text(0), **set, {record->balances(), (*set)->size()});
-  if (!dormant) return reading_.damaged("the balances of a bucket");
+  if (!dormant) return json_.damaged("the balances of a bucket");
   record->dormant = *dormant;
   record->refilled_at = row.integer(2);
   record->expires_at = time_or_never(row, 3);
@@ -106,11 +106,11 @@ Result<std::optional<table::Marker>> FileReader::load_marker(const table::Nonce&
   auto row = lease_.begin().bind_blob(bytes).step();
   if (!row) return row.error();
   if (!*row) return std::optional<table::Marker>();
-  auto ending = reading_.ending(lease_.text(0));
-  auto amounts = reading_.amounts(lease_.text(1));
-  auto keys = reading_.texts(lease_.text(2));
+  auto ending = json_.ending(lease_.text(0));
+  auto amounts = json_.amounts(lease_.text(1));
+  auto keys = json_.texts(lease_.text(2));
   const Time deadline = lease_.integer(3);
-  auto buckets = reading_.lease_buckets(lease_.text(4));
+  auto buckets = json_.lease_buckets(lease_.text(4));
   lease_.reset();
   if (!ending) return ending.error();
   if (!amounts) return amounts.error();
@@ -173,7 +173,7 @@ Result<void> FileReader::read_limits(Past& past) {
     auto record = base::make_ref<limits::LimitsRecord>();
     record->current.stamp = rows.integer(9);
     if (!rows.is_null(3)) {
-      auto set = reading_.limit_set(rows.text(3));
+      auto set = json_.limit_set(rows.text(3));
       if (!set) return set.error();
       record->current.limits = *set;
     }
@@ -183,7 +183,7 @@ Result<void> FileReader::read_limits(Past& past) {
     if (!rows.is_null(7))
       record->on_unavailable = rows.text(7) == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
     record->from_file = rows.integer(8) != 0;
-    auto earlier = reading_.versions(rows.text(10));
+    auto earlier = json_.versions(rows.text(10));
     if (!earlier) return earlier.error();
     record->earlier = *std::move(earlier);
     past.last_stamp = std::max(past.last_stamp, record->current.stamp);
@@ -206,7 +206,7 @@ Result<void> FileReader::read_entities(Past& past) {
                   .parent = std::string(rows.text(2)),
                   .cascade = rows.integer(3) != 0,
                   .name = std::string(rows.text(4))};
-    auto metadata = reading_.metadata(rows.text(5));
+    auto metadata = json_.metadata(rows.text(5));
     if (!metadata) return metadata.error();
     entity.metadata = *std::move(metadata);
     entity.created_at = rows.integer(6);

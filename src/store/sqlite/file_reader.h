@@ -33,7 +33,7 @@ class FileReader {
 
   base::Mutex mutex_;
   const std::unique_ptr<Database> database_;
-  Reading reading_ WEIR_GUARDED_BY(mutex_);
+  JsonDecoder json_ WEIR_GUARDED_BY(mutex_);
   Statement bucket_ WEIR_GUARDED_BY(mutex_);
   Statement buckets_of_ WEIR_GUARDED_BY(mutex_);
   Statement set_ WEIR_GUARDED_BY(mutex_);

@@ -69,7 +69,7 @@ class SqliteStore final : public store::Store, private table::Backing {
     return failure == nullptr ? Result<void>() : Result<void>(*failure);
   }
   Time now() const override { return clock_->now(); }
-  std::vector<store::Reading> readings() const override { return table_.clock_watch().readings(); }
+  std::vector<store::Counter> counters() const override { return table_.clock_watch().counters(); }
   std::vector<std::string> warnings() const override;
   Result<void> keep_audit_for(Time duration) override;
 

@@ -17,7 +17,7 @@ std::string rough_duration(Time duration) {
   return base::join(std::to_string(duration / 1000), " seconds");
 }
 
-std::vector<store::Reading> ClockWatch::readings() const {
+std::vector<store::Counter> ClockWatch::counters() const {
   return {{.name = "weir_store_clock_repairs_total",
            .help = "Buckets whose refill time lay too far ahead of the clock and was set back.",
            .labels = {},

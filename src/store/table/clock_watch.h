@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/reading.h"
+#include "store/counter.h"
 #include "weir/clock.h"
 
 namespace weir::table {
@@ -28,7 +28,7 @@ class ClockWatch {
     saw_ahead(ahead_by);
   }
 
-  std::vector<store::Reading> readings() const;
+  std::vector<store::Counter> counters() const;
   std::vector<std::string> warnings() const;
 
  private:

@@ -27,7 +27,7 @@ class TableStore : public store::Store {
   const store::LeaseKey& lease_key() const override { return lease_key_; }
   Result<void> health() const override { return {}; }
   Time now() const override { return clock_.now(); }
-  std::vector<store::Reading> readings() const override { return table_.clock_watch().readings(); }
+  std::vector<store::Counter> counters() const override { return table_.clock_watch().counters(); }
   std::vector<std::string> warnings() const override { return table_.clock_watch().warnings(); }
   Result<void> keep_audit_for(Time duration) override {
     catalog_.keep_audit_for(duration);

@@ -12,10 +12,10 @@ namespace weir::redis {
 
 /// Owns itself and ends with its completion.
 template <class T>
-class Reading final : public net::RedisCall {
+class ReadCall final : public net::RedisCall {
  public:
   using Take = std::function<Result<T>(const Result<Reply>& reply)>;
-  Reading(store::Completion<T> done, Take take, bool writes)
+  ReadCall(store::Completion<T> done, Take take, bool writes)
       : done_(done), take_(std::move(take)), writes_(writes) {}
 
  private:
@@ -40,8 +40,8 @@ class Reading final : public net::RedisCall {
 /// Sends a command whose key decides the node; `take` makes the result of the answer.
 template <class T>
 void read(Context& context, std::string_view key, std::string command, store::Completion<T> done,
-          typename Reading<T>::Take take, bool writes = false) {
-  auto* const reading = new Reading<T>(done, std::move(take), writes);
+          typename ReadCall<T>::Take take, bool writes = false) {
+  auto* const reading = new ReadCall<T>(done, std::move(take), writes);
   reading->command = std::move(command);
   reading->slot = context.cluster ? static_cast<int>(wire::resp::slot_of(key)) : -1;
   reading->repeatable = !writes;

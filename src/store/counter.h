@@ -7,7 +7,7 @@
 namespace weir::store {
 
 /// A counter as it stands, under the name that it is exposed by. All texts live as long as the program.
-struct Reading {
+struct Counter {
   struct Label {
     std::string_view name;
     std::string_view value;
