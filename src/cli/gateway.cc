@@ -1,6 +1,6 @@
 // gateway: the reverse proxy.
 #include "cli/commands.h"
-#include "cli/place.h"
+#include "cli/destination.h"
 #include "cli/read.h"
 #include "gateway/run.h"
 

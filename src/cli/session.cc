@@ -39,7 +39,7 @@ Result<Session> Session::make(World& world, const Common& common, const CommandS
   session.style_ = Style(use_color(*color, world.out_is_terminal, world.environment));
   session.side_style_ = Style(use_color(*color, world.err_is_terminal, world.environment));
 
-  auto place = read_place(common, world, reach);
+  auto place = read_destination(common, world, reach);
   if (!place) return place.error();
   session.place_ = *std::move(place);
   if (auto name_space = said(common.name_space, world, "WEIR_NAMESPACE")) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/arguments.h"
-#include "cli/place.h"
+#include "cli/destination.h"
 #include "cli/shape.h"
 #include "cli/style.h"
 #include "cli/world.h"
@@ -66,7 +66,7 @@ class Session {
 
   World* world_;
   const CommandShape* commands_ = nullptr;
-  Place place_;
+  Destination place_;
   Options options_;
   bool namespace_was_said_ = false;
   Format format_ = Format::table;

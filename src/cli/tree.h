@@ -10,7 +10,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/place.h"
+#include "cli/destination.h"
 #include "cli/shape.h"
 
 namespace weir::cli {

@@ -184,14 +184,14 @@ class Reader {
   }
 
   /// Whether a check succeeded; what it says otherwise is a problem.
-  bool check(Place place, const Result<void>& result) {
+  bool check(FilePosition place, const Result<void>& result) {
     if (!result) in_.problem(place, result.error().message);
     return result.ok();
   }
 
   MappingReader in_;
   Desired out_;
-  std::vector<Place> parent_places_;  ///< of each entity in out_
+  std::vector<FilePosition> parent_places_;  ///< of each entity in out_
 };
 
 }  // namespace

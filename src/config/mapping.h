@@ -30,7 +30,7 @@ struct Subject {
 /// One entry of a mapping. The value is never an alias.
 struct MappingEntry {
   std::string_view name;
-  Place place;  ///< of the name
+  FilePosition place;  ///< of the name
   std::uint32_t value;
 };
 
@@ -71,9 +71,9 @@ class MappingReader {
   }
   const YamlNode& node(std::uint32_t id) const { return tree_[id]; }
   std::string_view text(const YamlNode& node) const { return tree_.text(node); }
-  Place place(std::uint32_t id) const { return tree_[id].place; }
+  FilePosition place(std::uint32_t id) const { return tree_[id].place; }
   template <class... Parts>
-  void problem(Place place, const Parts&... parts) {
+  void problem(FilePosition place, const Parts&... parts) {
     problems_.add(place, base::join(parts...));
   }
   /// True once aliases have made too much of the file; everything reads as empty from then on.

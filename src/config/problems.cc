@@ -8,7 +8,7 @@
 
 namespace weir::config {
 
-void Problems::add(Place place, std::string message) {
+void Problems::add(FilePosition place, std::string message) {
   const auto here = [&](const Problem& problem) { return problem.place == place; };
   if (std::any_of(listed_.begin(), listed_.end(), here)) return;
   if (listed_.size() == max_reported) {

@@ -11,10 +11,10 @@
 namespace weir::config {
 
 /// A place in a file, counted from 1.
-struct Place {
+struct FilePosition {
   std::uint32_t line = 1;
   std::uint32_t column = 1;
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend auto operator<=>(const FilePosition&, const FilePosition&) = default;
 };
 
 /// The first few mistakes that were found, and how many there are. Only the first at each place counts: the
@@ -23,14 +23,14 @@ class Problems {
  public:
   explicit Problems(std::string file) : file_(std::move(file)) {}
 
-  void add(Place place, std::string message);
+  void add(FilePosition place, std::string message);
   bool empty() const { return listed_.empty(); }
   /// All of them in the order of the file, a line each. Requires that there are some.
   Error error() const;
 
  private:
   struct Problem {
-    Place place;
+    FilePosition place;
     std::string message;
   };
 

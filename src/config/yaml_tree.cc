@@ -21,11 +21,11 @@ constexpr std::size_t max_depth = 32;  // the files need 8
 
 /// Ends the reading from inside an event.
 struct Refused {
-  Place place;
+  FilePosition place;
   std::string message;
 };
 
-Place place_of(const YAML::Mark& mark) {
+FilePosition place_of(const YAML::Mark& mark) {
   return {static_cast<std::uint32_t>(std::max(mark.line, 0)) + 1,
           static_cast<std::uint32_t>(std::max(mark.column, 0)) + 1};
 }
@@ -39,7 +39,7 @@ class ViewBuffer : public std::streambuf {
   }
 };
 
-Place place_at(std::string_view text, std::size_t at) {
+FilePosition place_at(std::string_view text, std::size_t at) {
   const std::string_view before = text.substr(0, at);
   const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
   return {static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n')) + 1,

@@ -26,7 +26,7 @@ struct YamlNode {
   std::uint32_t end = 0;      ///< the first node that is not inside this one
   std::uint32_t text_at = 0;  ///< scalars: where the text is; aliases: the node that they stand for
   std::uint32_t text_size = 0;
-  Place place = {};
+  FilePosition place = {};
 };
 
 class YamlTree {

@@ -14,7 +14,7 @@ namespace weir::cli {
 /// Whether a command can be done through a service.
 enum class Reach { anywhere, here };
 
-struct Place {
+struct Destination {
   std::string store = "sqlite:weir.db";
   /// Instead of the store, if somebody said so. Without a namespace.
   std::optional<client::RemoteOptions> server = {};
@@ -26,6 +26,6 @@ std::optional<std::string> said(const std::optional<std::string>& option, const 
 
 /// An option counts more than a variable. A store and a service that are both named in the same way are a
 /// mistake: commands that change limits must not guess where.
-Result<Place> read_place(const Common& common, const World& world, Reach reach);
+Result<Destination> read_destination(const Common& common, const World& world, Reach reach);
 
 }  // namespace weir::cli

@@ -1,4 +1,4 @@
-#include "cli/place.h"
+#include "cli/destination.h"
 
 #include <algorithm>
 #include <array>
@@ -88,8 +88,8 @@ std::optional<std::string> said(const std::optional<std::string>& option, const 
   return value;
 }
 
-Result<Place> read_place(const Common& common, const World& world, Reach reach) {
-  Place place;
+Result<Destination> read_destination(const Common& common, const World& world, Reach reach) {
+  Destination place;
   if (reach == Reach::here && common.server)
     return invalid("this is done where the store is, not through a service; leave out --server");
   if (common.store && common.server)
