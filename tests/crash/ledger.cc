@@ -178,7 +178,7 @@ void Ledger::start_over() {
   was_prepared_ = false;
 }
 
-bool Ledger::may_be(const Place& place, char write, char erase, std::uint64_t index,
+bool Ledger::may_be(const BucketKey& place, char write, char erase, std::uint64_t index,
                     std::optional<std::uint64_t> written) const {
   if (place.written == written) return true;
   for (const auto& [step, pending] : unknown_) {

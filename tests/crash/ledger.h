@@ -44,7 +44,7 @@ struct Pending {
 };
 
 /// What a place in the catalog was last told to be: the step that wrote it, or nothing.
-struct Place {
+struct BucketKey {
   std::optional<std::uint64_t> written;
   bool gone = false;  ///< deleted with its buckets
 };
@@ -104,7 +104,7 @@ class Ledger {
  private:
   static constexpr int preparations = 2 * (4 + callers) + 1;
 
-  bool may_be(const Place& place, char write, char erase, std::uint64_t index,
+  bool may_be(const BucketKey& place, char write, char erase, std::uint64_t index,
               std::optional<std::uint64_t> written) const;
   void begin(char kind, std::uint64_t step, std::string_view rest);
   void begin_change(Pending& pending, std::string_view rest);
@@ -115,8 +115,8 @@ class Ledger {
   std::map<std::uint64_t, LeaseEntry> leases_;
   std::map<std::string, Sums> sums_;     // acknowledged, and decided since
   std::map<std::string, Sums> charged_;  // acknowledged only
-  std::array<Place, catalog_size + 1> limits_{};
-  std::array<Place, catalog_size + 1> entities_{};
+  std::array<BucketKey, catalog_size + 1> limits_{};
+  std::array<BucketKey, catalog_size + 1> entities_{};
   int prepared_ = 0;
   bool was_prepared_ = false;
   std::uint64_t last_step_ = 0;

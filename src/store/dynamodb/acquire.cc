@@ -27,7 +27,7 @@ void Acquire::start() {
     // One without limits is not charged, and has no bucket.
     if (!resolution->limits) return bare_.push_back({links_.size() - 1, resolution->parent});
     chain_.add(entity, resolution.get());
-    add_place(resolution);
+    add_bucket(resolution);
   };
   add(request_of_it.entity, plan_.resolution);
   for (const limits::Resolution* at = plan_.resolution.get(); at->parent_resolution;
@@ -47,7 +47,7 @@ void Acquire::start() {
   // Small enough to be exact for everybody, and never 0.
   new_generation_ = (context_.entropy.next() >> 11U) | 1U;
   if (request_of_it.once != nullptr) {
-    marker_key_ = lease_key(name_space_, places_[0].name.entity, *request_of_it.once);
+    marker_key_ = lease_key(name_space_, buckets_in_chain_[0].name.entity, *request_of_it.once);
     marker_deadline_ = base::saturating_add(now_, request_of_it.lease_for);
   }
   begin(images());
@@ -55,7 +55,7 @@ void Acquire::start() {
 
 std::vector<conditional::BucketPlan> Acquire::plans() const {
   std::vector<conditional::BucketPlan> plans;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     conditional::BucketPlan& plan = plans.emplace_back(plan_of(i));
     for (const Charge& charge : plan_.request.consume) {
       if (plan.resolution->limits->find(charge.limit) >= 0)
@@ -70,8 +70,9 @@ void Acquire::begin(std::vector<Image> images) {
   conditional::AcquirePlan plan{.buckets = plans(), .new_generation = new_generation_, .bare = bare_};
   if (plan_.request.once != nullptr) plan.once = lease_record();
   // Where others write too, an image is old before it is used.
-  plan.read_first = std::any_of(places_.begin(), places_.end(),
-                                [&](const Place& place) { return context_.memory.better_read(place.id); });
+  plan.read_first =
+      std::any_of(buckets_in_chain_.begin(), buckets_in_chain_.end(),
+                  [&](const ChainBucket& place) { return context_.memory.better_read(place.id); });
   machine_.emplace(std::move(plan), context_.settings);
   step_ = Step::deciding;
   writes_ = 0;
@@ -86,11 +87,11 @@ bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
   bool exceeded = false;
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto& item = images[i].item;
-    const limits::Resolution& resolution = *places_[i].resolution;
-    const Time age = now_ - places_[i].seen_at;
+    const limits::Resolution& resolution = *buckets_in_chain_[i].resolution;
+    const Time age = now_ - buckets_in_chain_[i].seen_at;
     if (!item || item->expires_at <= now_ || age < 0 || age > context_.refuse_for) return false;
-    if (item->version >
-        std::max(resolution.stamp, context_.memory.resolved_after(places_[i].id, resolution.levels)))
+    if (item->version > std::max(resolution.stamp,
+                                 context_.memory.resolved_after(buckets_in_chain_[i].id, resolution.levels)))
       return false;
     const bucket::Claims claims = bucket::claims_of(&*item, resolution, now_);
     if (claims.changed) return false;
@@ -130,7 +131,7 @@ void Acquire::act(const Action& action) {
 
 /// Fails if a record would have to keep too many limits at once.
 Result<void> Acquire::check_sizes() {
-  for (std::size_t i = 0; i < places_.size(); ++i) {
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     show(chain_, chain_[i], alive(i), now_);
     if (auto checked = decision::check_size(chain_[i]); !checked) return checked;
   }
@@ -148,7 +149,7 @@ void Acquire::on_event(const Event& event) {
   if (writes_ == 1 && event.kind != Event::Kind::seen && machine_->charges()) {
     const bool failed = event.kind == Event::Kind::failed;
     if (failed) context_.counts.failed_first_writes.fetch_add(1, std::memory_order_relaxed);
-    for (const Place& place : places_) context_.memory.wrote_first(place.id, failed);
+    for (const ChainBucket& place : buckets_in_chain_) context_.memory.wrote_first(place.id, failed);
   }
   now_ = context_.now();
   act(machine_->resume(event, now_));
@@ -170,7 +171,7 @@ void Acquire::conclude() {
       return refused();
     case conditional::AcquireOutcome::Kind::stale:
       if (outcome.chain) distrust_chain();
-      for (std::size_t i = 0; i < places_.size(); ++i) {
+      for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
         if (const bucket::State* const state = alive(i)) distrust(i, state->version);
       }
       return finish(Progress::resolve_again);
@@ -187,7 +188,7 @@ void Acquire::conclude() {
 
 void Acquire::report(bool charged) {
   decision_.report().clear();
-  for (std::size_t i = 0; i < places_.size(); ++i) {
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     decision::Link& link = chain_[i];
     if (!charged) {
       show(chain_, link, alive(i), now_);
@@ -205,9 +206,10 @@ void Acquire::report(bool charged) {
 
 void Acquire::admitted() {
   const conditional::AcquireOutcome& outcome = machine_->outcome();
-  for (std::size_t i = 0; i < places_.size(); ++i) {
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     if (const auto& item = machine_->snapshot()[i].item)
-      context_.memory.wrote_version(places_[i].id, places_[i].resolution->levels, item->version);
+      context_.memory.wrote_version(buckets_in_chain_[i].id, buckets_in_chain_[i].resolution->levels,
+                                    item->version);
   }
   if (outcome.repeated) {
     // What the buckets hold now has to be looked up.
@@ -225,16 +227,16 @@ void Acquire::looked(const Event& event) {
   now_ = context_.now();
   seen_ = event.images;
   const bool repeated = mode_ == Mode::acquire;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     const bucket::State* const state = alive(i);
-    const limits::Resolution& resolution = *places_[i].resolution;
-    const std::int64_t known =
-        std::max(resolution.stamp, context_.memory.resolved_after(places_[i].id, resolution.levels));
+    const limits::Resolution& resolution = *buckets_in_chain_[i].resolution;
+    const std::int64_t known = std::max(
+        resolution.stamp, context_.memory.resolved_after(buckets_in_chain_[i].id, resolution.levels));
     if (state != nullptr && state->version > known && !repeated) {
       distrust(i, state->version);
       return finish(Progress::resolve_again);
     }
-    context_.memory.remember(places_[i].id, {seen_[i], asked_at_});
+    context_.memory.remember(buckets_in_chain_[i].id, {seen_[i], asked_at_});
   }
   if (repeated) return repeat();
   report(false);
@@ -256,12 +258,13 @@ void Acquire::repeat() {
   decision::Marker marker{seen.lease, seen_marker_deadline_, {}};
   // One of format 1 has no entities. They were those of the chain, if that is as long.
   for (std::size_t i = 0; i < seen.generations.size(); ++i) {
-    const bool known = !seen.entities.empty() || seen.generations.size() == places_.size();
+    const bool known = !seen.entities.empty() || seen.generations.size() == buckets_in_chain_.size();
     if (!known) break;
-    const std::string_view entity = seen.entities.empty() ? places_[i].name.entity : seen.entities[i];
+    const std::string_view entity =
+        seen.entities.empty() ? buckets_in_chain_[i].name.entity : seen.entities[i];
     marker.buckets.push_back({std::string(entity), seen.generations[i]});
   }
-  for (std::size_t i = 0; i < places_.size(); ++i) show(chain_, chain_[i], alive(i), now_);
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) show(chain_, chain_[i], alive(i), now_);
   decision::answer_repeated(chain_, marker, plan_.request.consume, resource_, decision_);
   finish(Progress::decided);
 }
@@ -275,11 +278,11 @@ void Acquire::refused() {
 
 conditional::Once Acquire::lease_record() const {
   conditional::Once once;
-  for (const Place& place : places_) once.entities.emplace_back(place.name.entity);
+  for (const ChainBucket& place : buckets_in_chain_) once.entities.emplace_back(place.name.entity);
   for (const Charge& charge : plan_.request.consume) {
     decision::LeaseAmount amount{std::string(charge.limit), charge.amount.millitokens(), 0};
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (places_[i].resolution->limits->find(charge.limit) >= 0)
+    for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
+      if (buckets_in_chain_[i].resolution->limits->find(charge.limit) >= 0)
         amount.buckets = static_cast<std::uint8_t>(amount.buckets | 1U << i);
     }
     once.lease.amounts.push_back(std::move(amount));

@@ -21,14 +21,14 @@ void LeaseChange::start() {
   const detail::LeaseData& lease = plan_.lease;
   for (std::size_t i = 0; i < lease.buckets.size(); ++i) {
     add_link(lease.buckets[i].entity);
-    add_place(plan_.resolutions[i]);
+    add_bucket(plan_.resolutions[i]);
   }
   now_ = context_.now();
   if (auto checked = context_.check_clock(); !checked) return finish(checked.error());
   if (lease.shared) {
     if (auto open = decision::check_open(lease.deadline, now_); !open) return finish(open.error());
   }
-  for (const Place& place : places_) {
+  for (const ChainBucket& place : buckets_in_chain_) {
     if (place.resolution->valid_until <= now_) return finish(Progress::resolve_again);
   }
   new_generation_ = (context_.entropy.next() >> 11U) | 1U;
@@ -37,8 +37,8 @@ void LeaseChange::start() {
     marker_key_ = lease_key(name_space_, lease.buckets[0].entity, lease.nonce);
     marker_deadline_ = lease.deadline;
   }
-  const bool unlimited = std::any_of(places_.begin(), places_.end(),
-                                     [](const Place& place) { return !place.resolution->limits; });
+  const bool unlimited = std::any_of(buckets_in_chain_.begin(), buckets_in_chain_.end(),
+                                     [](const ChainBucket& place) { return !place.resolution->limits; });
   if (unlimited) {
     step_ = Step::finding;
     return read_all();
@@ -47,7 +47,7 @@ void LeaseChange::start() {
 }
 
 void LeaseChange::resolve_as_is(std::size_t place, const Image& image) {
-  Place& at = places_[place];
+  ChainBucket& at = buckets_in_chain_[place];
   const bool there = image.item && image.item->expires_at > now_;
   limits::ResolutionRef resolution;
   if (there) resolution = decision::resolve_as_stored(*at.resolution, *image.item, now_);
@@ -67,7 +67,7 @@ void LeaseChange::begin(std::vector<Image> images) {
   plan.key = plan_.change.key;
   for (const Charge& charge : plan_.change.charges)
     plan.amounts.push_back({std::string(charge.limit), charge.amount.millitokens()});
-  for (std::size_t i = 0; i < places_.size(); ++i) {
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     plan.buckets.push_back(plan_of(i));
     plan.buckets.back().generation = lease.buckets[i].generation;
     plan.entities.push_back(lease.buckets[i].entity);
@@ -82,16 +82,16 @@ void LeaseChange::begin(std::vector<Image> images) {
 
 void LeaseChange::on_event(const Event& event) {
   if (step_ == Step::finding) {
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (!places_[i].resolution->limits) resolve_as_is(i, event.images[i]);
+    for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
+      if (!buckets_in_chain_[i].resolution->limits) resolve_as_is(i, event.images[i]);
     }
     return begin(event.images);
   }
   if (step_ == Step::looking) {
     now_ = context_.now();
     seen_ = event.images;
-    for (std::size_t i = 0; i < places_.size(); ++i)
-      context_.memory.remember(places_[i].id, {seen_[i], asked_at_});
+    for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i)
+      context_.memory.remember(buckets_in_chain_[i].id, {seen_[i], asked_at_});
     report();
     return finish(Progress::decided);
   }
@@ -127,13 +127,15 @@ void LeaseChange::conclude() {
   const conditional::ChangeOutcome& outcome = machine_->outcome();
   switch (outcome.kind) {
     case conditional::ChangeOutcome::Kind::changed: {
-      for (std::size_t i = 0; i < places_.size(); ++i) {
+      for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
         if (const auto& item = machine_->snapshot()[i].item)
-          context_.memory.wrote_version(places_[i].id, places_[i].resolution->levels, item->version);
+          context_.memory.wrote_version(buckets_in_chain_[i].id, buckets_in_chain_[i].resolution->levels,
+                                        item->version);
       }
       outcome_.record = outcome.lease;
       bool all_known = !outcome.repeated;
-      for (std::size_t i = 0; i < places_.size(); ++i) all_known = all_known && machine_->snapshot()[i].known;
+      for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i)
+        all_known = all_known && machine_->snapshot()[i].known;
       if (!all_known) {
         step_ = Step::looking;
         return read_all();
@@ -145,7 +147,7 @@ void LeaseChange::conclude() {
       return finish(*outcome.error);
     case conditional::ChangeOutcome::Kind::stale:
       if (outcome.chain) distrust_chain();
-      for (std::size_t i = 0; i < places_.size(); ++i) {
+      for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
         if (const auto* const state = machine_->snapshot().alive(i, now_)) distrust(i, state->version);
       }
       return finish(Progress::resolve_again);
@@ -169,10 +171,10 @@ const conditional::Record* LeaseChange::alive(std::size_t place) const {
 void LeaseChange::report() {
   outcome_.report.clear();
   decision::Chain chain;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const limits::LimitSet& set = *places_[i].resolution->limits;
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
+    const limits::LimitSet& set = *buckets_in_chain_[i].resolution->limits;
     if (set.size() == 0) continue;
-    decision::Link& link = chain.add(places_[i].name.entity, places_[i].resolution.get());
+    decision::Link& link = chain.add(buckets_in_chain_[i].name.entity, buckets_in_chain_[i].resolution.get());
     show(chain, link, alive(i), now_);
     link.named = 0;
     for (std::size_t j = 0; j < set.size(); ++j) {

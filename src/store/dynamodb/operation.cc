@@ -11,8 +11,8 @@ using conditional::Event;
 using store::Progress;
 using Kind = aws::DynamoFailure::Kind;
 
-void Operation::add_place(limits::ResolutionRef resolution) {
-  Place& place = places_.emplace_back();
+void Operation::add_bucket(limits::ResolutionRef resolution) {
+  ChainBucket& place = buckets_in_chain_.emplace_back();
   place.link = links_.size() - 1;
   place.name = {name_space_, links_.back(), resource_};
   place.id = bucket_id(name_space_, links_.back(), resource_);
@@ -21,7 +21,7 @@ void Operation::add_place(limits::ResolutionRef resolution) {
 }
 
 conditional::BucketPlan Operation::plan_of(std::size_t at) const {
-  const Place& place = places_[at];
+  const ChainBucket& place = buckets_in_chain_[at];
   return {.resolution = place.resolution,
           .resolved_after = context_.memory.resolved_after(place.id, place.resolution->levels),
           .charges = {},
@@ -32,7 +32,7 @@ conditional::BucketPlan Operation::plan_of(std::size_t at) const {
 
 std::vector<conditional::Image> Operation::images() {
   std::vector<conditional::Image> images;
-  for (Place& place : places_) {
+  for (ChainBucket& place : buckets_in_chain_) {
     Remembered known = context_.memory.image(place.id);
     place.seen_at = known.seen_at;
     images.push_back(std::move(known.image));
@@ -49,11 +49,11 @@ void Operation::submit(Request request_of_it) {
 
 void Operation::read_all() {
   std::vector<Key> keys;
-  for (const Place& place : places_) keys.push_back(place.name.key());
+  for (const ChainBucket& place : buckets_in_chain_) keys.push_back(place.name.key());
   if (!marker_key_.pk.empty()) keys.push_back(marker_key_);
   event_ = {};
   event_.kind = Event::Kind::seen;
-  event_.images.assign(places_.size(), conditional::Image::absent());
+  event_.images.assign(buckets_in_chain_.size(), conditional::Image::absent());
   if (!marker_key_.pk.empty()) event_.marker = conditional::Seen<conditional::Marker>::absent();
   reading_ = true;
   repeatable = true;
@@ -67,7 +67,7 @@ void Operation::write(const conditional::Transaction& transaction, Time now) {
   // Only one copy of these can meet its condition.
   bool happens_once = transaction.writes.empty();
   for (const conditional::Write& write : transaction.writes) {
-    writes.push_back(render(write, places_[write.bucket].name, now));
+    writes.push_back(render(write, buckets_in_chain_[write.bucket].name, now));
     sent_to_.push_back(write.bucket);
     happens_once = happens_once || write.path == conditional::Write::Path::repair;
   }
@@ -111,8 +111,8 @@ Result<void> Operation::take(const Item& item, Event& event) {
     if (marker->deadline > context_.now()) event.marker = {true, std::move(marker->marker)};
     return {};
   }
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i].name.key() == key) return take_bucket(i, item, event);
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
+    if (buckets_in_chain_[i].name.key() == key) return take_bucket(i, item, event);
   }
   return {};
 }
@@ -122,8 +122,8 @@ void Operation::on_answer(const aws::DynamoAnswer& answer) {
   if (reading_) return take_items(answer);
   Event event;
   event.kind = Event::Kind::applied;
-  event.images.resize(places_.size());
-  if (answer.item && sent_to_.size() == 1 && sent_to_[0] < places_.size()) {
+  event.images.resize(buckets_in_chain_.size());
+  if (answer.item && sent_to_.size() == 1 && sent_to_[0] < buckets_in_chain_.size()) {
     if (auto taken = take_bucket(sent_to_[0], *answer.item, event); !taken) return finish(taken.error());
   }
   on_event(event);
@@ -168,7 +168,7 @@ Result<void> Operation::take_failure(const aws::DynamoFailure& failure, Event& e
 
 void Operation::on_error(const aws::DynamoFailure& failure) {
   Event event;
-  event.images.resize(places_.size());
+  event.images.resize(buckets_in_chain_.size());
   // Somebody else has converted it, or is about to.
   const bool overtaken = failure.kind == Kind::condition || failure.kind == Kind::conflict;
   if (legacy_step_ == Legacy::converting && overtaken) return read_again();
@@ -199,19 +199,19 @@ void Operation::finish(Result<Progress> result) {
 }
 
 void Operation::remember(const conditional::Snapshot& snapshot) {
-  for (std::size_t i = 0; i < places_.size(); ++i) {
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     conditional::Image image = snapshot[i];
     if (!image.known) continue;
     // As it lies in the table, in whole seconds.
     if (image.item && image.item->expires_at != bucket::never)
       image.item->expires_at = to_ttl(image.item->expires_at) * 1000;
-    const Time seen_at = snapshot.seen_here(i) ? asked_at_ : places_[i].seen_at;
-    context_.memory.remember(places_[i].id, {std::move(image), seen_at});
+    const Time seen_at = snapshot.seen_here(i) ? asked_at_ : buckets_in_chain_[i].seen_at;
+    context_.memory.remember(buckets_in_chain_[i].id, {std::move(image), seen_at});
   }
 }
 
 void Operation::distrust(std::size_t place, std::int64_t version) {
-  context_.memory.distrust(places_[place].id, version);
+  context_.memory.distrust(buckets_in_chain_[place].id, version);
 }
 
 void Operation::distrust_chain() {

@@ -18,7 +18,7 @@ namespace weir::dynamodb {
 class Operation : public aws::DynamoCall {
  protected:
   /// One bucket of the chain.
-  struct Place {
+  struct ChainBucket {
     BucketName name;
     std::string id;  ///< in the memory
     limits::ResolutionRef resolution;
@@ -35,7 +35,7 @@ class Operation : public aws::DynamoCall {
   /// An entity of the chain, with or without a bucket.
   void add_link(std::string_view entity) { links_.push_back(entity); }
   /// The bucket of the last entity.
-  void add_place(limits::ResolutionRef resolution);
+  void add_bucket(limits::ResolutionRef resolution);
   /// What a machine is asked of a place; without charges.
   conditional::BucketPlan plan_of(std::size_t place) const;
   /// What is remembered of the places.
@@ -66,7 +66,7 @@ class Operation : public aws::DynamoCall {
   const std::string_view name_space_;
   const std::string_view resource_;
   std::vector<std::string_view> links_;  ///< the entities of the chain
-  std::vector<Place> places_;
+  std::vector<ChainBucket> buckets_in_chain_;
   Key marker_key_;                 ///< empty: none
   Time marker_deadline_ = 0;       ///< of the marker that is written
   Time seen_marker_deadline_ = 0;  ///< of the marker that was last seen

@@ -14,7 +14,7 @@ void Operation::read_to_show() {
 bool Operation::wait_for_legacy(const conditional::Transaction& transaction, Time now) {
   const auto creates = std::find_if(
       transaction.writes.begin(), transaction.writes.end(), [&](const conditional::Write& write) {
-        return write.item && !places_[write.bucket].without_legacy && context_.may_have_legacy();
+        return write.item && !buckets_in_chain_[write.bucket].without_legacy && context_.may_have_legacy();
       });
   if (creates == transaction.writes.end()) return false;
   held_back_ = transaction;
@@ -28,7 +28,7 @@ void Operation::find_legacy(std::size_t place) {
   legacy_place_ = place;
   legacy_.clear();
   repeatable = true;
-  const BucketName& name = places_[place].name;
+  const BucketName& name = buckets_in_chain_[place].name;
   submit(query(context_.table, {.pk = name.key().pk, .begins_with = legacy_prefix(name.resource)}));
 }
 
@@ -46,7 +46,7 @@ void Operation::take_legacy(const aws::DynamoAnswer& answer) {
     if (limit->expires_at > context_.now()) legacy_.push_back(*std::move(limit));
   }
   if (!answer.last_key.empty()) {
-    const BucketName& name = places_[legacy_place_].name;
+    const BucketName& name = buckets_in_chain_[legacy_place_].name;
     return submit(query(context_.table, {.pk = name.key().pk,
                                          .begins_with = legacy_prefix(name.resource),
                                          .after = key_of(answer.last_key).sk}));
@@ -55,7 +55,7 @@ void Operation::take_legacy(const aws::DynamoAnswer& answer) {
 }
 
 void Operation::found_legacy() {
-  Place& place = places_[legacy_place_];
+  ChainBucket& place = buckets_in_chain_[legacy_place_];
   place.without_legacy = legacy_.empty();
   if (legacy_step_ == Legacy::showing) {
     if (!legacy_.empty())
@@ -71,14 +71,14 @@ void Operation::convert_legacy() {
   legacy_step_ = Legacy::converting;
   const std::uint64_t generation = (context_.entropy.next() >> 11U) | 1U;
   const auto writes =
-      conversion(places_[legacy_place_].name, legacy_, merged(legacy_, generation), context_.now());
+      conversion(buckets_in_chain_[legacy_place_].name, legacy_, merged(legacy_, generation), context_.now());
   repeatable = true;
   submit(transaction(context_.table, writes, base::join(std::to_string(context_.entropy.next()), "-l")));
 }
 
 void Operation::show_next_legacy(std::size_t place) {
   const Time now = context_.now();
-  for (; place < places_.size(); ++place) {
+  for (; place < buckets_in_chain_.size(); ++place) {
     const auto& item = event_.images[place].item;
     if (item && item->expires_at > now) continue;
     legacy_step_ = Legacy::showing;

@@ -43,7 +43,8 @@ void Acquire::start() {
   const std::string_view end = end_of_chain(request.entity, *plan_.resolution);
   const auto add = [&](std::string_view entity, const limits::Resolution* resolution) {
     // One without limits is not charged, and has no bucket.
-    if (resolution->limits && places_.size() < limits::max_chain) add_place(entity, resolution, end);
+    if (resolution->limits && buckets_in_chain_.size() < limits::max_chain)
+      add_bucket(entity, resolution, end);
   };
   add(request.entity, plan_.resolution.get());
   for (const limits::Resolution* at = plan_.resolution.get(); at->parent_resolution;
@@ -86,9 +87,9 @@ void Acquire::send_plan() {
   writes_ = true;
   // A marker tells whether it was done.
   repeatable = once;
-  const std::size_t keys = places_.size() + (once ? 1 : 0);
+  const std::size_t keys = buckets_in_chain_.size() + (once ? 1 : 0);
   begin(Script::acquire(), keys, keys + (once ? 4 : 1));
-  for (const Place& place : places_) key(key_of(place));
+  for (const ChainBucket& place : buckets_in_chain_) key(key_of(place));
   if (once) key(marker_);
   thread_local std::string plan;
   plan.clear();
@@ -128,7 +129,7 @@ bool Acquire::show_charged(std::size_t place, std::string_view& numbers, Time& m
 void Acquire::admitted(std::string_view numbers, Time now) {
   decision_.report().clear();
   Time moment = 0;
-  for (std::size_t k = 0; k < places_.size(); ++k) {
+  for (std::size_t k = 0; k < buckets_in_chain_.size(); ++k) {
     if (!show_charged(k, numbers, moment)) return failed(unreadable());
   }
   if (now == 0) context().time.learn(now = moment);
@@ -150,9 +151,9 @@ Result<decision::Next> Acquire::decide(Time now, States& states, decision::Marke
 void Acquire::unchanged(Time now, std::span<const ReadBucket> read) {
   if (!context().exhausted.used() || verb_ == decision::Verb::look || decision_.admitted()) return;
   const Time here = context().time.here();
-  for (std::size_t k = 0; k < places_.size(); ++k) {
+  for (std::size_t k = 0; k < buckets_in_chain_.size(); ++k) {
     auto bucket = read[k].bucket ? std::make_shared<const StoredBucket>(*read[k].bucket) : nullptr;
-    context().exhausted.remember(key_of(places_[k]), {std::move(bucket), now, sent_at_, here});
+    context().exhausted.remember(key_of(buckets_in_chain_[k]), {std::move(bucket), now, sent_at_, here});
   }
 }
 
@@ -164,19 +165,19 @@ bool Acquire::refuse_from_memory() {
   std::array<ExhaustedBuckets::Seen, limits::max_chain> seen;
   Time now = 0;
   Time late = 0;
-  for (std::size_t k = 0; k < places_.size(); ++k) {
-    auto known = exhausted.find(key_of(places_[k]), sent_at_);
+  for (std::size_t k = 0; k < buckets_in_chain_.size(); ++k) {
+    auto known = exhausted.find(key_of(buckets_in_chain_[k]), sent_at_);
     if (!known) return false;
     seen[k] = *std::move(known);
     now = std::max(now, seen[k].at + sent_at_ - seen[k].heard);
     late = std::max(late, seen[k].heard - seen[k].sent);
   }
   States states;
-  for (std::size_t k = 0; k < places_.size(); ++k) {
-    if (places_[k].resolution->valid_until <= now) return false;
+  for (std::size_t k = 0; k < buckets_in_chain_.size(); ++k) {
+    if (buckets_in_chain_[k].resolution->valid_until <= now) return false;
     if (!seen[k].bucket || seen[k].bucket->state.expires_at <= now) continue;
-    if (seen[k].bucket->stamp > known(places_[k])) return false;
-    if (!is_under(seen[k].bucket->state, *places_[k].resolution)) return false;
+    if (seen[k].bucket->stamp > known(buckets_in_chain_[k])) return false;
+    if (!is_under(seen[k].bucket->state, *buckets_in_chain_[k].resolution)) return false;
     states[k] = seen[k].bucket->state;
   }
   // What is admitted, or makes a write, is for Redis to decide.

@@ -16,7 +16,7 @@ void LeaseChange::start() {
   const auto& buckets = plan_.lease.buckets;
   const std::string_view end = end_of_chain(buckets.back().entity, *plan_.resolutions.back());
   for (std::size_t i = 0; i < buckets.size(); ++i)
-    add_place(buckets[i].entity, plan_.resolutions[i].get(), end);
+    add_bucket(buckets[i].entity, plan_.resolutions[i].get(), end);
   for (const limits::ResolutionRef& resolution : plan_.resolutions) rest_on(*resolution);
   add_links(chain_);
   if (!plan_.lease.shared) return load();
@@ -47,7 +47,7 @@ bool LeaseChange::match_differences() {
 
 void LeaseChange::send_differences(const decision::LeaseRecord& record, const std::string& marker) {
   std::vector<limits::LimitSetRef> sets;
-  for (const Place& place : places_) sets.push_back(place.resolution->limits);
+  for (const ChainBucket& place : buckets_in_chain_) sets.push_back(place.resolution->limits);
   auto step = decision::step(record, plan_.change, sets);
   // A mistake, or nothing to do: only with everything at hand can that be said for certain.
   if (!step || step->repeated) return load();
@@ -57,8 +57,8 @@ void LeaseChange::send_differences(const decision::LeaseRecord& record, const st
   step_ = Step::plain;
   writes_ = true;
   repeatable = true;
-  begin(Script::acquire(), places_.size() + 1, 2 * places_.size() + 6);
-  for (const Place& place : places_) key(key_of(place));
+  begin(Script::acquire(), buckets_in_chain_.size() + 1, 2 * buckets_in_chain_.size() + 6);
+  for (const ChainBucket& place : buckets_in_chain_) key(key_of(place));
   key(marker_);
   std::string plan;
   append_plan(plan, chain_);
@@ -84,7 +84,7 @@ void LeaseChange::replied(const Reply& reply) {
   // Somebody else has changed the lease: once more from what it is now. What is not plain is decided here.
   constexpr int most_overtaken = 20;
   auto last = at;
-  for (std::size_t i = 0; i < places_.size(); ++i) last.next();
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) last.next();
   const std::string text(last.at_end() ? std::string_view() : last.next().text());
   const auto marker = text == expected_ ? std::nullopt : decode_marker(text);
   if (marker && ++overtaken_ <= most_overtaken) return send_differences(marker->record, text);

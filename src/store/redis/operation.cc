@@ -25,16 +25,16 @@ Operation::Operation(RedisBuckets& buckets, std::string_view name_space, std::st
   gathers = executor_ != nullptr;
 }
 
-void Operation::add_place(std::string_view entity, const limits::Resolution* resolution,
-                          std::string_view family) {
-  places_.push_back({entity, resolution, std::string(context().family(entity, family))});
+void Operation::add_bucket(std::string_view entity, const limits::Resolution* resolution,
+                           std::string_view family) {
+  buckets_in_chain_.push_back({entity, resolution, std::string(context().family(entity, family))});
 }
 
-std::string Operation::key_of(const Place& place) const {
+std::string Operation::key_of(const ChainBucket& place) const {
   return context().names.bucket(name_space_, place.family, place.entity, resource_);
 }
 
-std::string Operation::index_of(const Place& place) const {
+std::string Operation::index_of(const ChainBucket& place) const {
   return context().names.index(name_space_, place.family, place.entity);
 }
 
@@ -53,12 +53,12 @@ void Operation::rest_on(const limits::Resolution& resolution) {
     catalog_generation_ = std::min(catalog_generation_, at->catalog_generation);
 }
 
-Time Operation::known(const Place& place) const {
+Time Operation::known(const ChainBucket& place) const {
   return std::max(place.resolution->stamp, buckets_.catalog_.known(name_space_));
 }
 
 void Operation::add_links(decision::Chain& chain) const {
-  for (const Place& place : places_) chain.add(place.entity, place.resolution);
+  for (const ChainBucket& place : buckets_in_chain_) chain.add(place.entity, place.resolution);
 }
 
 decision::NewGeneration Operation::new_generation() const {
@@ -68,12 +68,12 @@ decision::NewGeneration Operation::new_generation() const {
 void Operation::append_plan(std::string& plan, const decision::Chain& chain) const {
   // The nodes of a cluster have clocks of their own, and a key may come from another one.
   append_number(plan, context().cluster ? context().time.for_scripts() : context().time.expected());
-  for (std::size_t k = 0; k < places_.size(); ++k) {
+  for (std::size_t k = 0; k < buckets_in_chain_.size(); ++k) {
     const decision::Link& link = chain[k];
     const limits::Resolution& resolution = *link.resolution;
     const auto set = sets().get(resolution.limits);
     for (const std::int64_t number :
-         {head_of(link.limit_count()), resolution.stamp, known(places_[k]), set->digest,
+         {head_of(link.limit_count()), resolution.stamp, known(buckets_in_chain_[k]), set->digest,
           to_redis(resolution.keep_for), to_redis(resolution.valid_until)})
       append_number(plan, number);
     for (std::size_t i = 0; i < link.limit_count(); ++i) {
@@ -87,9 +87,9 @@ void Operation::append_plan(std::string& plan, const decision::Chain& chain) con
 void Operation::load() {
   step_ = Step::loading;
   writes_ = false;
-  const std::size_t keys = places_.size() + (marker_.empty() ? 0 : 1);
+  const std::size_t keys = buckets_in_chain_.size() + (marker_.empty() ? 0 : 1);
   begin(Script::load(), keys, keys + 2);
-  for (const Place& place : places_) key(key_of(place));
+  for (const ChainBucket& place : buckets_in_chain_) key(key_of(place));
   if (!marker_.empty()) key(marker_);
   word(context().time.for_scripts());
   word(std::string_view(marker_.empty() ? "0" : "1"));
@@ -141,18 +141,18 @@ void Operation::decide_here(Time now, Reply::Children children) {
   buckets_.detours_.fetch_add(1, std::memory_order_relaxed);
   States states;
   read_.clear();
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    auto read = read_bucket(children.next(), places_[i].entity, resource_);
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
+    auto read = read_bucket(children.next(), buckets_in_chain_[i].entity, resource_);
     if (!read) return finish(read.error());
     read_.push_back(*std::move(read));
     const auto& bucket = read_.back().bucket;
     if (!bucket || bucket->state.expires_at <= now) continue;
-    if (bucket->stamp > known(places_[i])) return resolve_again(bucket->stamp, i);
+    if (bucket->stamp > known(buckets_in_chain_[i])) return resolve_again(bucket->stamp, i);
     states[i] = bucket->state;
   }
   auto marker = read_marker(children);
   if (!marker) return finish(marker.error());
-  for (const Place& place : places_) {
+  for (const ChainBucket& place : buckets_in_chain_) {
     if (place.resolution->valid_until <= now) return resolve_again(0, 0);
   }
   auto next = decide(now, states, *marker ? &**marker : nullptr);
@@ -168,24 +168,24 @@ void Operation::write(Time now, const decision::Next& next) {
   writes_ = true;
   // With a marker: if it was written, this starts over and finds it done.
   repeatable = next.marker.has_value();
-  const std::size_t keys = 3 * places_.size() + (marker_.empty() ? 0 : 1);
-  begin(Script::put(), keys, keys + 7 + 3 * places_.size());
-  for (const Place& place : places_) key(key_of(place));
-  for (const Place& place : places_) key(index_of(place));
-  for (const Place& place : places_) key(context().names.fence(name_space_, place.family));
+  const std::size_t keys = 3 * buckets_in_chain_.size() + (marker_.empty() ? 0 : 1);
+  begin(Script::put(), keys, keys + 7 + 3 * buckets_in_chain_.size());
+  for (const ChainBucket& place : buckets_in_chain_) key(key_of(place));
+  for (const ChainBucket& place : buckets_in_chain_) key(index_of(place));
+  for (const ChainBucket& place : buckets_in_chain_) key(context().names.fence(name_space_, place.family));
   if (!marker_.empty()) key(marker_);
-  word(static_cast<std::int64_t>(places_.size()));
+  word(static_cast<std::int64_t>(buckets_in_chain_.size()));
   word(resource_);
   word(std::string_view(context().time.for_tests() ? "PEXPIRE" : "PEXPIREAT"));
   word(raw_marker_);
   word(next.marker ? encode(*next.marker) : std::string());
   word(std::max<Time>(next.marker ? to_redis(next.marker->deadline) - now : 0, 0) + marker_margin);
   word(static_cast<std::int64_t>(catalog_generation_));
-  for (std::size_t i = 0; i < places_.size(); ++i) {
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     word(read_[i].raw);
     Record record;
     if (next.states[i]) {
-      StoredBucket bucket{*next.states[i], places_[i].resolution->stamp, {}};
+      StoredBucket bucket{*next.states[i], buckets_in_chain_[i].resolution->stamp, {}};
       if (const auto& before = read_[i].bucket) {
         bucket.stamp = std::max(bucket.stamp, before->stamp);
         bucket.others = before->others;
@@ -206,11 +206,11 @@ bool Operation::again_allowed() {
 }
 
 void Operation::resolve_again(Time seen, std::size_t place) {
-  for (const Place& one : places_) buckets_.catalog_.distrust(name_space_, one.entity);
-  if (seen == 0 || place >= places_.size()) return finish(Progress::resolve_again);
+  for (const ChainBucket& one : buckets_in_chain_) buckets_.catalog_.distrust(name_space_, one.entity);
+  if (seen == 0 || place >= buckets_in_chain_.size()) return finish(Progress::resolve_again);
   seen_ = seen;
   buckets_.catalog_.find(
-      name_space_, places_[place].entity, resource_,
+      name_space_, buckets_in_chain_[place].entity, resource_,
       {[](void* self, Result<store::Found>&& found) { static_cast<Operation*>(self)->compare_stamp(found); },
        this});
 }
@@ -245,7 +245,7 @@ void Operation::failed(Error error) {
 
 void Operation::forget_spent() {
   if (!context().exhausted.used() || !context().exhausted.any(context().time.here())) return;
-  for (const Place& place : places_) context().exhausted.forget(key_of(place));
+  for (const ChainBucket& place : buckets_in_chain_) context().exhausted.forget(key_of(place));
 }
 
 }  // namespace weir::redis

@@ -28,7 +28,7 @@ class Operation : public ScriptCall {
 
  protected:
   /// One bucket that the operation concerns.
-  struct Place {
+  struct ChainBucket {
     std::string_view entity;
     const limits::Resolution* resolution;
     std::string family;
@@ -37,9 +37,9 @@ class Operation : public ScriptCall {
   using States = std::array<std::optional<bucket::State>, limits::max_chain>;
   enum class Step : std::uint8_t { plain, loading, writing };
 
-  void add_place(std::string_view entity, const limits::Resolution* resolution, std::string_view family);
-  std::string key_of(const Place& place) const;
-  std::string index_of(const Place& place) const;
+  void add_bucket(std::string_view entity, const limits::Resolution* resolution, std::string_view family);
+  std::string key_of(const ChainBucket& place) const;
+  std::string index_of(const ChainBucket& place) const;
   /// The marker of a lease on these buckets.
   std::string lease_key(std::string_view end_of_chain, const decision::Nonce& nonce) const;
   /// Takes into account that the chain rests on this resolution and those behind it.
@@ -47,7 +47,7 @@ class Operation : public ScriptCall {
   /// The last entity of a chain, whether it has limits or not.
   static std::string_view end_of_chain(std::string_view entity, const limits::Resolution& resolution);
   /// The newest stamp that a bucket may have seen without the plan being out of date.
-  Time known(const Place& place) const;
+  Time known(const ChainBucket& place) const;
   void add_links(decision::Chain& chain) const;
   /// Numbers new buckets.
   decision::NewGeneration new_generation() const;
@@ -83,7 +83,7 @@ class Operation : public ScriptCall {
   RedisBuckets& buckets_;
   const std::string_view name_space_;
   const std::string_view resource_;
-  std::vector<Place> places_;
+  std::vector<ChainBucket> buckets_in_chain_;
   std::string marker_;  ///< the key of the marker; empty: there is none
   /// Of the catalog that the chain comes from: the earliest of its resolutions.
   std::uint64_t catalog_generation_ = ~std::uint64_t{0};
