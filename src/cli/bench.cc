@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/read.h"
-#include "cli/table.h"
+#include "cli/text_table.h"
 
 namespace weir::cli {
 namespace {
@@ -33,13 +33,13 @@ Result<ExitCode> bench(Session& session, const Arguments& arguments) {
   if (!arguments.cost) return base::invalid("say what to measure: --cost");
   const auto lines = session.world().measure(session.store());
   if (!lines) return lines.error();
-  using enum Table::Align;
-  Table table({{"DECISION"},
-               {"REQUESTS", right},
-               {"READS", right},
-               {"WRITES", right},
-               {"$/MILLION", right},
-               {"DESIGN"}});
+  using enum TextTable::Align;
+  TextTable table({{"DECISION"},
+                   {"REQUESTS", right},
+                   {"READS", right},
+                   {"WRITES", right},
+                   {"$/MILLION", right},
+                   {"DESIGN"}});
   JsonList json(session.out(), "costs");
   for (const app::CostLine& line : *lines) {
     if (session.json()) {

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/read.h"
-#include "cli/table.h"
+#include "cli/text_table.h"
 #include "cli/words.h"
 
 namespace weir::cli {
@@ -17,17 +17,17 @@ using base::join;
 enum class Asked { requested, difference };
 
 void print_report(const Session& session, const LimitReport& report, Asked asked, bool with_wait) {
-  using enum Table::Align;
-  std::vector<Table::Column> columns = {{"ENTITY"},
-                                        {"RESOURCE"},
-                                        {"LIMIT"},
-                                        {asked == Asked::requested ? "REQUESTED" : "DIFFERENCE", right},
-                                        {"REMAINING", right},
-                                        {"CAPACITY", right},
-                                        {"BURST", right}};
+  using enum TextTable::Align;
+  std::vector<TextTable::Column> columns = {{"ENTITY"},
+                                            {"RESOURCE"},
+                                            {"LIMIT"},
+                                            {asked == Asked::requested ? "REQUESTED" : "DIFFERENCE", right},
+                                            {"REMAINING", right},
+                                            {"CAPACITY", right},
+                                            {"BURST", right}};
   if (with_wait) columns.push_back({"WAIT", right});
   columns.push_back({"SOURCE"});
-  Table table(std::move(columns));
+  TextTable table(std::move(columns));
   for (const LimitStatus& status : report) {
     const Tone tone = status.exceeded ? Tone::bad : Tone::plain;
     std::vector<Cell> row = {{std::string(status.entity)},

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/read.h"
-#include "cli/table.h"
+#include "cli/text_table.h"
 #include "cli/words.h"
 
 namespace weir::cli {
@@ -21,8 +21,8 @@ std::string options_of(const Level& level) {
 }
 
 void print_limits(const Session& session, std::span<const NamedLimit> limits) {
-  using enum Table::Align;
-  Table table({{"LIMIT"}, {"CAPACITY", right}, {"BURST", right}, {"REFILL", right}});
+  using enum TextTable::Align;
+  TextTable table({{"LIMIT"}, {"CAPACITY", right}, {"BURST", right}, {"REFILL", right}});
   for (const NamedLimit& named : limits) {
     table.add({{named.name},
                {amount_text(named.limit.capacity())},
@@ -76,8 +76,8 @@ Result<SetLimitsOptions> read_set_options(const Arguments& arguments) {
   return options;
 }
 
-Table list_table() {
-  return Table({{"LEVEL"}, {"ENTITY"}, {"RESOURCE"}, {"OWNER"}, {"EXPIRES"}, {"FROM FILE"}, {"LIMITS"}});
+TextTable list_table() {
+  return TextTable({{"LEVEL"}, {"ENTITY"}, {"RESOURCE"}, {"OWNER"}, {"EXPIRES"}, {"FROM FILE"}, {"LIMITS"}});
 }
 
 std::vector<Cell> list_row(const StoredLimits& stored, Time now) {
@@ -162,7 +162,7 @@ Result<ExitCode> limits_list(Session& session, const Arguments& arguments) {
   }
   client::Target& target = session.existing();
   const Time now = session.now();
-  Table table = list_table();
+  TextTable table = list_table();
   JsonList json(session.out(), "items");
   const auto page = [&](const Paging& paging) {
     if (!table.empty()) table.print(session.out(), session.style());

@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/read.h"
-#include "cli/table.h"
+#include "cli/text_table.h"
 #include "cli/words.h"
 
 namespace weir::cli {
@@ -31,21 +31,21 @@ Tone tone_of(Severity severity) {
 }
 
 void print_bucket(const Session& session, const Bucket& bucket) {
-  using enum Table::Align;
+  using enum TextTable::Align;
   const Time now = session.now();
   session.print_fields(
       {{"bucket of", join(bucket.entity, " on ", bucket.resource)},
        {"written", join(relative_text(bucket.refilled_at, now), ", ", moment_text(bucket.refilled_at))},
        {"expires", bucket.expires_at ? relative_text(*bucket.expires_at, now) : "never"}});
-  Table table({{"LIMIT"},
-               {"NOW", right},
-               {"WHEN WRITTEN", right},
-               {"CAPACITY", right},
-               {"BURST", right},
-               {"REFILL", right},
-               {"CONSUMED", right},
-               {"FULL"},
-               {""}});
+  TextTable table({{"LIMIT"},
+                   {"NOW", right},
+                   {"WHEN WRITTEN", right},
+                   {"CAPACITY", right},
+                   {"BURST", right},
+                   {"REFILL", right},
+                   {"CONSUMED", right},
+                   {"FULL"},
+                   {""}});
   for (const BucketLimit& limit : bucket.limits) {
     const Amount held = api::held_at(bucket, limit, now);
     table.add({{limit.name},
@@ -159,7 +159,7 @@ Result<ExitCode> store_check(Session& session, const Arguments& /*arguments*/) {
   const auto findings = session.existing().check();
   if (!findings) return findings.error();
   bool failed = false;
-  Table table({{"RESULT"}, {"CHECK"}, {"DETAIL"}});
+  TextTable table({{"RESULT"}, {"CHECK"}, {"DETAIL"}});
   JsonList json(session.out(), "findings");
   for (const app::Finding& finding : *findings) {
     failed = failed || finding.severity == Severity::failure;

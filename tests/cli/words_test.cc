@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "cli/style.h"
-#include "cli/table.h"
+#include "cli/text_table.h"
 
 namespace weir::cli {
 namespace {
@@ -69,8 +69,8 @@ TEST(Words, WhatCouldUpsetATerminalIsShownAsAQuestionMark) {
   EXPECT_EQ(columns("Ünïté"), 5U);
 }
 
-TEST(Table, AlignsColumnsAndEndsNoLineInSpaces) {
-  Table table({{"NAME"}, {"COUNT", Table::Align::right}, {"NOTE"}});
+TEST(TextTable, AlignsColumnsAndEndsNoLineInSpaces) {
+  TextTable table({{"NAME"}, {"COUNT", TextTable::Align::right}, {"NOTE"}});
   table.add({{"a"}, {"5"}, {""}});
   table.add({{"Ünïté"}, {"12,345"}, {"x"}});
   std::ostringstream out;
@@ -81,8 +81,8 @@ TEST(Table, AlignsColumnsAndEndsNoLineInSpaces) {
             "Ünïté  12,345  x\n");
 }
 
-TEST(Table, PrintsItsTitlesOnceAndItsColumnsOnlyGrow) {
-  Table table({{"A"}, {"B"}});
+TEST(TextTable, PrintsItsTitlesOnceAndItsColumnsOnlyGrow) {
+  TextTable table({{"A"}, {"B"}});
   std::ostringstream out;
   table.add({{"long-one"}, {"x"}});
   table.print(out, Style(false));
@@ -91,8 +91,8 @@ TEST(Table, PrintsItsTitlesOnceAndItsColumnsOnlyGrow) {
   EXPECT_EQ(out.str(), "A         B\nlong-one  x\ns         y\n");
 }
 
-TEST(Table, ColoursDoNotDisturbTheColumns) {
-  Table table({{"A"}, {"B"}});
+TEST(TextTable, ColoursDoNotDisturbTheColumns) {
+  TextTable table({{"A"}, {"B"}});
   table.add({{"x", Tone::bad}, {"y"}});
   std::ostringstream out;
   table.print(out, Style(true));

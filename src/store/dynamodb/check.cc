@@ -61,7 +61,7 @@ std::vector<store::Finding> check_table(aws::DynamoClient& client, const std::st
     find(Severity::failure, "table", aws::error_of(*described.failure).message);
     return findings;
   }
-  const Table table = read_table(described.body);
+  const TableDescription table = read_table(described.body);
   find(table.status == "ACTIVE" ? Severity::ok : Severity::failure, "table",
        join(table_name, " is ", table.status));
   if (!table.key_is_ours)

@@ -57,8 +57,8 @@ std::string named(std::string_view table) {
   return base::join("{\"TableName\":", base::json_string(table), "}");
 }
 
-Table read_table(std::string_view body) {
-  Table table;
+TableDescription read_table(std::string_view body) {
+  TableDescription table;
   Reader reader(body);
   std::string member;
   for (reader.object(); reader.member(member);) {

@@ -12,7 +12,7 @@ namespace weir::dynamodb {
 std::string named(std::string_view table);
 
 /// What DescribeTable says, as far as it matters here.
-struct Table {
+struct TableDescription {
   std::string status;
   std::string billing;
   std::string stream;
@@ -21,7 +21,7 @@ struct Table {
 };
 
 /// From the answer to DescribeTable, CreateTable or UpdateTable.
-Table read_table(std::string_view body);
+TableDescription read_table(std::string_view body);
 
 /// What DescribeTimeToLive says.
 struct TimeToLive {

@@ -16,7 +16,7 @@ struct Cell {
 };
 
 /// Collects rows and prints them in columns. Can be printed in parts: columns then only grow.
-class Table {
+class TextTable {
  public:
   enum class Align { left, right };
   struct Column {
@@ -24,7 +24,7 @@ class Table {
     Align align = Align::left;
   };
 
-  explicit Table(std::vector<Column> columns);
+  explicit TextTable(std::vector<Column> columns);
 
   /// As many cells as there are columns. Texts are made safe for a terminal here.
   void add(std::vector<Cell> row);

@@ -1,4 +1,4 @@
-#include "cli/table.h"
+#include "cli/text_table.h"
 
 #include <algorithm>
 #include <ostream>
@@ -8,11 +8,11 @@
 
 namespace weir::cli {
 
-Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
+TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {
   for (const Column& column : columns_) widths_.push_back(column.title.size());
 }
 
-void Table::add(std::vector<Cell> row) {
+void TextTable::add(std::vector<Cell> row) {
   row.resize(columns_.size());
   for (std::size_t i = 0; i < row.size(); ++i) {
     row[i].text = printable(row[i].text);
@@ -21,7 +21,7 @@ void Table::add(std::vector<Cell> row) {
   rows_.push_back(std::move(row));
 }
 
-void Table::print(std::ostream& out, const Style& style) {
+void TextTable::print(std::ostream& out, const Style& style) {
   if (!titled_) {
     std::vector<Cell> titles;
     for (const Column& column : columns_) titles.push_back({column.title, Tone::heading});
@@ -32,7 +32,7 @@ void Table::print(std::ostream& out, const Style& style) {
   rows_.clear();
 }
 
-void Table::print_row(std::ostream& out, const Style& style, const std::vector<Cell>& row) const {
+void TextTable::print_row(std::ostream& out, const Style& style, const std::vector<Cell>& row) const {
   std::string line;
   std::size_t gap = 0;  // held back, so that no line ends in spaces
   for (std::size_t i = 0; i < row.size(); ++i) {
