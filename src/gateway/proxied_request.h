@@ -60,7 +60,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
     go_ahead,    ///< a 100; after a while the body is sent without
   };
 
-  // Deciding (proxied.cc).
+  // The decision (proxied_request.cc).
   void decide();
   void decided_elsewhere(Result<void>&& result);
   void decided(Result<void> result);

@@ -33,13 +33,13 @@ inline constexpr std::array<const char*, 9> purpose_names = {
 
 /// What decisions took; counted up.
 struct Counts {
-  struct Spent {
+  struct Units {
     std::atomic<std::uint64_t> read{0};  ///< thousandths of units
     std::atomic<std::uint64_t> written{0};
   };
-  std::array<Spent, purpose_names.size()> spent;
+  std::array<Units, purpose_names.size()> spent;
   void spend(Purpose purpose, const aws::Units& units) {
-    Spent& on_it = spent[static_cast<std::size_t>(purpose)];
+    Units& on_it = spent[static_cast<std::size_t>(purpose)];
     on_it.read.fetch_add(units.read, std::memory_order_relaxed);
     on_it.written.fetch_add(units.written, std::memory_order_relaxed);
   }

@@ -156,7 +156,7 @@ std::vector<store::Counter> DynamoStore::counters() const {
     constexpr const char* name = "weir_store_capacity_units_total";
     constexpr const char* help =
         "Capacity units of DynamoDB, by what for. Conditions that did not hold are counted as one unit each.";
-    const Counts::Spent& spent = context_.counts.spent[i];
+    const Counts::Units& spent = context_.counts.spent[i];
     add(name, help, {{"purpose", purpose_names[i]}, {"unit", "read"}}, spent.read, 1000);
     add(name, help, {{"purpose", purpose_names[i]}, {"unit", "write"}}, spent.written, 1000);
   }
