@@ -112,7 +112,7 @@ ProxyWorker::ProxyWorker(Gateway& gateway, net::Loop& loop, std::size_t number)
       without_route_(gateway.counts().of(number, "")) {}
 
 ProxyWorker::~ProxyWorker() {
-  routing_.reset();
+  routing_ = {};
   requests_.clear();
   pools_.clear();
 }
@@ -121,7 +121,7 @@ const LocalRoutingRef& ProxyWorker::routing() {
   const std::uint64_t now = gateway_.generation();
   if (generation_ == now) [[likely]]
     return routing_;
-  auto fresh = boost::make_local_shared<LocalRouting>();
+  auto fresh = base::make_ref<LocalRouting>();
   fresh->routing = gateway_.routing();
   std::erase_if(pools_, [](const auto& entry) { return entry.second.expired(); });
   for (const auto& route : fresh->routing->routes()) {

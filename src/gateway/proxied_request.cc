@@ -193,7 +193,7 @@ void ProxiedRequest::finish() {
   if (upstream_ != nullptr) let_go(false);
   exchange_ = {};
   pending_.reset();
-  routing_.reset();
+  routing_ = {};
   route_ = nullptr;
   choices_ = nullptr;
   rate_fields_.clear();

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <boost/smart_ptr/make_local_shared.hpp>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/ref.h"
 #include "gateway/counts.h"
 #include "gateway/routing.h"
 #include "gateway/upstream.h"
@@ -40,12 +40,11 @@ struct Choices {
 };
 
 /// The routes with what this thread has for each. Kept by the requests that take them.
-struct LocalRouting {
+struct LocalRouting final : base::RefCounted<LocalRouting> {
   std::shared_ptr<const Routing> routing;
   std::unordered_map<const Route*, Choices> choices;
 };
-/// Counted without care for other threads, as every request takes one.
-using LocalRoutingRef = boost::local_shared_ptr<LocalRouting>;
+using LocalRoutingRef = base::Ref<LocalRouting>;
 
 /// All members are for its own thread.
 class ProxyWorker final : public server::ThreadExecutor {
