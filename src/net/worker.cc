@@ -135,7 +135,7 @@ void Worker::hand_over(ExchangeState& state) {
   // Whoever finds the list empty wakes the thread, for all that come until it looks.
   if (first != nullptr) return;
   set_busy(true);
-  handed_over_bell_.ring();
+  handed_over_bell_.wake();
 }
 
 void Worker::take_handed_over() {

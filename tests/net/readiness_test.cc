@@ -15,7 +15,7 @@ namespace {
 /// One end of a pair of sockets; reads up to `room` bytes whenever it is told.
 class End final : public Watched {
  public:
-  End(Readiness& readiness, int socket, Told how) : Watched(readiness, socket, how) {}
+  End(Readiness& readiness, int socket, Trigger how) : Watched(readiness, socket, how) {}
 
   std::size_t room = 64;
   bool asks_again = true;

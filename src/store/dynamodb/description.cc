@@ -25,7 +25,7 @@ void read_keys(Reader& reader, bool& ours) {
   ours = fitting == 2 && count == 2;
 }
 
-void read_index(Reader& reader, Table& table) {
+void read_index(Reader& reader, TableDescription& table) {
   std::string member;
   std::string name;
   std::string status;

@@ -58,7 +58,7 @@ class Making {
   void say(const std::string& what) const {
     if (progress_) progress_(what);
   }
-  Result<Table> describe() {
+  Result<TableDescription> describe() {
     const auto described = client_.ask("DescribeTable", named(table_), true);
     if (!described.ok()) return aws::error_of(*described.failure);
     return read_table(described.body);
