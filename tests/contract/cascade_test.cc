@@ -73,6 +73,19 @@ TEST_P(Cascade, AChainOfEightIsChargedWhole) {
   for (int i = 1; i <= 8; ++i) EXPECT_EQ(remaining("level-" + std::to_string(i), "tpm"), "100") << i;
 }
 
+TEST_P(Cascade, BucketsThatExpireAsTheyAreMadeAreChargedTogether) {
+  set_system({{"rpm", R"({"capacity":0,"refill_amount":1,"refill_period_ms":60000})"}});
+  for (int chain = 0; chain < 12; ++chain) {
+    const auto name = [chain](int i) { return std::to_string(chain) + "-level-" + std::to_string(i); };
+    for (int i = 1; i < 8; ++i) put(name(i), name(i + 1));
+    for (int times = 0; times < 3; ++times) {
+      Decision decision = acquire(name(1), {{"rpm", 0}});
+      ASSERT_TRUE(decision.admitted());
+      EXPECT_EQ(decision.limits().size(), 8U);
+    }
+  }
+}
+
 TEST_P(Cascade, TheWaitIsThatOfTheWholeChain) {
   set(Level::entity("key", "gpt-4"), {{"rpm", "60/min"}});
   set(Level::entity("project", "gpt-4"), {{"rpm", "6/min"}});
