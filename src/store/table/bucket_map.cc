@@ -66,7 +66,8 @@ void BucketMap::clean_some(Time now) {
   for (std::size_t i = 0; i < cleaned_per_put; ++i) {
     cleaned_to_ = (cleaned_to_ + 1) & mask();
     const Record* const record = slots_[cleaned_to_].record;
-    // Strictly before: a bucket that expires as it is made is still in the hands of the operation that made it.
+    // Strictly before: a bucket that expires as it is made is still in the hands of the operation that made
+    // it.
     if (record != nullptr && record->expires_at < now && !record->dirty) erase_at(cleaned_to_);
   }
 }
