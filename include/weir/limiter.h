@@ -91,7 +91,8 @@ class WEIR_API Limiter {
  public:
   /// Opens a store by its URL: `memory:` (also `memory`), `sqlite:PATH`, or `redis://HOST:PORT` (`rediss://`
   /// with TLS). A file is made where there is none. Limiters on the same file in one process share it;
-  /// another process is refused. A Redis server is shared by every process; one that is away is an error.
+  /// another process is refused. A Redis server is shared by every process; one that is unavailable is an
+  /// error.
   static Result<Limiter> open(std::string_view url, const Options& options = {});
 
   Limiter(Limiter&&) noexcept;

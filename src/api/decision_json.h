@@ -18,7 +18,7 @@ std::string to_json(const LimitReport& report);
 /// The answer to an acquire that was admitted.
 std::string admitted_json(const LimitReport& report, std::string_view lease_id);
 void append_admitted(std::string& out, const LimitReport& report, std::string_view lease_id);
-/// The answer to an acquire that was admitted although the store is away: nothing was charged.
+/// The answer to an acquire that was admitted although the store is unavailable: nothing was charged.
 std::string degraded_json();
 /// The names of the limits that refused, each once, in the order of the report.
 void find_exceeded(std::vector<std::string_view>& names, const LimitReport& report);

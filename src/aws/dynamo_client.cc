@@ -52,7 +52,7 @@ Error error_of(const DynamoFailure& failure) {
       return base::error(ErrorCode::unavailable, "DynamoDB has another time (", what,
                          "); set the clock right");
     case Kind::unavailable:
-      return base::error(ErrorCode::unavailable, "DynamoDB is away: ", what,
+      return base::error(ErrorCode::unavailable, "DynamoDB is unavailable: ", what,
                          "; nothing was changed, try again later");
     case Kind::not_open:
       return base::error(ErrorCode::unavailable, failure.message);
@@ -279,7 +279,7 @@ void DynamoClient::probe(milliseconds pause) {
 Result<void> DynamoClient::health() const {
   const base::Guard guard(mutex_);
   if (!breaker_.open()) return {};
-  return base::error(ErrorCode::unavailable, "DynamoDB is away: ", breaker_.trouble());
+  return base::error(ErrorCode::unavailable, "DynamoDB is unavailable: ", breaker_.trouble());
 }
 
 namespace {

@@ -11,7 +11,7 @@ Result<ExitCode> gateway(Session& session, const Arguments& arguments) {
     const auto settings = gateway::check(arguments.config);
     if (!settings) return settings.error();
     session.out() << arguments.config << ": " << settings->routes.size()
-                  << (settings->routes.size() == 1 ? " route" : " routes") << ", nothing to mend\n";
+                  << (settings->routes.size() == 1 ? " route" : " routes") << ", nothing to fix\n";
     return done;
   }
   gateway::RunOptions options;

@@ -124,7 +124,7 @@ void add_limits_commands(Tree& tree) {
   add_value(set, "--bucket-ttl-multiplier", arguments.bucket_ttl_multiplier, "N",
             "With --system: an unused bucket is kept for N times the time to fill it (default 7)");
   add_value(set, "--on-unavailable", arguments.on_unavailable, "allow|deny",
-            "With --system: what to decide while the store is away");
+            "With --system: what to decide while the store is unavailable");
 }
 
 void add_limits_listings(Tree& tree) {

@@ -28,7 +28,7 @@ struct Acquired {
   Decision decision;
   std::string lease = {};  ///< the id; empty unless admitted and asked for
   Time deadline = 0;       ///< of the lease; 0: not known
-  /// Admitted without being charged, because the store is away and its operators want it so.
+  /// Admitted without being charged, because the store is unavailable and its operators want it so.
   bool degraded = false;
 };
 

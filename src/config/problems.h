@@ -1,4 +1,4 @@
-// The mistakes in a file: collected, so that all of them can be mended at once.
+// The mistakes in a file: collected, so that all of them can be fixed at once.
 #pragma once
 
 #include <cstddef>

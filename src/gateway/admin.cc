@@ -41,7 +41,7 @@ void Admin::handle(net::Exchange exchange) {
   // It serves, as well as its routes allow, whether or not the store does.
   Decider* const decider = gateway_.decider();
   const bool up = decider != nullptr && decider->outage.look().ok();
-  answer(std::move(exchange), text(up ? "ready\n" : "ready, but the store is away\n"));
+  answer(std::move(exchange), text(up ? "ready\n" : "ready, but the store is unavailable\n"));
 }
 
 std::string Admin::metrics() const {

@@ -121,7 +121,7 @@ Result<void> Running::start() {
   gateway_->set_routing(*routing);
   if (auto opened = open_store(); !opened) {
     if (opened.error().code != ErrorCode::unavailable || !any_may_pass(settings_)) return opened.error();
-    log_.warning("the store is away; what may pass without it does",
+    log_.warning("the store is unavailable; what may pass without it does",
                  {{"store", server::kind_of(store_url_)}, {"error", opened.error().message}});
   }
   return listen();

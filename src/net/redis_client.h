@@ -74,7 +74,7 @@ class RedisClient final : private Timer {
   /// Whether this is the thread on which calls end: waiting there for a call would never end.
   bool is_here() const { return loop_->is_here(); }
 
-  /// False while the breaker is open. In a cluster: while some node is away.
+  /// False while the breaker is open. In a cluster: while some node is unavailable.
   bool up() const { return up_.load(std::memory_order_relaxed); }
   /// Why it is not up.
   std::string trouble() const;

@@ -182,7 +182,7 @@ void RedisLink::expire(Clock::time_point now) {
     return true;
   });
   if (late.empty()) return;
-  // As in fail(), that the server is away is known before anybody is told.
+  // As in fail(), that the server is unavailable is known before anybody is told.
   const std::string& known = breaker_.trouble();
   const bool gives_up =
       breaker_.unanswered(now, known.empty() ? address_.to_string() + " does not answer" : known);

@@ -3,7 +3,7 @@
 namespace weir::server {
 namespace {
 
-// Strangers may name any namespace while the store is away.
+// Strangers may name any namespace while the store is unavailable.
 constexpr std::size_t most_owed = 4096;
 
 // Of failures that are no outage, one is told in so many milliseconds.
@@ -91,7 +91,7 @@ void Outage::change(bool up, std::string_view error) {
       const std::string away = std::to_string(now - away_since_);
       parts_.log->warning("the store is back", {{"away_ms", away, true}});
     } else if (parts_.log != nullptr) {
-      parts_.log->warning("the store is away", {{"error", error}});
+      parts_.log->warning("the store is unavailable", {{"error", error}});
     }
   }
   if (!up) return;

@@ -64,8 +64,8 @@ class Outage {
     if (!up_.load(std::memory_order_relaxed)) [[unlikely]]
       (void)look();
   }
-  /// The store could not; only for errors that say so (is_outage). Whether it is away, it says itself: a
-  /// request that fails while others do not must not look like an outage for each time it is sent.
+  /// The store could not; only for errors that say so (is_outage). Whether it is unavailable, it says itself:
+  /// a request that fails while others do not must not look like an outage for each time it is sent.
   void failed(const Error& error);
   static bool is_outage(const Error& error) {
     return error.code == ErrorCode::unavailable || error.code == ErrorCode::outcome_unknown;

@@ -133,7 +133,7 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   auto opened = server::open_access_log(options.access_log, options.log.format);
   if (!opened) return opened.error();
   const std::unique_ptr<telemetry::AccessLog> access = *std::move(opened);
-  // While it is away, what was said about that holds.
+  // While it is unavailable, what was said about that holds.
   auto store =
       app::open_store(options.store, {.must_be_reachable = false}, foundation.clock, *foundation.entropy);
   if (!store) return store.error();

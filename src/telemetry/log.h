@@ -1,8 +1,8 @@
 // What a program tells whoever runs it, a line at a time:
 //
-//   2026-11-16T04:05:06.789Z warning the store is away error="disk is full"
-//   {"time":"2026-11-16T04:05:06.789Z","level":"warning","message":"the store is away","error":"disk is
-//   full"}
+//   2026-11-16T04:05:06.789Z warning the store is unavailable error="disk is full"
+//   {"time":"2026-11-16T04:05:06.789Z","level":"warning","message":"the store is unavailable","error":"disk
+//   is full"}
 #pragma once
 
 #include <initializer_list>

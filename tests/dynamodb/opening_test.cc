@@ -57,7 +57,7 @@ TEST_F(LazyOpening, AProgramThatStartsBeforeDynamoDbIsAtWorkOnceItIsThere) {
   TestTable table;
   const std::uint16_t port = DynamoDbLocal::free_port();
   Limiter limiter = begin(at(port, table.table));
-  expect_away(limiter, "DynamoDB is away");
+  expect_away(limiter, "DynamoDB is unavailable");
   const FaultyProxy there(
       DynamoDbLocal::shared().port(), [](const std::string&) { return FaultyProxy::Fault::none; }, port);
   Limiter other = table.limiter();

@@ -27,7 +27,7 @@ def says_what_is_wrong_with_its_file(weir, folder):
     code, said = check('routes:\n  - {path: /, upstream: "http://127.0.0.1:1", limts: {rpm: 1}}\n')
     expect(f"a bad file: {code} {said}", code == 2 and "checked.yaml:2:" in said and 'did you mean "limits"?' in said)
     code, said = check('routes:\n  - {path: /, upstream: "http://127.0.0.1:1"}\n')
-    expect(f"a good file: {code} {said}", code == 0 and said == "checked.yaml: 1 route, nothing to mend\n")
+    expect(f"a good file: {code} {said}", code == 0 and said == "checked.yaml: 1 route, nothing to fix\n")
     code, said = check('store: nonsense\nroutes:\n  - {path: /, upstream: "http://127.0.0.1:1"}\n')
     expect(f"a bad store: {code} {said}", code == 2 and "store" in said)
     code, said = check('tls: {cert: none.pem, key: none.pem}\nroutes:\n  - {path: /, upstream: "http://127.0.0.1:1"}\n')
@@ -166,7 +166,7 @@ def starts_while_its_store_is_away(weir, folder):
             for _ in range(3):
                 answer = gateway.get("/")
                 expect("it passes", answer.status == 200 and answer.headers["Weir-Degraded"] == "true")
-            expect("it says so", gateway.admin("/readyz") == (200, "ready, but the store is away\n"))
+            expect("it says so", gateway.admin("/readyz") == (200, "ready, but the store is unavailable\n"))
             expect("and counts it", gateway.metric("weir_store_up") == 0)
             pathlib.Path(folder, "disk").mkdir()
             expect("it notices that the store is back", eventually(lambda: "the store is back" in gateway.logged()))

@@ -1,4 +1,4 @@
-// Connections to upstreams: kept, shared, lost; and upstreams that are away, slow or wrong.
+// Connections to upstreams: kept, shared, lost; and upstreams that are unavailable, slow or wrong.
 #include <poll.h>
 
 #include "gateway/rig.h"

@@ -154,7 +154,7 @@ def without(weir, folder, redis):
     with two_gateways(weir, folder, redis, "3/365d") as gateways:
         answer = gateways[0].get("/", {"X-Api-Key": "k"})
         expect(f"it starts without Redis: {answer.status}", answer.status == 200 and answer.headers["Weir-Degraded"] == "true")
-        expect("it is ready", gateways[0].admin("/readyz") == (200, "ready, but the store is away\n"))
+        expect("it is ready", gateways[0].admin("/readyz") == (200, "ready, but the store is unavailable\n"))
         redis.start()
         seen = Crowd(gateways, 10).wait()
         expect(f"3 pass when it is there: {seen}", seen["passed"] == 3 and consumed(weir, redis) == 3)

@@ -1,4 +1,5 @@
-// Redis is away in one way or another: what callers are told meanwhile, and that it is over when it is over.
+// Redis is unavailable in one way or another: what callers are told meanwhile, and that it is over when it is
+// over.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -69,7 +70,8 @@ TEST_F(RedisOutage, AServerThatIsStoppedIsAwayUntilItIsStartedAgain) {
   RedisServer server;
   Limiter limiter = warm(with_port(server.port()));
   server.kill();
-  EXPECT_TRUE(eventually([&] { return ask(limiter).starts_with("store-unavailable: Redis is away"); }));
+  EXPECT_TRUE(
+      eventually([&] { return ask(limiter).starts_with("store-unavailable: Redis is unavailable"); }));
   EXPECT_NE(ask(limiter).find("cannot be reached"), std::string::npos) << ask(limiter);
   EXPECT_EQ(limiter.set_limits(Level::system(), {{"rpm", "1"}}).error().code, ErrorCode::unavailable);
   server.start();

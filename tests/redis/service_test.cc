@@ -1,5 +1,5 @@
-// A service on Redis while Redis is away, from the start or later: what callers are told, and that nobody has
-// to start anything again.
+// A service on Redis while Redis is unavailable, from the start or later: what callers are told, and that
+// nobody has to start anything again.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -63,7 +63,7 @@ TEST_P(OnRedis, ItStartsWithoutRedisAndAdmitsUntilRedisIsThere) {
   RedisServer server;
   server.kill();
   serve(server.url(), OnUnavailable::allow);
-  EXPECT_EQ(logged("the store is away"), 1) << logged_.str();
+  EXPECT_EQ(logged("the store is unavailable"), 1) << logged_.str();
   EXPECT_EQ(outcome(), "200 degraded");
   EXPECT_EQ(outcome("Idempotency-Key: k\r\n"), "200 degraded");
   EXPECT_EQ(up(), "0");
@@ -78,7 +78,7 @@ TEST_P(OnRedis, ItStartsWithoutRedisAndAdmitsUntilRedisIsThere) {
   EXPECT_TRUE(recovers());
   EXPECT_EQ(up(), "1");
   EXPECT_EQ(problem_of(post("/v1/leases/anything/settle", "{}")), "404 not-found");
-  EXPECT_EQ(logged("the store is away"), 1) << logged_.str();
+  EXPECT_EQ(logged("the store is unavailable"), 1) << logged_.str();
   EXPECT_EQ(logged("the store is back"), 1) << logged_.str();
 }
 
@@ -136,7 +136,7 @@ TEST_P(OnRedis, AFullServerIsSaidToBeFullUntilItHasRoom) {
   const Seen readiness = get("/readyz");
   EXPECT_NE(readiness.body.find("no memory left"), std::string::npos) << readiness.body;
   EXPECT_EQ(outcome(), "200 degraded");
-  EXPECT_EQ(logged("the store is away"), 1) << logged_.str();
+  EXPECT_EQ(logged("the store is unavailable"), 1) << logged_.str();
   server.ask({"CONFIG", "SET", "maxmemory", "0"});
   EXPECT_TRUE(eventually([&] { return get("/readyz").status == 200; })) << "though nobody acquires";
   EXPECT_TRUE(recovers());

@@ -1,4 +1,4 @@
-// Tokens, roles and namespaces; and what is answered while the store is away.
+// Tokens, roles and namespaces; and what is answered while the store is unavailable.
 #include "service/api.h"
 #include "store/store.h"
 
@@ -111,7 +111,7 @@ class Away final : public store::Store, private store::Buckets {
   Result<void> keep_audit_for(Time duration) override { return real_->keep_audit_for(duration); }
 
  private:
-  Error why() const { return {code_, "the store is away"}; }
+  Error why() const { return {code_, "the store is unavailable"}; }
   void acquire(const store::Plan&, Decision&, store::Completion<store::Progress> done) override {
     done(why());
   }

@@ -1,4 +1,4 @@
-// While the store is away: who is admitted, who is told, and what is asked of the store meanwhile.
+// While the store is unavailable: who is admitted, who is told, and what is asked of the store meanwhile.
 #include <sqlite3.h>
 
 #include <sstream>
@@ -261,7 +261,7 @@ TEST_P(Plug, TellsEachChangeOnceHoweverManyCall) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(sample("weir_store_up"), "0");
-    EXPECT_EQ(logged(R"(warning the store is away error="somebody pulled the plug")"), outage);
+    EXPECT_EQ(logged(R"(warning the store is unavailable error="somebody pulled the plug")"), outage);
     EXPECT_EQ(logged("warning the store is back"), outage - 1);
     clock->advance(std::chrono::milliseconds(1234));
     store->away = false;
@@ -286,7 +286,7 @@ TEST_P(Plug, IsNotTheSameAsARequestThatTheStoreCannotAnswer) {
     EXPECT_EQ(logged("warning the store could not answer a request error="), minute);
     clock->advance(std::chrono::minutes(1));
   }
-  EXPECT_EQ(logged("the store is away"), 0);
+  EXPECT_EQ(logged("the store is unavailable"), 0);
   EXPECT_EQ(sample("weir_store_up"), "1");
   EXPECT_EQ(get("/readyz").status, 200);
 }
@@ -302,7 +302,7 @@ TEST_P(Plug, IsSeenByProbesWithoutARequest) {
   store->away = false;
   EXPECT_EQ(sample("weir_store_up"), "1");
   EXPECT_EQ(get("/readyz").status, 200);
-  EXPECT_EQ(logged("the store is away"), 1);
+  EXPECT_EQ(logged("the store is unavailable"), 1);
   service->set_ready(false);
   EXPECT_EQ(problem_of(get("/readyz")), "503 not-ready");
 }
@@ -315,7 +315,7 @@ TEST_P(Plug, IsSeenByOtherCallsToo) {
     const Seen seen = settle ? post("/v1/leases/" + lease + "/settle", "{}")
                              : get("/v1/limits/effective?entity=e&resource=r");
     EXPECT_EQ(problem_of(seen), "503 store-unavailable");
-    EXPECT_EQ(logged("the store is away"), settle ? 1 : 2);
+    EXPECT_EQ(logged("the store is unavailable"), settle ? 1 : 2);
     store->away = false;
     EXPECT_EQ(get("/readyz").status, 200);
   }
@@ -373,14 +373,14 @@ TEST_P(FullDisk, AdmitsWithoutChargingIfThePolicyIsToAllow) {
   EXPECT_EQ(problem_of(ready), "503 store-unavailable");
   EXPECT_NE(ready.text("/detail").find("make room"), std::string::npos) << ready.body;
   EXPECT_EQ(get("/livez").status, 200);
-  EXPECT_EQ(logged("warning the store is away"), 1);
+  EXPECT_EQ(logged("warning the store is unavailable"), 1);
   EXPECT_EQ(logged("make room"), 1);
 
   crash::Disk::heal();
   wait_until_ready();
   EXPECT_EQ(outcome(), "200 admitted");
   EXPECT_EQ(sample("weir_store_up"), "1");
-  EXPECT_EQ(logged("warning the store is away"), 1);
+  EXPECT_EQ(logged("warning the store is unavailable"), 1);
   EXPECT_EQ(logged("warning the store is back"), 1);
   // Two that were told so, and at most the one that nobody knows about.
   const Seen buckets = get("/v1/entities/e/buckets");

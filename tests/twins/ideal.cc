@@ -26,8 +26,8 @@ void IdealBuckets::adopt(Ideal& ideal, const Terms& terms, Time now) {
     const std::int64_t grant = std::max(granted(ideal.terms, ideal.at, now), granted(terms, ideal.at, now));
     const bool forgotten =
         ideal.absent && ideal.tokens + grant >= std::min(ideal.terms.capacity, terms.capacity);
-    // Where the rate changes, less than one millitoken may be gained by rounding, and where a limit is away,
-    // twice.
+    // Where the rate changes, less than one millitoken may be gained by rounding, and where a limit is
+    // absent, twice.
     ideal.tokens = std::min(ideal.tokens + grant + 2, std::max(ideal.terms.burst, terms.burst));
     // A limit that left the set is forgotten once it holds its capacity, and starts at capacity when it
     // returns.

@@ -27,12 +27,14 @@ std::string line(LogFormat format, std::string_view message, std::initializer_li
 }
 
 TEST(LogLine, IsTimeLevelMessageAndFields) {
-  EXPECT_EQ(line(LogFormat::text, "the store is away", {{"error", "disk is full"}, {"tries", "3", true}}),
-            "2023-11-14T22:13:20.123Z info the store is away error=\"disk is full\" tries=3\n");
-  EXPECT_EQ(line(LogFormat::json, "the store is away", {{"error", "disk is full"}, {"tries", "3", true}}),
-            R"({"time":"2023-11-14T22:13:20.123Z","level":"info","message":"the store is away",)"
-            R"("error":"disk is full","tries":3})"
-            "\n");
+  EXPECT_EQ(
+      line(LogFormat::text, "the store is unavailable", {{"error", "disk is full"}, {"tries", "3", true}}),
+      "2023-11-14T22:13:20.123Z info the store is unavailable error=\"disk is full\" tries=3\n");
+  EXPECT_EQ(
+      line(LogFormat::json, "the store is unavailable", {{"error", "disk is full"}, {"tries", "3", true}}),
+      R"({"time":"2023-11-14T22:13:20.123Z","level":"info","message":"the store is unavailable",)"
+      R"("error":"disk is full","tries":3})"
+      "\n");
 }
 
 TEST(LogLine, KeepsTheMillisecondsOfTimesBeforeTheEpoch) {

@@ -45,7 +45,7 @@ constexpr Meaning refusals[] = {
     {"LOADING", "it is reading its data and will answer soon"},
     {"BUSY", "a script of somebody else runs there; see SCRIPT KILL"},
     {"MASTERDOWN", "it is a replica that has lost its primary"},
-    {"CLUSTERDOWN", "part of the cluster is away"},
+    {"CLUSTERDOWN", "part of the cluster is unavailable"},
     {"TRYAGAIN", "the cluster is moving this key"},
     {"MISCONF", "it cannot write its data to the disk; look at its log"},
     {"NOREPLICAS", "it waits for its replicas"},
@@ -96,7 +96,7 @@ Time ServerTime::expected() const {
 
 Error error_of(const net::RedisFailure& failure) {
   if (!failure.sent) {
-    return base::error(ErrorCode::unavailable, "Redis is away: ", failure.why,
+    return base::error(ErrorCode::unavailable, "Redis is unavailable: ", failure.why,
                        "; nothing was changed, try again later");
   }
   return base::error(ErrorCode::outcome_unknown, "Redis may or may not have done it: ", failure.why);
