@@ -33,7 +33,7 @@ class Faults : public testing::Test {
     return "dynamodb://" + table.table + "?endpoint=" + proxy.url() +
            "&refuse_ms=0&deadline_ms=" + std::to_string(deadline_ms);
   }
-  /// StartUp may meet a fault, too, or take longer than the deadline.
+  /// The start-up may meet a fault, too, or take longer than the deadline.
   Limiter opened(const std::string& url) {
     auto limiter = Limiter::open(url, {.clock = &table.clock});
     for (const auto patience = patient(); !limiter && !over(patience);)

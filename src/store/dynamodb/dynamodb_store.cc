@@ -6,7 +6,7 @@
 namespace weir::dynamodb {
 namespace {
 
-/// How long start_up may take, where nothing works without it, and where it is tried again anyway.
+/// How long the start-up may take, where nothing works without it, and where it is tried again anyway.
 constexpr std::chrono::milliseconds patience{10'000};
 constexpr std::chrono::milliseconds short_patience{2'000};
 

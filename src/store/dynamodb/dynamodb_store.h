@@ -30,7 +30,7 @@ struct StoreOptions {
   /// How far clocks may differ.
   std::chrono::milliseconds clock_bound{2'000};
   bool settle_single = false;
-  /// Whether start_up fails while the table cannot be used. If not, calls fail until it can.
+  /// Whether opening fails while the table cannot be used. If not, calls fail until it can.
   bool must_be_reachable = true;
   /// For tests: the time of decisions. Everybody on the table must agree on it.
   std::shared_ptr<const Clock> clock = {};

@@ -17,7 +17,7 @@ class StartUp final : public remote::StartUp, private aws::DynamoCall {
   /// The context must outlive it, and its client must have ended all calls first.
   explicit StartUp(Context& context);
 
-  /// Whether there may be legacy items in the table, as far as is known. BlockingCalls has it looked up, now
+  /// Whether there may be legacy items in the table, as far as is known. A call has it looked up, now
   /// and then.
   bool may_have_legacy();
 

@@ -24,7 +24,7 @@ struct RedisStoreOptions {
   /// For how long a bucket that was just found too empty is refused without asking; 0: always ask. Credits
   /// and changes that other processes make meanwhile are noticed that much later.
   std::chrono::milliseconds refuse_for{0};
-  /// Whether start_up fails while the server cannot be used. If not, calls fail until it can.
+  /// Whether opening fails while the server cannot be used. If not, calls fail until it can.
   bool must_be_reachable = true;
   /// For tests: the time, instead of the server's. Everybody on the store must agree on it.
   std::shared_ptr<const Clock> clock;

@@ -16,7 +16,7 @@ class StartUp final : public remote::StartUp, private ScriptCall {
 
   /// Not on the client's own thread.
   Result<void> read_and_wait();
-  /// Why the store is not open; empty: it is. BlockingCalls has it tried again, now and then.
+  /// Why the store is not open; empty: it is. A call has it tried again, now and then.
   std::string trouble();
 
  private:

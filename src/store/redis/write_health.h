@@ -28,7 +28,7 @@ class WriteHealth final : private net::RedisCall {
     if (refusing_.load(std::memory_order_relaxed)) [[unlikely]]
       clear(at);
   }
-  /// What is wrong. BlockingCalls has it tried again, now and then, with a write that changes nothing.
+  /// The trouble. A call has it tried again, now and then, with a write that changes nothing.
   Result<void> check();
 
  private:
