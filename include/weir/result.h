@@ -15,7 +15,7 @@ namespace weir {
 /// The kind of an error, by which a program chooses what to do.
 enum class ErrorCode {
   invalid_argument,  ///< the call is malformed: a bad name, a negative amount. Change the call.
-  unknown_limit,     ///< a limit is named that no bucket of the plan has. Change the call or the limits.
+  unknown_limit,     ///< the call names a limit that no bucket has. Change the call or the limits.
   no_limits,         ///< no level has limits for this entity and resource. Configure some.
   not_found,         ///< no such limits, entity or lease.
   conflict,  ///< the change contradicts what is stored: a cycle of parents, a lease that ended otherwise.

@@ -35,7 +35,7 @@ class TextWriter {
     detail::copy_short(at_, text.data(), text.size());
     at_ += text.size();
   }
-  /// Moves bytes from further back in the same buffer to the write position.
+  /// Moves bytes from a later position in the same buffer to the write position.
   void move_up(const char* begin, const char* end) {
     std::memmove(at_, begin, static_cast<std::size_t>(end - begin));
     at_ += end - begin;
@@ -112,7 +112,7 @@ class TextWriter {
   char* at_;
 };
 
-/// Appends the output of `make(writer)`, which is `at_most` bytes.
+/// Appends the output of `make(writer)`, which must not exceed `at_most` bytes.
 template <class Make>
 void append_written(std::string& out, std::size_t at_most, Make&& make) {
   char room[1024];
