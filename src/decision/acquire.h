@@ -2,8 +2,7 @@
 //
 //     match_all(chain, charges)            every name is known, none twice
 //     chain.claim(link, state, now)        for each link; or the store's own fast path
-//     conclude(chain, ..., writer)         admitted: every link is charged; refused: nothing is, and the wait
-//     is known
+//     conclude(chain, ..., writer)         admitted: charges every link; refused: computes the wait
 #pragma once
 
 #include "base/wide.h"
