@@ -1,7 +1,6 @@
 // A bucket in memory: one block of about 100 bytes and its key.
 //
-//     | Record: times, version, generation, what it carries | balances of its limits | entity resource
-//     namespace |
+//     | Record: times, version, generation, resolution | balances of limits | entity resource namespace |
 //
 // Parameters and names of limits are not in it: they are shared with every other bucket under the same
 // limits. A change of the set of limits makes a new block.
