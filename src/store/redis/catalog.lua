@@ -2,7 +2,8 @@
 --
 -- KEYS[1]   the catalog, a hash; the others are sorted sets that the steps name by their number
 -- ARGV[1]   the generation that was read
--- ARGV[2]   the server's time when it was read, from which the stamps are taken (-1: in tests with their own clock)
+-- ARGV[2]   the server's time when it was read, from which the stamps are taken (-1: in tests with their own
+--           clock)
 -- ARGV[3]   the channel to publish on, ARGV[4] the message
 -- ARGV[5..] steps:
 --   set FIELD VALUE | del FIELD | in KEY MEMBER | out KEY MEMBER | trim KEY BEFORE | stay KEY MS

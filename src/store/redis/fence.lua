@@ -1,6 +1,6 @@
--- Keeps processes that know an older chain from creating buckets in a family that a chain leaves: put.lua refuses
--- plans of an earlier generation of the catalog than the fence has. acquire.lua need not check the fence, since it
--- charges only existing buckets, and a chain changes only while there is none.
+-- Keeps processes that know an older chain from creating buckets in a family that a chain leaves: put.lua
+-- refuses plans of an earlier generation of the catalog than the fence has. acquire.lua need not check the
+-- fence, since it charges only existing buckets, and a chain changes only while there is none.
 --
 -- KEYS[1]   the fence of the family
 -- ARGV[1]   the generation that the change leads to, ARGV[2] a word that identifies this change

@@ -10,8 +10,8 @@
 -- ARGV[4..5]     the marker as it was read (empty: there was none) and its new text (empty: unchanged)
 -- ARGV[6]        the lifetime of the marker in milliseconds
 -- ARGV[7]        the generation of the catalog that the chain comes from
--- then for each bucket: its record as it was read (empty: there was none; format 1: field b), its new record (empty:
--- unchanged), and when its key expires
+-- then for each bucket: its record as it was read (empty: there was none; format 1: field b), its new record
+-- (empty: unchanged), and when its key expires
 --
 -- Returns 1; 0 with nothing written: something has changed; 2 with nothing written: the chain has changed.
 local count, expire = tonumber(ARGV[1]), ARGV[3]
@@ -30,7 +30,7 @@ for k = 1, count do
   if record ~= '' then
     redis.call('SET', KEYS[k], record)
     redis.call(expire, KEYS[k], moment)
-    -- The index lives as long as the last of its buckets. Those of format 1 may have no expiry, and keep it so.
+    -- The index lives as long as the last of its buckets. An index of format 1 may have no expiry.
     local index = KEYS[count + k]
     local before = redis.call('PTTL', index)
     redis.call('ZADD', index, 0, ARGV[2])

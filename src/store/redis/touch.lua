@@ -1,5 +1,5 @@
--- Writes the stamp of new limits into every bucket of an entity, so that no process with older limits writes to it,
--- and reads them all. Or deletes them all.
+-- Writes the stamp of new limits into every bucket of an entity, so that no process with older limits writes
+-- to it, and reads them all. Or deletes them all.
 --
 -- KEYS[1]     the index of buckets of the entity; the buckets lie in the same slot
 -- ARGV[1]     the prefix of the keys of the buckets
@@ -7,7 +7,8 @@
 -- ARGV[3]     now, for tests (negative: ask the server)
 -- ARGV[4...]  resource and stamp in turn, for changes that concern one bucket
 --
--- Returns 3, now, then for each bucket its resource and its record as load.lua does. Buckets of format 1 get no stamp.
+-- Returns 3, now, then for each bucket its resource and its record as load.lua does. Buckets of format 1 get
+-- no stamp.
 local now, stamps, found = tonumber(ARGV[3]), {}, nil
 if now < 0 then
   local time = redis.call('TIME')
