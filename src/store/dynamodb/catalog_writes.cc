@@ -51,7 +51,7 @@ std::vector<ItemWrite> CatalogChange::writes_of(const table::Draft& draft,
   for (const auto& [key, record] : draft.limits()) {
     ItemWrite& write = writes.emplace_back(put(write_limits(name_space_, key, *record)));
     if (record->owner == Owner::sync && record->current.limits) {
-      // The table checks ownership by the rule of the original design: an item without an expiry is an
+      // The table checks ownership by the rule that other programs use too: an item without an expiry is an
       // operator's.
       Expression& expression = write.expression;
       const std::string pk = expression.name("PK");

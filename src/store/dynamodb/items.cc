@@ -335,8 +335,7 @@ Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item) {
   }
   const auto ttl = integer_of(item, "ttl");
   if (record->current.limits && ttl) {
-    // By the rule of the original design an item with an expiry is owned by sync; its items have whole
-    // seconds only.
+    // An item with an expiry is owned by sync; one that another program wrote has it in whole seconds only.
     record->owner = Owner::sync;
     record->expires_at = integer_of(item, "expires_at").value_or(*ttl * 1000);
   } else if (text_of(item, "owner") == "sync") {

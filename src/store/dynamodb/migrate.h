@@ -18,7 +18,7 @@ namespace weir::dynamodb {
 /// The state of legacy items in the version record.
 namespace migration {
 inline constexpr std::string_view none = "none";        ///< the table never had any
-inline constexpr std::string_view pending = "pending";  ///< it may have some: it was there before us
+inline constexpr std::string_view pending = "pending";  ///< it may have some: it is older than the record
 inline constexpr std::string_view running = "running";  ///< a process has begun to convert them
 inline constexpr std::string_view done = "done";        ///< all were converted, and a last pass found none
 }  // namespace migration
