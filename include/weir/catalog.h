@@ -80,7 +80,7 @@ using CatalogChange = std::variant<SetLimits, DeleteLimits, PutEntity, DeleteEnt
 
 /// Options of change().
 struct ChangeOptions {
-  /// Progress callback. Each change counts twice: once when it is checked and once when it is written.
+  /// Called now and then with the progress. Each change counts twice: once checked and once written.
   std::function<void(std::size_t done, std::size_t of)> progress = {};
 };
 

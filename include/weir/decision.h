@@ -58,7 +58,7 @@ class WEIR_API Decision {
   void set_lease_data(detail::LeaseData data) {
     lease_.data_ = std::make_unique<detail::LeaseData>(std::move(data));
   }
-  /// The same, or null if lease_data() was not called yet.
+  /// The lease data, or null if it was not made yet.
   detail::LeaseData* made_lease_data() { return lease_.data_.get(); }
   void set_deadline(Time deadline) { lease_.deadline_ = deadline; }
   void open_lease(detail::LeaseKeeper& keeper) {

@@ -85,15 +85,13 @@ struct AcquireOptions {
 /// `_` and `-`, at most 64. A bucket has at most 16 limits, a chain at most 8 entities, a request names at
 /// most 64 limits, a page holds 1 to 1000 items.
 ///
-/// Safe to use from any thread. Calls block
-/// until the store answers; the embedded stores answer at once. Every failure is an Error that names the
-/// culprit and leaves everything as it was, unless its code is outcome_unknown.
+/// Safe to use from any thread. Calls block until the store answers; the embedded stores answer at once.
+/// Every failure is an Error that names its cause and changes nothing, unless its code is outcome_unknown.
 class WEIR_API Limiter {
  public:
   /// Opens a store by its URL: `memory:` (also `memory`), `sqlite:PATH`, or `redis://HOST:PORT` (`rediss://`
-  /// with TLS). A file is made where there is none. Limiters on the same file in one process share it;
-  /// another process is refused. A Redis server is shared by every process; opening one that is unavailable
-  /// is an error.
+  /// with TLS). A missing file is created. Limiters on the same file in one process share it; another process
+  /// is refused. A Redis server is shared by every process; opening one that is unavailable is an error.
   static Result<Limiter> open(std::string_view url, const Options& options = {});
 
   Limiter(Limiter&&) noexcept;
@@ -110,8 +108,8 @@ class WEIR_API Limiter {
   Result<Decision> acquire(std::string_view entity, std::string_view resource,
                            std::span<const Charge> consume, const AcquireOptions& options = {});
 
-  /// What acquire would answer now. Charges nothing, and promises nothing: the wait of a bucket that does not
-  /// exist yet is kept only once an acquire was refused.
+  /// The answer that acquire would give. Charges nothing, and promises nothing: the wait of a bucket that
+  /// does not exist yet is guaranteed only after an acquire was refused.
   Result<Decision> available(std::string_view entity, std::string_view resource,
                              std::initializer_list<Charge> consume = {}, const AcquireOptions& options = {}) {
     return available(entity, resource, std::span(consume.begin(), consume.size()), options);

@@ -29,7 +29,7 @@ enum class ErrorCode {
 /// The stable name of a code, as used in messages and in the HTTP API: "unknown-limit".
 WEIR_API const char* name_of(ErrorCode code);
 
-/// An error: its kind, and a sentence that names the culprit and says what to change.
+/// An error: its kind, and a sentence that names the cause and the remedy.
 struct Error {
   ErrorCode code;
   std::string message;
