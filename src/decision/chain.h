@@ -43,7 +43,7 @@ struct Link {
 
   // Set by match() and fits().
   std::uint32_t named;                                  ///< bit i: the request names the i-th limit
-  bool fits;                                            ///< every named limit holds what is asked of it
+  bool fits;                                            ///< every named limit holds its amount
   std::array<std::int64_t, limits::max_limits> amount;  ///< requested; 0 where not named
 
   std::size_t limit_count() const { return resolution->limits->size(); }

@@ -2,10 +2,10 @@
 //
 //     "w1" base64url( mac[16] | nonce[16] deadline[8] | namespace resource | buckets | amounts )
 //
-// The MAC is HMAC-SHA-256 under the store's key, cut to 16 bytes, over everything behind it. Numbers are
-// little-endian; texts are a length of two bytes and the bytes; lists are a count of one byte and the
-// items. A bucket is a text and its generation[8]; an amount is a text, millitokens[8] and a byte that
-// says which buckets were charged.
+// The MAC is HMAC-SHA-256 under the store's key, cut to 16 bytes, over everything after it. Numbers are
+// little-endian; texts are a length of two bytes and the bytes; lists are a count of one byte and the items.
+// A bucket is a text and its generation[8]; an amount is a text, millitokens[8] and a byte that says which
+// buckets were charged.
 #pragma once
 
 #include <array>

@@ -29,7 +29,7 @@ struct Resolution : base::RefCounted<Resolution> {
   int multiplier = default_ttl_multiplier;             ///< that keep_for was made with
   int configured_multiplier = default_ttl_multiplier;  ///< of the limiter, where no level has one
   std::uint64_t catalog_generation = 0;                ///< the state of the catalog that it was resolved in
-  Levels levels;                                       ///< what it was resolved from
+  Levels levels;                                       ///< the records that it was resolved from
   /// Whether other request limits would change the resolution: they are in force, or will be once a level
   /// expires, and count in keep_for.
   bool depends_on_request = false;
@@ -43,7 +43,7 @@ struct Resolution : base::RefCounted<Resolution> {
     bool several;        ///< whether there was more than one
     LimitSetRef lowest;  ///< the strictest of each limit among them; may be empty
   };
-  /// Changes of a level do not count while a stronger level had limits all the time.
+  /// Changes of a level do not count if a stronger level had limits all the time.
   Missed missed_since(std::int64_t version) const;
 };
 

@@ -25,8 +25,8 @@ class Store {
   /// Whether the lease key is known: a remote store may have been opened while it was unavailable. The error
   /// names the cause.
   virtual Result<void> opened() const { return {}; }
-  /// Whether the store can decide, by its last attempt: cheap, without I/O of its own. The error names the
-  /// cause. Once it is well again after a failure, operations succeed again.
+  /// Whether the store can decide, by the result of its last attempt: cheap, and never waits for I/O. The
+  /// error names the cause. Once it is well again after a failure, operations succeed again.
   virtual Result<void> health() const = 0;
   /// Whether operations wait for another process, so that a thread that serves others must not block on them.
   virtual bool is_elsewhere() const { return false; }

@@ -105,8 +105,8 @@ Result<bool> CatalogChange::has_bucket(const std::string& entity) {
   return false;
 }
 
-/// In a cluster a bucket lies where its chain ends. Moving an entity would move its descendants' buckets to
-/// another node.
+/// In a cluster a bucket lies in the slot of the last entity of its chain. Moving an entity would move its
+/// descendants' buckets to another node.
 Result<void> CatalogChange::check_moved(const table::Draft& draft) {
   if (auto may = remote::CatalogChange::check_moved(draft); !may || !context_.cluster) return may;
   const std::vector<std::string> moved = draft.moved();

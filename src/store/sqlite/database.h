@@ -59,7 +59,7 @@ enum class Access { read, write };
 /// One connection. Not safe for concurrent use: its owner guards it.
 class Database {
  public:
-  /// `write` makes the file where there is none.
+  /// `write` creates a missing file.
   static Result<std::unique_ptr<Database>> open(const std::string& path, Access access);
   ~Database();
   Database(const Database&) = delete;

@@ -31,7 +31,7 @@ Level level_of(std::string_view key);
 /// For messages: "resource "gpt-4"".
 std::string described(const Level& level);
 
-/// Why the parent and cascade of an entity cannot change.
+/// The error for a change of parent or cascade while the entity has buckets.
 Error has_buckets(std::string_view entity);
 
 /// Not safe for concurrent use; the catalog's lock guards it.
