@@ -31,7 +31,7 @@ inline bool is_utf8(std::string_view text) { return !find_not_utf8(text); }
 /// A decimal integer without sign, leading "+" or spaces; nothing if it is anything else or too large.
 std::optional<std::int64_t> parse_digits(std::string_view text);
 
-/// The candidate nearest to `word`, at most two typing mistakes away; empty: none is that near.
+/// The candidate nearest to `word`, at most three typing mistakes away (fewer for short words); empty: none.
 std::string_view closest(std::string_view word, std::span<const std::string_view> candidates);
 /// `; did you mean "limits"?`, to end a message with; empty where no candidate is near.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
