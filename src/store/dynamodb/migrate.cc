@@ -13,7 +13,7 @@ namespace {
 using base::join;
 using base::json_string;
 
-/// Attempts to convert one bucket: each fails only if another process has written the bucket.
+/// Attempts to convert one bucket: each fails only if another operation has written the bucket.
 constexpr int most_conversions = 50;
 
 /// Legacy items of a page of the table, in the order of its keys within each partition.

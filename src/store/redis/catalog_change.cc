@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t most_told = 64;
 /// Longer than any process may have the old chain in its cache.
 constexpr std::chrono::milliseconds fence_stays = 2 * longest_cache;
-/// An attempt to write a bucket fails only if another process has written it.
+/// An attempt to write a bucket fails only if another operation has written it.
 constexpr int most_put_attempts = 200;
 
 /// The steps of the script.
@@ -186,7 +186,7 @@ Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& 
                " too often meanwhile; try again");
 }
 
-/// False: another process has written the bucket first.
+/// False: another operation has written the bucket first.
 Result<bool> CatalogChange::put(const std::string& entity, std::string_view resource,
                                 const std::string& before, const StoredBucket& bucket, Time now) {
   const Record record = encode(bucket);

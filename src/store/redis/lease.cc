@@ -81,7 +81,7 @@ void LeaseChange::replied(const Reply& reply) {
   const Time now = at.next().integer().value_or(0);
   context().time.learn(now);
   if (code == 1) return changed(joined_numbers(at));
-  // Another process has changed the lease: start over from its present marker. Every other case is decided in
+  // Another caller has changed the lease: start over from its present marker. Every other case is decided in
   // this process.
   constexpr int most_overtaken = 20;
   auto last = at;

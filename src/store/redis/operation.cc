@@ -10,7 +10,7 @@ using store::Progress;
 
 namespace {
 
-/// An attempt fails only if another process has written the bucket.
+/// An attempt fails only if another operation has written the bucket.
 constexpr int most_operation_attempts = 200;
 
 }  // namespace
