@@ -41,7 +41,7 @@ class WEIR_API Amount {
   constexpr bool in_range() const {
     return millitokens_ >= -max_millitokens && millitokens_ <= max_millitokens;
   }
-  /// "1.5": as few decimals as say it exactly.
+  /// "1.5": the fewest decimals that are exact.
   std::string to_string() const;
 
   friend constexpr auto operator<=>(const Amount&, const Amount&) = default;

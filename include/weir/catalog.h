@@ -1,4 +1,4 @@
-// What an operator sets up: limits at levels, entities, and the audit of who changed what.
+// The catalog that an operator sets up: limits at levels, entities, and the audit of every change.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace weir {
 
-/// What a decision is while the store cannot be reached.
+/// The decision while the store is unavailable.
 enum class OnUnavailable : unsigned char { deny, allow };
 
 /// "deny" or "allow".
@@ -31,11 +31,12 @@ struct SetLimitsOptions {
   /// to an operator's.
   Owner owner = Owner::operator_;
   std::optional<std::chrono::milliseconds> expires_in = {};
-  /// System level only: how many times the time to fill an unused bucket is kept; at least 1.
+  /// System level only: an unused bucket is kept for this many times the time to fill it; at least 1.
   std::optional<int> bucket_ttl_refill_multiplier = {};
-  /// System level only: what programs on this store do while they cannot reach it, unless told otherwise.
+  /// System level only: the policy of programs on this store while it is unavailable, unless they set their
+  /// own.
   std::optional<OnUnavailable> on_unavailable = {};
-  /// Written by applying a limits file, which may remove them again when it no longer names them.
+  /// Written by applying a limits file. A later version of the file that does not name them may remove them.
   bool from_file = false;
 };
 
@@ -48,8 +49,8 @@ struct StoredLimits {
   std::optional<int> bucket_ttl_refill_multiplier = {};
   std::optional<OnUnavailable> on_unavailable = {};
   bool from_file = false;
-  /// Answers of set_limits only: these limits replaced some that sync owned. Deleting them gives the entity
-  /// back.
+  /// Answers of set_limits only: these limits replaced some that sync owned. Deleting them returns ownership
+  /// to sync.
   bool taken_from_sync = false;
 };
 
@@ -77,9 +78,9 @@ struct DeleteEntity {
 };
 using CatalogChange = std::variant<SetLimits, DeleteLimits, PutEntity, DeleteEntity>;
 
-/// What can be said with changes.
+/// Options of change().
 struct ChangeOptions {
-  /// Called now and then with how many changes were checked or written so far, out of twice their number.
+  /// Called now and then with the progress. Each change counts twice: once checked and once written.
   std::function<void(std::size_t done, std::size_t of)> progress = {};
 };
 
@@ -89,7 +90,7 @@ struct LimitsFilter {
   std::optional<Owner> owner = {};
 };
 
-/// Which part of a listing: what follows the cursor of the page before.
+/// Which page of a listing: the items after the cursor of the previous page.
 struct Paging {
   std::string cursor = {};  ///< empty: from the beginning
   std::size_t limit = 100;
@@ -106,9 +107,9 @@ struct Page {
 struct BucketLimit {
   std::string name;
   Limit limit;           ///< the parameters that the bucket was last written under
-  Amount tokens;         ///< what it held when it was last written; may be negative
+  Amount tokens;         ///< the balance when the bucket was last written; may be negative
   Amount consumed;       ///< charged since the bucket was created
-  bool in_force = true;  ///< false: left the set of limits before it was full again, and refills meanwhile
+  bool in_force = true;  ///< false: dormant; it left the set before it was full, and refills
 };
 
 /// A bucket as it is stored: the state of all limits of one entity on one resource.
@@ -130,7 +131,7 @@ struct AuditEvent {
   std::string subject;   ///< the entity, "$RESOURCE:{resource}" or "$SYSTEM"
   std::string resource;  ///< of an entity's limits; empty: every resource
   std::string before;    ///< JSON; empty: it did not exist
-  std::string after;     ///< JSON; empty: it does not exist any more
+  std::string after;     ///< JSON; empty: it was deleted
   friend bool operator==(const AuditEvent&, const AuditEvent&) = default;
 };
 

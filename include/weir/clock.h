@@ -1,4 +1,4 @@
-// Time is passed in. Everything in weir that needs the time asks a Clock that its owner was given.
+// Time is passed in: every component that needs the time asks the Clock that it was constructed with.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,8 @@ class SystemClock final : public Clock {
   }
 };
 
-/// A clock that moves only when told to, for tests of programs that use weir. Safe to use from any thread.
+/// A clock that moves only by set() and advance(), for tests of programs that use weir. Safe to use from any
+/// thread.
 class FakeClock final : public Clock {
  public:
   explicit FakeClock(Time now = 1'700'000'000'000) : now_(now) {}

@@ -19,25 +19,25 @@ class WEIR_API Decision {
 
   bool admitted() const { return admitted_; }
   bool refused() const { return !admitted_; }
-  /// Refused, and no wait will help: a limit's burst is less than what was asked of it.
+  /// Refused, and no wait will help: the request asks for more than a limit's burst.
   bool never_fits() const { return never_fits_; }
-  /// The exact time from now after which the same request would be admitted if nobody else takes
-  /// tokens: 0 when admitted. Nothing when it can never fit, and when no wait can be promised: a bucket that
-  /// was asked for more than its capacity may have expired by then.
+  /// The exact time from now after which the same request would be admitted if no other request takes tokens:
+  /// 0 when admitted. Nothing when it can never fit, and when no wait can be promised: a bucket that was
+  /// asked for more than its capacity may have expired by then.
   std::optional<std::chrono::milliseconds> retry_after() const {
     if (wait_ < 0) return std::nullopt;
     return std::chrono::milliseconds(wait_);
   }
-  /// Refused by what was seen a moment ago, without asking the store: for a bucket that was found empty, as
-  /// long as its own refill says that it still is. Nothing is ever admitted that way.
+  /// Refused from the cache of exhausted buckets, without asking the store: the bucket was empty when last
+  /// read, and its refill since then is too small. The cache never admits a request.
   bool from_memory() const { return refused() && from_memory_; }
-  /// Every limit of every bucket that was looked at.
+  /// Every limit of every bucket of the chain.
   const LimitReport& limits() const { return lease_.grant_; }
   /// The lease of an admitted acquire. Move it out to keep it longer than the decision. The lease of a
-  /// refused request, or of a mere look at what is available, is not open.
+  /// refused request, or of available(), is not open.
   Lease& lease() { return lease_; }
 
-  // What follows is how stores fill a decision; it is not part of the public promise.
+  // The members below are for stores, which fill a decision with them; they are not part of the public API.
   void set_admitted() {
     admitted_ = true;
     never_fits_ = false;
@@ -52,13 +52,13 @@ class WEIR_API Decision {
   }
   void set_from_memory() { from_memory_ = true; }
   LimitReport& report() { return lease_.grant_; }
-  /// What was charged, as lease changes need it.
+  /// The charge, in the form that lease changes need.
   detail::LeaseData& lease_data() { return lease_.data(); }
-  /// Where the charge was made before, by an earlier copy of the request.
+  /// For a repeated request: the charge that its first copy made.
   void set_lease_data(detail::LeaseData data) {
     lease_.data_ = std::make_unique<detail::LeaseData>(std::move(data));
   }
-  /// What was charged, if it was asked for before; else null.
+  /// The lease data, or null if it was not made yet.
   detail::LeaseData* made_lease_data() { return lease_.data_.get(); }
   void set_deadline(Time deadline) { lease_.deadline_ = deadline; }
   void open_lease(detail::LeaseKeeper& keeper) {

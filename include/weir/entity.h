@@ -1,4 +1,4 @@
-// Who is charged.
+// An entity: the one that is charged.
 #pragma once
 
 #include <map>
@@ -15,10 +15,10 @@ struct Entity {
   std::string id;
   std::string parent = {};  ///< empty: none
   bool cascade = false;
-  std::string name = {};  ///< for people
+  std::string name = {};  ///< for display
   std::map<std::string, std::string> metadata = {};
   Time created_at = 0;  ///< set by the store
-  /// Put by applying a limits file, which may delete it again when it no longer names it.
+  /// Put by applying a limits file. A later version of the file that does not name it may delete it.
   bool from_file = false;
   friend bool operator==(const Entity&, const Entity&) = default;
 };

@@ -19,23 +19,22 @@ namespace weir {
 
 /// An admitted charge. Move-only; must not outlive its Limiter; not safe to use from several threads at
 /// once. Dropping a lease lets its charge stand; leaving scope by an exception rolls it back, even if its id
-/// was handed out. A lease that is never settled keeps its charge, and after its deadline nothing can change
-/// it any more.
+/// was handed out. A lease that is never settled keeps its charge, and after its deadline it cannot be
+/// changed.
 class WEIR_API Lease {
  public:
   Lease(Lease&& other) noexcept;
   Lease& operator=(Lease&& other) noexcept;
   ~Lease() { abandon(); }
 
-  /// Charges more (positive) or gives back (negative), at once. May take a balance into debt; refuses to
-  /// give back more than the lease holds. On failure nothing has changed, unless the code is
-  /// outcome_unknown.
+  /// Charges more (positive) or gives back (negative), at once. A balance may go into debt. Giving back more
+  /// than the lease holds is an error. On failure nothing has changed, unless the code is outcome_unknown.
   Result<LimitReport> adjust(std::initializer_list<Charge> differences) {
     return adjust(as_span(differences));
   }
   Result<LimitReport> adjust(std::span<const Charge> differences);
 
-  /// States what was really used and ends the lease. Limits that are left out keep their charge; one that the
+  /// States the true cost and ends the lease. Limits that are left out keep their charge; one that the
   /// acquire did not name is charged too. Settling again with the same amounts changes nothing; with others
   /// it fails with conflict.
   Result<LimitReport> settle(std::initializer_list<Charge> actual) { return settle(as_span(actual)); }
@@ -48,7 +47,8 @@ class WEIR_API Lease {
   /// made on the first call, cannot be forged, and stays the same.
   Result<std::string> id();
 
-  /// Whether the lease can still be changed, as far as this object knows: others may have ended it by its id.
+  /// Whether the lease can still be changed, as far as this object knows: another holder of its id may have
+  /// ended it.
   bool open() const { return keeper_ != nullptr && !ended_; }
   /// By the store's clock.
   Time deadline() const { return deadline_; }
@@ -62,18 +62,18 @@ class WEIR_API Lease {
   }
   Result<LimitReport> change(detail::LeaseVerb verb, std::span<const Charge> charges);
   detail::LeaseData& data();
-  /// The charge stands, unless the scope is left because something failed.
+  /// Keeps the charge, unless an exception is unwinding the scope: then rolls it back.
   void abandon() noexcept {
     if (open() && std::uncaught_exceptions() > exceptions_) [[unlikely]]
       static_cast<void>(rollback());
   }
 
   detail::LeaseKeeper* keeper_ = nullptr;
-  int exceptions_ = 0;  // in flight when the lease began: one more on the way out means that it failed
+  int exceptions_ = 0;  // in flight when the lease began; more of them at destruction: roll back
   bool ended_ = false;
   Time deadline_ = 0;
   LimitReport grant_;                        // what was charged
-  std::unique_ptr<detail::LeaseData> data_;  // the same in a form that changes can be made from, once needed
+  std::unique_ptr<detail::LeaseData> data_;  // the same in the form that changes need; made on demand
 };
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Where limits are stored, and whose they are.
+// Where limits are stored, and which owner they have.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ enum class Source : unsigned char {
   request,         ///< sent with the request
 };
 
-/// Who owns an entity's stored limits. A sync owner gives way to an operator, never the other way.
+/// The owner of an entity's stored limits. An operator's write replaces limits of sync, never the other way.
 enum class Owner : unsigned char { operator_, sync };
 
 /// "entity", "entity_default", "resource", "system" or "request".

@@ -1,4 +1,4 @@
-// A limit: a token bucket's parameters, checked once when they are made.
+// A limit: the parameters of a token bucket, validated on construction.
 #pragma once
 
 #include <chrono>
@@ -53,7 +53,7 @@ struct NamedLimit {
   friend bool operator==(const NamedLimit&, const NamedLimit&) = default;
 };
 
-/// A limit and its name as somebody wrote them: `{"rpm", "100/min"}`. Read and checked where it is used.
+/// A limit and its name as text: `{"rpm", "100/min"}`. Parsed and checked by the call that takes it.
 struct LimitText {
   std::string_view name;
   std::string_view limit;

@@ -1,4 +1,4 @@
-// The limiter: the door to everything that weir does inside a program.
+// The limiter: the API of weir for programs that embed it.
 #pragma once
 
 #include <chrono>
@@ -31,23 +31,24 @@ class Core;
 struct Options {
   /// An isolated tenant inside the store: 1 to 32 of a-z, 0-9 and "-".
   std::string name_space = "default";
-  /// Where the time is taken from; must outlive the Limiter. Null: the machine's clock, and on Redis the
-  /// server's. On a store that is shared between processes all must agree on it: give one only in tests.
+  /// The source of time; must outlive the Limiter. Null: the machine's clock, and on Redis the server's. All
+  /// processes on a shared store must agree on the time: set a clock only in tests.
   const Clock* clock = nullptr;
-  /// Who changes of limits and entities are made by, for the audit: 1 to 128 bytes of UTF-8.
+  /// The principal that the audit names for changes of limits and entities: 1 to 128 bytes of UTF-8.
   std::string principal = "library";
   /// How long a lease can be changed after its acquire.
   std::chrono::milliseconds lease_deadline = std::chrono::minutes(10);
-  /// An unused bucket is kept for so many times the time to fill it, where the system's limits do not say.
+  /// An unused bucket is kept for this many times the time to fill it, unless the system level sets its own
+  /// factor.
   int bucket_ttl_refill_multiplier = 7;
-  /// How long the audit is kept, from now on, by the store; nothing: as it was, a year at first.
+  /// How long the store keeps the audit. Nothing: the stored setting stays; a new store has one year.
   std::optional<std::chrono::milliseconds> keep_audit_for = {};
-  /// Embedded files only: whether to make the file where there is none; if not, opening it fails.
+  /// Embedded files only: whether to create a missing file; if not, opening it fails.
   bool create = true;
-  /// Redis only: whether opening fails while the server cannot be used. If not, every call fails with
-  /// unavailable until it can, and no longer.
+  /// Redis only: whether opening fails while the server is unavailable. If not, calls fail with unavailable
+  /// until the server answers.
   bool must_be_reachable = true;
-  /// Embedded files only: how long to wait for another process to let go of the file.
+  /// Embedded files only: how long to wait until another process releases the file.
   std::chrono::milliseconds wait_for_file{0};
 };
 
@@ -65,34 +66,32 @@ class WEIR_API RequestLimits {
   std::shared_ptr<const Set> set_;
 };
 
-/// What can be said with an acquire or a look at what is available.
+/// Options of acquire() and available().
 struct AcquireOptions {
   /// The lowest level of limits for the entity's own bucket; null: none.
   const RequestLimits* limits = nullptr;
-  /// Of an acquire that may be sent again, 1 to 128 bytes: the same request by the same principal with the
-  /// same key is charged once, and until the lease's deadline every further one is answered with the same
-  /// lease. A refusal is not remembered. Empty: every acquire is a new one.
+  /// Makes retries safe; 1 to 128 bytes. The same request by the same principal with the same key is charged
+  /// once, and until the lease's deadline every repetition is answered with the same lease. A refusal is not
+  /// remembered. Empty: every acquire is a new one.
   std::string_view idempotency_key = {};
 };
 
-/// Decides who may use what, on one store and in one namespace. Moving it keeps its leases valid; a Limiter
-/// that was moved from can only be destroyed or assigned to. Texts that are passed in need to live only as
-/// long as the call.
+/// Decides requests on one store, in one namespace. Moving it keeps its leases valid; a Limiter that was
+/// moved from can only be destroyed or assigned to. Texts that are passed in need to live only as long as the
+/// call.
 ///
 /// Names: an entity is 1 to 256 letters, digits and `_-.:@/+=`; a resource 1 to 128 letters, digits and
 /// `_-.:/*` (a `*` is a character like any other), not `_default_`; a limit a letter, then letters, digits,
 /// `_` and `-`, at most 64. A bucket has at most 16 limits, a chain at most 8 entities, a request names at
 /// most 64 limits, a page holds 1 to 1000 items.
 ///
-/// Safe to use from any thread. Calls block
-/// until the store answers; the embedded stores answer at once. Every failure is an Error that names the
-/// culprit and leaves everything as it was, unless its code is outcome_unknown.
+/// Safe to use from any thread. Calls block until the store answers; the embedded stores answer at once.
+/// Every failure is an Error that names its cause and changes nothing, unless its code is outcome_unknown.
 class WEIR_API Limiter {
  public:
   /// Opens a store by its URL: `memory:` (also `memory`), `sqlite:PATH`, or `redis://HOST:PORT` (`rediss://`
-  /// with TLS). A file is made where there is none. Limiters on the same file in one process share it;
-  /// another process is refused. A Redis server is shared by every process; one that is unavailable is an
-  /// error.
+  /// with TLS). A missing file is created. Limiters on the same file in one process share it; another process
+  /// is refused. A Redis server is shared by every process; opening one that is unavailable is an error.
   static Result<Limiter> open(std::string_view url, const Options& options = {});
 
   Limiter(Limiter&&) noexcept;
@@ -101,7 +100,7 @@ class WEIR_API Limiter {
 
   /// Charges the entity, and its ancestors as far as charges cascade, for all named limits at once, or
   /// for nothing at all. A limit that is named with 0 is checked (refused while in debt), one that is
-  /// not named is neither checked nor charged. Refused is an answer, not an error.
+  /// not named is neither checked nor charged. A refusal is an answer, not an error.
   Result<Decision> acquire(std::string_view entity, std::string_view resource,
                            std::initializer_list<Charge> consume, const AcquireOptions& options = {}) {
     return acquire(entity, resource, std::span(consume.begin(), consume.size()), options);
@@ -109,8 +108,8 @@ class WEIR_API Limiter {
   Result<Decision> acquire(std::string_view entity, std::string_view resource,
                            std::span<const Charge> consume, const AcquireOptions& options = {});
 
-  /// What acquire would answer now. Charges nothing, and promises nothing: the wait of a bucket that does not
-  /// exist yet is kept only once an acquire was refused.
+  /// The answer that acquire would give. Charges nothing, and promises nothing: the wait of a bucket that
+  /// does not exist yet is guaranteed only after an acquire was refused.
   Result<Decision> available(std::string_view entity, std::string_view resource,
                              std::initializer_list<Charge> consume = {}, const AcquireOptions& options = {}) {
     return available(entity, resource, std::span(consume.begin(), consume.size()), options);
@@ -157,17 +156,18 @@ class WEIR_API Limiter {
   /// The buckets of an entity, by resource, whether it is stored itself or not.
   Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging = {});
 
-  /// Makes all changes, or none of them. An error names the one that cannot be made, counted from 1.
+  /// Makes all changes, or none of them. An error names the change that failed, counted from 1.
   Result<void> change(std::initializer_list<CatalogChange> changes, const ChangeOptions& options = {}) {
     return change(std::span(changes.begin(), changes.size()), options);
   }
   Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options = {});
 
-  /// Who changed what, newest first. `subject`: an entity, "$RESOURCE:{resource}" or "$SYSTEM"; empty: all.
+  /// The record of changes, newest first. `subject`: an entity, "$RESOURCE:{resource}" or "$SYSTEM"; empty:
+  /// all.
   Result<Page<AuditEvent>> audit(std::string_view subject = {}, const Paging& paging = {});
 
-  /// What whoever runs the program should know of the store, such as a file that was written while the clock
-  /// was ahead: found when it was opened, or since. Sentences, to be logged; new ones come at the end.
+  /// Warnings about the store for the operator, such as a file that was written while the clock was ahead.
+  /// Complete sentences for the log; new ones are appended.
   std::vector<std::string> warnings() const;
 
  private:

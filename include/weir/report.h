@@ -1,4 +1,4 @@
-// Where each limit stands after a decision.
+// The balance of each limit after a decision.
 #pragma once
 
 #include <chrono>
@@ -24,19 +24,18 @@ struct LimitStatus {
   std::string_view name;
   Amount capacity;
   Amount burst;
-  /// What the call asked of this limit; 0 if it did not name it. After a change to a lease: the difference
-  /// that it made.
+  /// The amount that the call asked for; 0 if it did not name this limit. After a change to a lease: the
+  /// difference that it made.
   Amount requested;
   Amount remaining;  ///< after the decision; negative in debt
-  /// `remaining` leaves out what others have charged since the bucket was last seen, so there may be less.
-  /// Only on stores that do not show what a charge leaves behind (DynamoDB, where several items are written
-  /// at once).
+  /// `remaining` is an upper bound: other requests may have charged the bucket since it was last read. Only
+  /// on stores that do not return the balance after a charge (DynamoDB, where several items are written at
+  /// once).
   bool remaining_at_most;
   bool exceeded;  ///< whether this limit refused
-  /// How long until this limit alone would admit what was requested: 0 unless exceeded; nothing if it
-  /// can never fit.
+  /// How long until this limit alone would admit the request: 0 unless exceeded; nothing if it can never fit.
   std::optional<std::chrono::milliseconds> retry_after;
-  std::chrono::seconds window;  ///< in which an empty bucket refills its capacity, rounded up
+  std::chrono::seconds window;  ///< time in which an empty bucket refills its capacity, rounded up
   Source source;                ///< the level that the limits of this bucket came from
   Owner owner;
 };
@@ -90,9 +89,9 @@ class WEIR_API LimitReport {
   Iterator begin() const { return {this, 0}; }
   Iterator end() const { return {this, size()}; }
 
-  // What follows is how stores fill a report; it is not part of the public promise.
+  // The members below are for stores, which fill a report with them; they are not part of the public API.
   static constexpr std::int64_t never_fits = -1;
-  /// Where the name of a limit stands among those of its bucket.
+  /// The position of a limit's name in the names of its bucket.
   struct Name {
     std::uint16_t at;
     std::uint16_t size;
@@ -110,7 +109,7 @@ class WEIR_API LimitReport {
     std::uint16_t entity_size;
     Source source;
     Owner owner;
-    std::uint16_t text_at;  ///< set by add_bucket, as what follows
+    std::uint16_t text_at;  ///< set by add_bucket, like the fields below
     std::uint8_t first_line;
     bool remaining_is_upper_bound;
   };
@@ -119,8 +118,8 @@ class WEIR_API LimitReport {
     bucket_count_ = 0;
     text_size_ = 0;
   }
-  /// Adds a bucket and returns the lines of its `count` limits, to be written by the caller. `key` is the
-  /// entity and, right behind it, the resource; `names` are those of the limits, one after the other.
+  /// Adds a bucket and returns the lines of its `count` limits, for the caller to fill. `key` is the entity
+  /// directly followed by the resource; `names` are the concatenated names of the limits.
   Line* add_bucket(std::string_view key, const Bucket& bucket, std::string_view names, std::size_t count) {
     const std::size_t text_size = text_size_ + key.size() + names.size();
     const bool fits =
@@ -142,10 +141,10 @@ class WEIR_API LimitReport {
     detail::copy_short(text + key.size(), names.data(), names.size());
     return lines;
   }
-  /// Of the bucket that was added last.
+  /// For the bucket that was added last.
   void mark_remaining_at_most();
   std::size_t bucket_count() const { return bucket_count_; }
-  /// Of all names in it together.
+  /// The size of all names together.
   std::size_t text_size() const { return text_size_; }
   const Bucket& bucket(std::size_t index) const { return buckets()[index]; }
   const Line& line(std::size_t index) const { return lines()[index]; }
@@ -153,8 +152,8 @@ class WEIR_API LimitReport {
   std::size_t bucket_of(std::size_t line) const;
 
  private:
-  // Enough for most chains of two. A report that outgrows it moves to the heap as a whole, so that making
-  // and dropping any other costs a few words.
+  // Enough for most chains of two. A larger report moves to the heap as a whole; every other one is cheap to
+  // make and to destroy.
   static constexpr std::size_t inline_lines = 4;
   static constexpr std::size_t inline_buckets = 2;
   static constexpr std::size_t inline_text = 120;
@@ -182,7 +181,7 @@ class WEIR_API LimitReport {
   std::uint8_t resource_size_ = 0;
   std::uint8_t line_count_ = 0;
   std::uint8_t bucket_count_ = 0;
-  Bucket buckets_[inline_buckets];  // not initialised, as what follows
+  Bucket buckets_[inline_buckets];  // not initialised, like the members below
   Line lines_[inline_lines];
   char text_[inline_text];  // of each bucket: entity, resource, names of limits
 };

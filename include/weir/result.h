@@ -12,24 +12,24 @@
 
 namespace weir {
 
-/// What kind of error it is, so that a program can choose what to do next.
+/// The kind of an error, by which a program chooses what to do.
 enum class ErrorCode {
   invalid_argument,  ///< the call is malformed: a bad name, a negative amount. Change the call.
-  unknown_limit,     ///< a limit is named that no bucket of the plan has. Change the call or the limits.
+  unknown_limit,     ///< the call names a limit that no bucket has. Change the call or the limits.
   no_limits,         ///< no level has limits for this entity and resource. Configure some.
   not_found,         ///< no such limits, entity or lease.
   conflict,  ///< the change contradicts what is stored: a cycle of parents, a lease that ended otherwise.
-  operator_owned,   ///< a sync write met limits that an operator owns. Leave them.
-  expired,          ///< the lease is past its deadline. Nothing can change it any more.
-  unavailable,      ///< the store cannot be reached. Nothing was charged. Trying again may help.
-  contention,       ///< too many writers at once. Nothing was charged. Trying again will help.
+  operator_owned,   ///< a sync write met limits that an operator owns. Do not retry.
+  expired,          ///< the lease is past its deadline and cannot be changed.
+  unavailable,      ///< the store cannot be reached. Nothing was charged. A retry may help.
+  contention,       ///< too many writers at once. Nothing was charged. A retry will help.
   outcome_unknown,  ///< the store may or may not have applied the write. Do not send it again without a key.
 };
 
 /// The stable name of a code, as used in messages and in the HTTP API: "unknown-limit".
 WEIR_API const char* name_of(ErrorCode code);
 
-/// An error: its kind, and a sentence that names the culprit and says what to change.
+/// An error: its kind, and a sentence that names the cause and the remedy.
 struct Error {
   ErrorCode code;
   std::string message;
@@ -38,7 +38,7 @@ struct Error {
 namespace detail {
 /// Prints the error and ends the program.
 [[noreturn]] WEIR_API void value_of_error(const Error& error);
-/// Ends the program: error() was asked of a success.
+/// Ends the program: error() was called on a success.
 [[noreturn]] WEIR_API void error_of_value();
 }  // namespace detail
 
@@ -47,7 +47,7 @@ namespace detail {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  // NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved where T can be
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved where T allows it
   Result(T value) : ok_(true), value_(std::move(value)) {}
   Result(Error error) : ok_(false), error_(std::move(error)) {}
   /// Builds the value in place; for values that are large to move.

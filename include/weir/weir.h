@@ -1,4 +1,4 @@
-// Everything that a program which embeds weir needs.
+// The whole public API, for programs that embed weir.
 #pragma once
 
 #include "weir/amount.h"

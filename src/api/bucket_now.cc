@@ -17,7 +17,7 @@ Amount held_at(const Bucket& bucket, const BucketLimit& limit, Time now) {
 
 Time full_at(const Bucket& bucket, const BucketLimit& limit, Time now) {
   const bucket::Parameters parameters = limits::parameters_of(limit.limit);
-  // A refill time that lies too far ahead is set back by the next decision.
+  // The next decision repairs a refill time that lies too far ahead.
   const bool ahead = decision::is_ahead(bucket.refilled_at, now);
   const Time from = ahead ? now : std::max<Time>(bucket.refilled_at, 0);
   const std::int64_t missing = parameters.burst - limit.tokens.millitokens();

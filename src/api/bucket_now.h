@@ -1,4 +1,4 @@
-// What a stored bucket holds now.
+// The present balances of a stored bucket.
 #pragma once
 
 #include "weir/catalog.h"
@@ -6,10 +6,10 @@
 
 namespace weir::api {
 
-/// What the limit holds at `now`, under the parameters that the bucket was last written with.
+/// The balance of the limit at `now`, under the parameters that the bucket was last written with.
 Amount held_at(const Bucket& bucket, const BucketLimit& limit, Time now);
 
-/// When the limit holds its burst if nothing more is charged: now or later.
+/// When the limit reaches its burst if nothing more is charged; at least `now`.
 Time full_at(const Bucket& bucket, const BucketLimit& limit, Time now);
 
 }  // namespace weir::api

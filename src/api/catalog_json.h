@@ -1,5 +1,5 @@
 // Limits, entities, buckets and the audit as the JSON of the HTTP API, which the command line prints too.
-// Pure.
+// Pure functions.
 #pragma once
 
 #include <span>
@@ -13,19 +13,19 @@ namespace weir::api {
 
 /// `{"rpm":{...long form}}`.
 std::string to_json(std::span<const NamedLimit> limits);
-/// The answer to a get or set of one level: limits, owner, and what else is set.
+/// The answer to a get or set of one level: limits, owner, and the other settings.
 std::string to_json(const StoredLimits& stored);
-/// The same in a listing, where it also says which level it is.
+/// The same in a listing, with the level.
 std::string item_json(const StoredLimits& stored);
 std::string to_json(const EffectiveLimits& effective);
 
 std::string to_json(const Entity& entity);
 
-/// The event. What was before and after is JSON already; null where there was nothing.
+/// The event. `before` and `after` are JSON already; null where empty.
 std::string to_json(const AuditEvent& event);
 
-/// The bucket as it is stored, and what each limit holds at `now` under the parameters that it was written
-/// with.
+/// The bucket as it is stored, and the balance of each limit at `now` under the parameters that it was
+/// written with.
 std::string to_json(const Bucket& bucket, Time now);
 
 }  // namespace weir::api

@@ -19,7 +19,7 @@ std::string wait_json(const std::optional<std::chrono::milliseconds>& wait) {
   return wait ? std::to_string(wait->count()) : "null";
 }
 
-/// The most that write_status() takes.
+/// The most bytes that write_status() writes.
 std::size_t room_for(const LimitStatus& status) {
   constexpr std::size_t fixed = 190;
   return fixed + 5 * TextWriter::number_room + TextWriter::size_of_json(status.entity) +
@@ -94,7 +94,7 @@ std::string admitted_json(const LimitReport& report, std::string_view lease_id) 
 
 void append_admitted(std::string& out, const LimitReport& report, std::string_view lease_id) {
   out += R"({"allowed":true,"lease":")";
-  // Made of letters, digits, - and _.
+  // Consists of letters, digits, - and _, so it needs no escapes.
   out += lease_id;
   out += R"(","limits":)";
   append_limits(out, report);

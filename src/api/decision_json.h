@@ -1,4 +1,4 @@
-// Decisions and leases as the JSON of the HTTP API, which the command line prints too. Pure.
+// Decisions and leases as the JSON of the HTTP API, which the command line prints too. Pure functions.
 //
 // Amounts are numbers with up to three decimals, moments are milliseconds since the Unix epoch.
 #pragma once
@@ -24,10 +24,10 @@ std::string degraded_json();
 void find_exceeded(std::vector<std::string_view>& names, const LimitReport& report);
 /// The answer to an acquire that was refused: a problem (RFC 9457) that names the limits which refused.
 std::string refused_json(const Decision& refused);
-/// The answer to a look at what is available.
+/// The answer to available().
 std::string available_json(const Decision& decision);
 
-/// Who refused and for how long, as one sentence: "over the limit rpm of key-1; retry in 1200 ms".
+/// The limits that refused and the wait, as one sentence: "over the limit rpm of key-1; retry in 1200 ms".
 std::string refusal_text(const Decision& refused);
 
 }  // namespace weir::api

@@ -1,4 +1,4 @@
-// What a check of a store found, as JSON. Pure.
+// The findings of a store check as JSON. Pure functions.
 #pragma once
 
 #include <string>

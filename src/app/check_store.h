@@ -1,4 +1,4 @@
-// Looks a store over and says what is wrong with it, without changing it.
+// Checks a store without changing it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace weir::app {
 using store::Finding;
 using store::Severity;
 
-/// Fails only if the URL is wrong; whatever is wrong with the store is a finding.
+/// Fails only if the URL is wrong; every problem of the store is a finding.
 Result<std::vector<Finding>> check_store(std::string_view url, const Options& options);
 
 }  // namespace weir::app

@@ -1,4 +1,4 @@
-// What `dynamodb://TABLE[?region=...&endpoint=...]` says.
+// Parses `dynamodb://TABLE[?region=...&endpoint=...]`.
 #pragma once
 
 #include <chrono>
@@ -14,16 +14,16 @@ namespace weir::app {
 
 inline constexpr std::string_view dynamodb_scheme = "dynamodb://";
 
-/// A parameter of a store's URL, of any kind of store: `least` to an hour.
+/// Reads a duration in the URL of any store: from `least` to an hour.
 Result<std::chrono::milliseconds> read_milliseconds(std::string_view name, std::string_view text,
                                                     std::int64_t least);
 
-/// Reads the parameters of a store's URL of any kind, one by one and without their escapes, up to a mistake.
+/// Reads the parameters in the URL of any store, one by one and unescaped, up to the first error.
 Result<void> read_parameters(
     std::string_view query,
     const std::function<Result<void>(std::string_view name, const std::string& value)>& read);
 
-/// Of what follows the scheme.
+/// `rest` is the part after the scheme.
 Result<dynamodb::StoreOptions> parse_dynamodb_url(std::string_view rest);
 
 }  // namespace weir::app

@@ -1,4 +1,4 @@
-// Makes what a store needs before it can be opened, or says how others can make it.
+// Creates what a store needs before it can be opened, or gives a template for it.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace weir::app {
 
-/// Makes the table of a dynamodb: URL where it is missing, and waits for it; `say` is told of every step.
-/// Other stores are made when they are opened. What exists stays as it is.
+/// Creates the table of a dynamodb: URL if it is missing, and waits for it; calls `say` with every step.
+/// Other stores are created when they are opened. What exists stays unchanged.
 Result<void> make_store(std::string_view url, const std::function<void(const std::string& what)>& say);
 
-/// What to hand to whoever makes tables: "cloudformation", "terraform", or "iam" for the rights that are
-/// needed. Only for dynamodb: URLs. Asks nobody.
+/// A template for other tools: "cloudformation", "terraform", or "iam" for the permissions. Only for
+/// dynamodb: URLs. Sends no request.
 Result<std::string> store_template(std::string_view url, std::string_view kind);
 
 }  // namespace weir::app

@@ -9,7 +9,7 @@
 namespace weir::app {
 namespace {
 
-// On demand in us-east-1, as of November 2024; most regions ask for a little more.
+// On-demand prices in us-east-1, as of November 2024; most regions cost a little more.
 constexpr double dollars_per_million_reads = 0.125;
 constexpr double dollars_per_million_writes = 0.625;
 constexpr int rounds = 20;
@@ -29,7 +29,7 @@ class Bench {
 
   Result<std::vector<CostLine>> run() {
     auto measured = measure_all();
-    // Limits and buckets of an entity go with it.
+    // Deletes the limits and buckets of the entity too.
     for (const std::string& entity : entities_) {
       if (auto gone = core_.delete_entity(entity); !gone && measured) measured = gone.error();
     }

@@ -1,4 +1,4 @@
-// What decisions cost in a store that is paid by request.
+// Measures the cost of decisions in a store that is paid per request.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace weir::app {
 
-/// One kind of decision. Units are those that DynamoDB says it consumed, on average.
+/// One kind of decision. Units are the average of those that DynamoDB reports as consumed.
 struct CostLine {
   std::string what;
   double requests = 0;
   double read_units = 0;
   double write_units = 0;
-  std::string designed;  ///< what the design that weir started from takes for it; empty: nothing is said
-  /// In US dollars, for a million of them, on demand.
+  std::string designed;  ///< the cost in the design that weir started from; empty: not stated
+  /// The on-demand price of a million of them, in US dollars.
   double per_million() const;
 };
 
-/// Decides some hundred times in a namespace of its own, `weir-bench`, and cleans up. Only for dynamodb:
+/// Makes some hundred decisions in a separate namespace, `weir-bench`, and cleans up. Only for dynamodb:
 /// URLs.
 Result<std::vector<CostLine>> measure_cost(std::string_view url);
 

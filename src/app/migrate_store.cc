@@ -11,7 +11,7 @@ namespace weir::app {
 
 namespace {
 
-/// A file is brought up to date by opening it.
+/// Opening a file migrates it.
 Result<MigrationReport> migrate_file(const std::string& path, bool dry_run) {
   std::error_code unknown;
   if (!std::filesystem::exists(path, unknown))

@@ -1,4 +1,4 @@
-// Brings what an older program left in a store into the form that is written now.
+// Converts the data of older programs in a store to the present format.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@ namespace weir::app {
 using dynamodb::MigrationOptions;
 using dynamodb::MigrationReport;
 
-/// Converts the legacy items of a dynamodb: table, or brings a sqlite: file up to date, which opening it does
-/// too; the others have nothing to convert. Blocks until all is converted. A dry run writes nothing at all;
-/// anything else opens the store first, which keeps older programs out.
+/// Converts the legacy items of a dynamodb: table, or migrates a sqlite: file, as opening it does too; other
+/// stores have nothing to convert. Blocks until everything is converted. A dry run writes nothing at all;
+/// otherwise the store is opened first, which shuts out older programs.
 Result<MigrationReport> migrate_store(std::string_view url, const MigrationOptions& options);
 
 }  // namespace weir::app

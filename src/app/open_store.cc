@@ -55,7 +55,7 @@ Result<std::shared_ptr<store::Store>> open_redis(const RedisUrl& url, const Opti
                                                  const StoreDefaults& defaults) {
   auto redis = redis_options(url);
   if (!redis) return redis.error();
-  // The server's time counts, unless a test has one of its own.
+  // The store uses the server's time, unless a test sets a clock.
   if (options.clock != nullptr) redis->clock = clock;
   redis->must_be_reachable = options.must_be_reachable;
   redis->refuse_for = url.refuse.value_or(defaults.refuse_for);
@@ -98,7 +98,7 @@ Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Opt
     return open_files().open(parsed->path, {clock, options.wait_for_file, options.create}, entropy);
   if (parsed->kind == StoreKind::redis) return open_redis(parsed->redis, options, clock, defaults);
   if (parsed->kind == StoreKind::dynamodb) {
-    // The time of this machine counts, unless a test has one of its own.
+    // The store uses the time of this machine, unless a test sets a clock.
     if (options.clock != nullptr) parsed->dynamodb.clock = clock;
     parsed->dynamodb.must_be_reachable = options.must_be_reachable;
     auto store = dynamodb::DynamoStore::open(parsed->dynamodb);

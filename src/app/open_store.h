@@ -16,19 +16,20 @@
 
 namespace weir::app {
 
-/// What holds where the URL does not say.
+/// Settings for parameters that the URL does not have.
 struct StoreDefaults {
-  /// Redis: for how long a bucket that was just found too empty is refused without asking.
+  /// Redis: for how long requests on a bucket that was just found too empty are refused without asking the
+  /// server.
   std::chrono::milliseconds refuse_for{0};
 };
 
-/// The clock must outlive the store; of a memory store also the entropy. Of the options, those that concern
-/// the store matter.
+/// The clock must outlive the store; for a memory store the entropy too. Uses only the options that concern
+/// the store.
 Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& options,
                                                  const std::shared_ptr<const Clock>& clock,
                                                  base::Entropy& entropy, const StoreDefaults& defaults = {});
 
-/// What a URL says of a Redis server. Reads the files of TLS.
+/// The options of a Redis URL. Reads the TLS files.
 Result<redis::RedisStoreOptions> redis_options(const RedisUrl& url);
 
 }  // namespace weir::app

@@ -40,7 +40,7 @@ struct StoreUrl {
 };
 
 Result<StoreUrl> parse_store_url(std::string_view url);
-/// Without the password, for messages and logs.
+/// The URL without its password, for messages and logs.
 std::string without_password(std::string_view url);
 
 }  // namespace weir::app

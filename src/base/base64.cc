@@ -33,7 +33,7 @@ void encode(std::string& text, std::string_view bytes, const Alphabet& alphabet)
   for (; bytes.size() >= 3; bytes.remove_prefix(3)) write(byte(0) << 16U | byte(1) << 8U | byte(2));
   if (bytes.empty()) return;
   write(byte(0) << 16U | (bytes.size() == 2 ? byte(1) << 8U : 0));
-  // The rest of the last four letters encodes nothing.
+  // Drop the letters of the last group that encode no input.
   text.resize(text.size() - (3 - bytes.size()));
 }
 
@@ -52,7 +52,7 @@ std::optional<std::string> decode(std::string_view text, const Alphabet& alphabe
     count -= 8;
     bytes += static_cast<char>(bits >> count & 0xffU);
   }
-  // The bits that are left over must be 0, or another text would mean the same.
+  // The unused bits must be 0, or several texts would decode to the same bytes.
   if ((bits & ((1U << count) - 1)) != 0) return std::nullopt;
   return bytes;
 }

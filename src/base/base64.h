@@ -1,5 +1,5 @@
-// Base64 (RFC 4648): with padding (section 4), and for URLs without it (section 5). Decoding is strict: there
-// is one text for each run of bytes, and anything else is nothing.
+// Base64 (RFC 4648): with padding (section 4), and for URLs without it (section 5). Decoding is strict: each
+// byte string has exactly one encoding, and any other text decodes to nothing.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // A fast hash of short strings for tables in memory. Entity names come from outside, so the hash is
-// seeded: who does not know the seed cannot choose names that collide.
+// seeded: an attacker who does not know the seed cannot choose names that collide.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ inline bool same(std::string_view a, std::string_view b) {
   const auto differ = [=](std::size_t at, std::size_t count) {
     return load_word(x + at, count) ^ load_word(y + at, count);
   };
-  // The end is read as a word that may overlap the one before, so that no byte needs a branch of its own.
+  // The end is read as a word that may overlap the one before, so that there is no loop over bytes.
   if (size >= 8) {
     for (std::size_t at = 0; at + 8 < size; at += 8) {
       if (differ(at, 8) != 0) return false;
@@ -49,8 +49,8 @@ inline bool same(std::string_view a, std::string_view b) {
   return size == 0 || x[0] == y[0];
 }
 
-/// The first eight bytes of a text as a number; a shorter one is filled up with zeros. Two texts of the same
-/// size up to eight are equal if these are.
+/// The first eight bytes of a text as a number; a shorter text is padded with zeros. Two texts of the same
+/// size, at most eight, are equal if their heads are.
 inline std::uint64_t head_of(std::string_view text) {
   const std::size_t size = text.size();
   const char* const at = text.data();
@@ -60,7 +60,7 @@ inline std::uint64_t head_of(std::string_view text) {
   return size == 0 ? 0 : load_word(at, 1);
 }
 
-/// The hash of a text, or of a sequence of texts: `before` is the hash of those that go before this one.
+/// The hash of a text, or of a sequence of texts: `before` is the hash of the texts before this one.
 inline std::uint64_t hash(std::string_view text, HashSeed seed, std::uint64_t before = 0) {
   const char* at = text.data();
   std::size_t left = text.size();

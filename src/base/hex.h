@@ -11,7 +11,7 @@ namespace weir::base {
 
 inline constexpr std::string_view hex_digits = "0123456789abcdef";
 
-/// What a digit stands for, in either case; nothing if it is none.
+/// The value of a digit, upper or lower case; nothing if it is no hex digit.
 constexpr std::optional<unsigned> hex_value(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
   if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);

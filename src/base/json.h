@@ -1,4 +1,4 @@
-// Writing JSON. Reading it is the business of the rooms that meet the outside.
+// Writing JSON. Other rooms read it, where input enters the program.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace weir::base {
 
-/// The text as a JSON string, quotes included. Bytes that are not UTF-8 are the caller's business.
+/// The text as a JSON string, quotes included. The text must be UTF-8; this is not checked.
 std::string json_string(std::string_view text);
-/// The same behind what is there already.
+/// Appends the same to `out`.
 void append_json_string(std::string& out, std::string_view text);
 
 /// Builds one JSON object or array, member by member.
@@ -17,7 +17,7 @@ class JsonWriter {
   static JsonWriter object() { return JsonWriter('{', '}'); }
   static JsonWriter array() { return JsonWriter('[', ']'); }
 
-  /// `value` is JSON already: a number, or what another writer made.
+  /// `value` is JSON already: a number, or the output of another writer.
   JsonWriter& raw(std::string_view name, std::string_view value);
   JsonWriter& text(std::string_view name, std::string_view value);
   JsonWriter& flag(std::string_view name, bool value) { return raw(name, value ? "true" : "false"); }

@@ -1,4 +1,4 @@
-// Locks whose use the compiler checks (clang's -Wthread-safety): what a lock guards is written beside it.
+// Locks whose use the compiler checks (clang's -Wthread-safety): each guarded member names its lock.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,8 @@ class WEIR_CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
-/// std::condition_variable for a Mutex. Waiters look themselves, where the compiler sees it:
+/// std::condition_variable for a Mutex. Waiters test their condition in a loop, where the compiler can check
+/// it:
 ///
 ///     while (!ready_) changed_.wait(mutex_);
 class Condition {
@@ -44,7 +45,7 @@ class Condition {
     condition_.wait(lock);
     lock.release();
   }
-  /// False if the time is over.
+  /// False on a timeout.
   bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point end) WEIR_REQUIRES(mutex) {
     std::unique_lock lock(mutex.mutex_, std::adopt_lock);
     const bool in_time = condition_.wait_until(lock, end) == std::cv_status::no_timeout;
@@ -59,7 +60,7 @@ class Condition {
 };
 
 /// For sections of some tens of nanoseconds: half the cost of a mutex when free. A waiter yields after a
-/// short spin, so a holder that lost its core gets it back.
+/// short spin, so that a preempted holder can run.
 class WEIR_CAPABILITY("spin lock") SpinLock {
  public:
   void lock() WEIR_ACQUIRE() {
@@ -99,7 +100,7 @@ class WEIR_SCOPED_CAPABILITY Guard {
   Lock& lock_;
 };
 
-/// Lets go of a lock for a scope inside one that holds it.
+/// Releases a lock for a scope inside one that holds it.
 template <class Lock>
 class WEIR_SCOPED_CAPABILITY Release {
  public:

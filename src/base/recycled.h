@@ -1,5 +1,5 @@
-// Memory for objects that are made and thrown away with every request, and are too large or too many at once
-// for the small caches of malloc.
+// A free list for objects that every request allocates and frees, and that are too large or too many at once
+// for the thread caches of malloc.
 #pragma once
 
 #include <array>
@@ -11,13 +11,13 @@
 
 namespace weir::base {
 
-/// `class T final : public Recycled<T>`: what is freed on a thread is kept there for the next T that it
-/// makes. So objects should be freed on the thread that made them; elsewhere it is no worse than without
-/// this.
+/// `class T final : public Recycled<T>`: memory that a thread frees is kept for the next T that this thread
+/// allocates. It helps where objects are freed on the thread that allocated them, and costs nothing
+/// elsewhere.
 template <class T, std::size_t most = 128>
 class Recycled {
  public:
-// The sanitizers are to see every use of what was freed.
+// Off under the sanitizers, so that they see every use after free.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   static void* operator new(std::size_t size) {
     Kept& mine = kept();
@@ -31,7 +31,7 @@ class Recycled {
   }
 
  private:
-  /// Without a destructor of its own, so that it can be looked at until the thread is really gone.
+  /// Trivially destructible, so that it can be used until the very end of the thread.
   struct Kept {
     std::array<void*, most> blocks;
     std::size_t count;
@@ -52,7 +52,7 @@ class Recycled {
 #endif
 };
 
-/// Texts whose room is used again by the thread on which they were given back.
+/// A free list of strings for each thread, whose buffers are used again.
 class SpareTexts {
  public:
   static std::string take() {

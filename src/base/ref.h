@@ -1,5 +1,5 @@
-// Shared ownership of immutable things in one pointer: a bucket carries two of these, and a million
-// buckets must stay small (std::shared_ptr is twice the size).
+// Shared ownership of immutable objects in one pointer: a bucket has two of these, and a million buckets must
+// stay small (std::shared_ptr is twice the size).
 #pragma once
 
 #include <atomic>

@@ -9,8 +9,8 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// How many letters must be added, dropped, replaced or swapped with their neighbour to turn a into b.
-/// Capital letters are as good as small ones.
+/// The edit distance between a and b: letters added, dropped, replaced or swapped with their neighbour.
+/// Ignores case.
 std::size_t mistakes(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -56,7 +56,7 @@ std::optional<std::size_t> find_not_utf8(std::string_view text) {
     for (std::size_t i = 1; i < size; ++i) {
       if ((byte(i) & 0xc0U) != 0x80) return at;
     }
-    // Longer than needed, a surrogate, or past the last character.
+    // An overlong encoding, a surrogate, or a code point past the last one.
     const unsigned second = size > 1 ? byte(1) : 0;
     if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
         (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
@@ -76,7 +76,7 @@ std::optional<std::int64_t> parse_digits(std::string_view text) {
 }
 
 std::string_view closest(std::string_view word, std::span<const std::string_view> candidates) {
-  constexpr std::size_t longest = 64;  // what is longer is not a mistyped word of ours
+  constexpr std::size_t longest = 64;  // a longer word is no typing mistake of a known one
   std::string_view best;
   std::size_t fewest = std::min<std::size_t>(word.size() / 3, 3) + 1;
   if (word.size() > longest) return best;

@@ -12,7 +12,7 @@
 
 namespace weir::base {
 
-/// Joins the parts; the one way in which messages are put together.
+/// Concatenates the parts; all messages are built with it.
 template <class... Parts>
 std::string join(const Parts&... parts) {
   std::string text;
@@ -24,14 +24,14 @@ std::string join(const Parts&... parts) {
 /// The text in quotes, shortened and with control characters shown as '?', for use in messages.
 std::string quoted(std::string_view text);
 
-/// Where the first byte is that is not part of well-formed UTF-8; nothing if all are.
+/// The position of the first byte that is not part of well-formed UTF-8; nothing if there is none.
 std::optional<std::size_t> find_not_utf8(std::string_view text);
 inline bool is_utf8(std::string_view text) { return !find_not_utf8(text); }
 
 /// A decimal integer without sign, leading "+" or spaces; nothing if it is anything else or too large.
 std::optional<std::int64_t> parse_digits(std::string_view text);
 
-/// The candidate that `word` was probably meant to be, a typing mistake or two away; empty: none is near.
+/// The candidate nearest to `word`, at most three typing mistakes away (fewer for short words); empty: none.
 std::string_view closest(std::string_view word, std::span<const std::string_view> candidates);
 /// `; did you mean "limits"?`, to end a message with; empty where no candidate is near.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);

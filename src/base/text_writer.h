@@ -1,5 +1,5 @@
-// Writing texts that are made with every decision: piece behind piece into room that was measured before,
-// without a check or a text in between.
+// Writes the texts of every decision: piece by piece into a buffer of sufficient size, without bounds checks
+// or temporary strings.
 #pragma once
 
 #include <charconv>
@@ -15,17 +15,17 @@
 
 namespace weir::base {
 
-/// A place in a run of bytes. Whoever makes it vouches for the room behind it: the most that is written is
-/// measured by the constants and by size_of_json().
+/// A write position in a buffer. The caller guarantees that the buffer is large enough; the constants and
+/// size_of_json() give upper bounds.
 class TextWriter {
  public:
-  /// The most that a number or an amount takes.
+  /// The most bytes that a number or an amount takes.
   static constexpr std::size_t number_room = 24;
 
   explicit TextWriter(char* at) : at_(at) {}
   char* at() const { return at_; }
 
-  /// Text whose size the compiler knows.
+  /// A literal, whose size the compiler knows.
   template <std::size_t Size>
   void put(const char (&literal)[Size]) {
     std::memcpy(at_, literal, Size - 1);
@@ -35,7 +35,7 @@ class TextWriter {
     detail::copy_short(at_, text.data(), text.size());
     at_ += text.size();
   }
-  /// What was written further behind, up to `end`, in the same room.
+  /// Moves bytes from a later position in the same buffer to the write position.
   void move_up(const char* begin, const char* end) {
     std::memmove(at_, begin, static_cast<std::size_t>(end - begin));
     at_ += end - begin;
@@ -81,13 +81,13 @@ class TextWriter {
   }
 
  private:
-  /// Whether JSON takes the text without escapes, eight bytes at a time.
+  /// Whether the text needs no JSON escapes; tests eight bytes at a time.
   static bool stands_as_it_is(std::string_view text) {
     constexpr std::uint64_t ones = 0x0101010101010101;
     constexpr std::uint64_t highest = ones * 0x80;
     const auto has_zero = [](std::uint64_t word) { return (word - ones) & ~word & highest; };
     while (!text.empty()) {
-      // Behind the text's end stands what needs no escape.
+      // Bytes past the end are spaces, which need no escape.
       std::uint64_t word = ones * ' ';
       const std::size_t size = text.size() < sizeof word ? text.size() : sizeof word;
       detail::copy_short(reinterpret_cast<char*>(&word), text.data(), size);
@@ -112,7 +112,7 @@ class TextWriter {
   char* at_;
 };
 
-/// Appends what `make(writer)` writes, which is at most so much.
+/// Appends the output of `make(writer)`, which must not exceed `at_most` bytes.
 template <class Make>
 void append_written(std::string& out, std::size_t at_most, Make&& make) {
   char room[1024];

@@ -17,14 +17,14 @@ constexpr std::int64_t saturate(Int128 value) {
   return value > high ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(value);
 }
 
-/// a + b, held at the ends of the range.
+/// a + b, clamped to the range.
 constexpr std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
   return b < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
 }
 
-/// a + b for counters: after 2^63 they begin again, rather than stop the program.
+/// a + b for counters: wraps around on overflow instead of undefined behaviour.
 constexpr std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }

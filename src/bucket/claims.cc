@@ -44,7 +44,7 @@ bool differs(const State& state, const limits::LimitSet& set) {
   return false;
 }
 
-/// What the bucket missed of the changes up to the resolution.
+/// The changes up to the resolution that the bucket has not followed yet.
 Resolution::Missed missed_by(const State& state, const Resolution& resolution, const Claims& claims) {
   const bool of_request = resolution.source == Source::request;
   const bool newer = resolution.stamp > state.version;
@@ -52,11 +52,11 @@ Resolution::Missed missed_by(const State& state, const Resolution& resolution, c
   if (newer) {
     missed = resolution.missed_since(state.version);
   } else if (claims.changed && !of_request) {
-    // The bucket's version ran ahead of the stamps, so what it missed cannot be told from it.
+    // The bucket's version is ahead of the stamps, so it does not show which changes the bucket missed.
     missed = resolution.missed_since(resolution.stamp - 1);
     missed.several = true;
   }
-  // Parameters that came with the request hold from now on, whatever was stored and deleted before.
+  // Parameters that came with the request hold from this moment on, whatever was stored before.
   if (of_request && claims.changed) missed.moment = claims.at;
   return missed;
 }
@@ -85,13 +85,14 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
     const LimitState& limit = state->limits[i];
     const int index = set.find(limit.name);
     const bool in_force = index >= 0;
-    // A limit that left the set after other changes goes on by the strictest that it had: which was last in
-    // force cannot be told.
+    // A limit that left the set after several changes refills by its strictest parameters: which were in
+    // force last is unknown.
     Parameters next = in_force ? set[static_cast<std::size_t>(index)] : limit.parameters;
     if (!in_force && missed.several) next = strictest(next, limit.name, missed);
     Claim claim = claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at);
-    // A dormant limit is forgotten once it holds its capacity, and would then come back with just that. Among
-    // several missed changes it may have come back and left again.
+    // A dormant limit is dropped once it holds its capacity, and a limit that returns after that starts at
+    // its capacity: so a returning one is cut there. Among several missed changes it may have returned and
+    // left again.
     const bool returns = in_force && limit.dormant;
     if (returns || (limit.dormant && missed.several)) {
       const Parameters low = missed.several ? strictest(next, limit.name, missed) : next;

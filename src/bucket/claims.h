@@ -1,5 +1,5 @@
-// What has to happen to each limit of a bucket before a charge can be decided: refill, and the change to
-// the parameters of a newer resolution. Pure; every store decides from this.
+// Brings each limit of a bucket up to date before a charge is decided: refill, and the change to the
+// parameters of a newer resolution. Pure functions; every store uses them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct LimitClaim {
   int index = -1;         ///< in the stored state; -1: added, and starts at capacity
   bool in_force = false;  ///< named by the resolution; a dormant limit is neither checked nor charged
   bool changed = false;   ///< the stored parameters differ from those below
-  bool joins = false;     ///< added, or dormant until now: it can grow only once it is written as in force
+  bool joins = false;     ///< added, or dormant before: it refills only once it is written as in force
   Parameters parameters;  ///< from now on
   Claim claim;
 
@@ -29,8 +29,8 @@ struct LimitClaim {
 
 /// A bucket, brought to the moment of the decision.
 struct Claims {
-  Time at = 0;               ///< what refilled_at becomes: never earlier than it was
-  std::int64_t version = 0;  ///< what the version becomes
+  Time at = 0;               ///< the next refilled_at; never earlier than the stored one
+  std::int64_t version = 0;  ///< the next version
   bool changed = false;      ///< limits are added or their parameters differ
   Time changed_at = 0;       ///< the moment of the newest change that the bucket follows
   std::vector<LimitClaim> limits;
@@ -40,7 +40,7 @@ struct Claims {
 /// must have limits.
 Claims claims_of(const State* state, const limits::Resolution& resolution, Time now);
 
-/// Whether a dormant limit is full again and can be forgotten.
+/// Whether a dormant limit is full again and can be dropped.
 inline bool forgettable(const LimitClaim& limit, std::int64_t held) {
   return !limit.in_force && held >= limit.parameters.capacity;
 }

@@ -4,10 +4,9 @@
 //     G(t) = floor(t * amount / period)
 //
 // millitokens, and between two moments the difference. Differences of G telescope: however often and at
-// whatever moments refill is claimed, the claims add up to exactly what is due, nothing is dropped to
-// rounding, and limits with different rates can share one refill time. No product here overflows: a
-// validated rate in lowest terms has amount * period <= 2^53, and t is split into whole periods and a
-// rest.
+// whatever moments refill is claimed, the claims add up to the exact total, nothing is lost to rounding, and
+// limits with different rates can share one refill time. No product here overflows: a validated rate in
+// lowest terms has amount * period <= 2^53, and t is split into whole periods and a rest.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +21,7 @@ namespace weir::bucket {
 using limits::Parameters;
 using limits::Rate;
 
-/// What is granted after `from` and up to `to`: G(to) - G(from); 0 where time does not advance.
-/// Requires 0 <= from.
+/// The grant after `from` and up to `to`: G(to) - G(from); 0 where time does not advance. Requires 0 <= from.
 inline std::int64_t granted(Rate rate, Time from, Time to) {
   if (to <= from) return 0;
   const Time periods_from = from / rate.period;
@@ -33,7 +31,7 @@ inline std::int64_t granted(Rate rate, Time from, Time to) {
   return base::saturate(base::Int128{periods_to - periods_from} * rate.amount + rest_to - rest_from);
 }
 
-/// The most that any stretch of `length` milliseconds can grant.
+/// The largest grant of any interval of `length` milliseconds.
 inline std::int64_t most_granted(Rate rate, Time length) {
   return base::saturate((base::Int128{length} * rate.amount + rate.period - 1) / rate.period);
 }
@@ -45,8 +43,8 @@ inline Time moment_granted(Rate rate, Time from, std::int64_t missing) {
   return base::saturate((target * rate.period + rate.amount - 1) / rate.amount);
 }
 
-/// What refill does to a stored balance: it becomes min(balance + grant, ceiling). Composes over
-/// consecutive stretches, so a claim across a change of parameters has this shape too.
+/// The effect of refill on a stored balance: it becomes min(balance + grant, ceiling). Claims over
+/// consecutive intervals compose, so a claim across a change of parameters has this form too.
 struct Claim {
   std::int64_t grant = 0;
   std::int64_t ceiling = 0;
@@ -54,7 +52,7 @@ struct Claim {
   std::int64_t held(std::int64_t balance) const {
     return std::min(base::saturating_add(balance, grant), ceiling);
   }
-  /// This claim, then a stretch that grants more and caps at burst.
+  /// This claim, followed by an interval that grants `more` and caps at `burst`.
   Claim then(std::int64_t more, std::int64_t burst) const {
     return {base::saturating_add(grant, more), std::min(base::saturating_add(ceiling, more), burst)};
   }

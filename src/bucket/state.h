@@ -18,11 +18,11 @@ using limits::never;
 inline constexpr std::size_t max_limits_kept = 32;
 
 /// One limit of a bucket. A limit that the resolved set does not name is dormant: it refills by the
-/// parameters here until it would hold its capacity, and is then forgotten.
+/// parameters here until it would hold its capacity, and is then dropped.
 struct LimitState {
   std::string name;
   limits::Parameters parameters;
-  std::int64_t tokens = 0;    ///< balance at refilled_at; may exceed burst, every reader cuts it
+  std::int64_t tokens = 0;    ///< balance at refilled_at; may exceed burst: every reader cuts it
   std::int64_t consumed = 0;  ///< charged since the bucket was created
   bool dormant = false;       ///< not in force when the bucket was last written
   friend bool operator==(const LimitState&, const LimitState&) = default;

@@ -38,11 +38,11 @@ void answer_repeated(const Chain& chain, const Marker& marker, std::span<const C
   detail::LeaseData lease;
   for (const Link& link : chain) {
     report(decision.report(), link, resource, link.generation, false);
-    // A marker of format 1 does not say which buckets were charged: nothing is given back to those of today.
+    // A marker of format 1 does not name the charged buckets, so nothing is given back to the present ones.
     lease.buckets.push_back({std::string(link.entity), 0});
   }
   if (!marker.buckets.empty()) lease.buckets = marker.buckets;
-  // The marker has what later changes made of the amounts; the request has them as they were charged.
+  // The marker has the amounts after later changes; the request has them as they were charged.
   for (const LeaseAmount& amount : marker.record.amounts) {
     const auto asked = std::find_if(charges.begin(), charges.end(),
                                     [&](const Charge& charge) { return charge.limit == amount.limit; });

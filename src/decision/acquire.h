@@ -1,9 +1,8 @@
-// Acquire and look: from a chain that was brought to the present to the decision, and what to write.
+// Acquire and look: the decision on a chain whose refill has been claimed, and the states to write.
 //
 //     match_all(chain, charges)            every name is known, none twice
 //     chain.claim(link, state, now)        for each link; or the store's own fast path
-//     conclude(chain, ..., writer)         admitted: every link is charged; refused: nothing is, and the wait
-//     is known
+//     conclude(chain, ..., writer)         admitted: charges every link; refused: computes the wait
 #pragma once
 
 #include "base/wide.h"
@@ -18,7 +17,7 @@ namespace weir::decision {
 
 enum class Verb : std::uint8_t {
   acquire,
-  look,  ///< what acquire would decide; writes nothing
+  look,  ///< the decision of an acquire, without its writes
 };
 
 struct Question {
@@ -28,7 +27,7 @@ struct Question {
   Time lease_for = 0;  ///< how long the lease can be changed
 };
 
-/// Decides a chain that was matched and brought to the present. `writer` carries out what it leaves behind:
+/// Decides a chain that was matched and claimed. `writer` carries out the writes:
 ///   std::uint64_t charge(Link&)                      an admitted link; returns the bucket's generation
 ///   void put(Link&, bucket::State&&)                 the uncharged state of a refused link
 ///   std::uint64_t new_generation()                   for a bucket that put() makes
@@ -62,22 +61,22 @@ void conclude(Chain& chain, const Question& question, Decision& decision, Writer
   }
 }
 
-/// Answers an acquire that is sent again. The report shows the buckets as they are now. The lease is the one
-/// that the first acquire made, to the letter of its id, whatever has become of it: it names the buckets that
-/// were charged then, even if they have expired and others have their names.
+/// Answers a repeated acquire. The report shows the present buckets. The lease is the one that the first
+/// acquire made, with the same id, even if it was changed since: it names the buckets that were charged then,
+/// even if they have expired and others have taken their names.
 void answer_repeated(const Chain& chain, const Marker& marker, std::span<const Charge> charges,
                      std::string_view resource, Decision& decision);
 
-/// What a store that loads, decides and writes has to write; by link, nothing: unchanged.
+/// The states that a store has to write, by link; nothing: unchanged. For stores that load, decide and write.
 struct Next {
   std::array<std::optional<bucket::State>, limits::max_chain> states;
   std::optional<Marker> marker;
   bool any() const;
 };
 
-/// The whole of it for such a store. `states`: what is stored, by link; nothing where a bucket is absent or
-/// has expired by `question.now`. `once`: the acquire has a key, and `marker` is what is stored under it
-/// (null: nothing).
+/// The complete acquire for such a store. `states`: the stored buckets by link; nothing where a bucket is
+/// absent or has expired by `question.now`. `once`: the acquire has a key, and `marker` is the marker stored
+/// under it (null: none).
 Result<Next> acquire(Chain& chain, std::span<std::optional<bucket::State>> states,
                      std::span<const Charge> charges, const Question& question, bool once,
                      const Marker* marker, const NewGeneration& new_generation, Decision& decision);

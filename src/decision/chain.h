@@ -1,5 +1,5 @@
-// The buckets that one operation concerns, from the charged entity up the chain of its parents, and what each
-// of them holds at the moment of the decision.
+// The buckets of one operation, from the charged entity up the chain of its parents, and the balances of each
+// at the moment of the decision.
 #pragma once
 
 #include <algorithm>
@@ -28,13 +28,13 @@ struct Claimed {
   const bucket::State* stored() const { return state ? &*state : nullptr; }
 };
 
-/// One bucket of the chain. Plain memory, so that making the array costs nothing.
+/// One bucket of the chain. Trivial, so that constructing the array costs nothing.
 struct Link {
   std::string_view entity;
-  std::string_view key;  ///< the entity and, right behind it, the resource, where the store has them so
+  std::string_view key;  ///< the entity directly followed by the resource, where the store has them so
   const limits::Resolution* resolution;
 
-  // Set together with what the bucket holds.
+  // Set together with the balances.
   const Claimed* claimed;    ///< null: the store has computed `held` in place (store/table/fast_path.h)
   std::uint64_t generation;  ///< of the stored bucket; 0: there is none
   Time expires_at;           ///< of the stored bucket; `never` where there is none
@@ -43,7 +43,7 @@ struct Link {
 
   // Set by match() and fits().
   std::uint32_t named;                                  ///< bit i: the request names the i-th limit
-  bool fits;                                            ///< every named limit holds what is asked of it
+  bool fits;                                            ///< every named limit holds its amount
   std::array<std::int64_t, limits::max_limits> amount;  ///< requested; 0 where not named
 
   std::size_t limit_count() const { return resolution->limits->size(); }
@@ -79,7 +79,7 @@ class Chain {
   const Link* begin() const { return links_; }
   const Link* end() const { return links_ + size_; }
 
-  /// Brings a link to the present. `state`: what is stored; nothing where the bucket is absent or has
+  /// Claims the refill of a link up to `now`. `state`: the stored bucket; nothing where it is absent or has
   /// expired. Requires that the resolution has limits. A refill time further ahead of the clock than `bound`
   /// is repaired.
   void claim(Link& link, std::optional<bucket::State> state, Time now, Time bound = clock_bound);
@@ -101,7 +101,7 @@ struct Matched {
   bool twice = false;         ///< one limit is named twice
 };
 
-/// The mask in which all charges are matched.
+/// The mask with all charges matched.
 inline std::uint64_t all_of(std::span<const Charge> charges) {
   return charges.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << charges.size()) - 1;
 }
@@ -124,7 +124,7 @@ inline Matched match(Link& link, std::span<const Charge> charges) {
   return matched;
 }
 
-/// The same for the request that names every limit in the order of the set; false if this is not one.
+/// The same for a request that names every limit in the order of the set; false for any other request.
 inline bool match_in_order(Link& link, std::span<const Charge> charges, std::size_t count) {
   if (charges.size() != count) return false;
   const limits::LimitSet& set = *link.resolution->limits;
@@ -140,7 +140,7 @@ inline bool match_in_order(Link& link, std::span<const Charge> charges, std::siz
 /// Matches the charges with every link. Fails on a limit that no link has and on one that is named twice.
 Result<void> match_all(Chain& chain, std::span<const Charge> charges);
 
-/// Whether every named limit holds what is asked of it.
+/// Whether every named limit holds the amount requested of it.
 inline bool fits(const Link& link, std::size_t count) {
   std::uint32_t lacking = 0;
   for (std::size_t i = 0; i < count; ++i) lacking |= std::uint32_t{link.amount[i] > link.held[i]} << i;

@@ -1,8 +1,9 @@
 // When a bucket may expire: a function of its state alone.
 //
 // Expired means absent, and an absent bucket holds its capacities. So a bucket may expire only when every
-// limit would hold its capacity again, and a wait for more than the capacity is kept only if the bucket stays
-// until then. After a write at `at` it therefore stays for the longest, over all limits in the record, of
+// limit would hold its capacity again, and a promised wait for more than the capacity is right only if the
+// bucket lives that long. After a write at `at` it is therefore kept for the maximum, over all limits in the
+// record, of
 //
 //     time to pay the debt + max(time to fill the capacity * multiplier,
 //                                time to fill the burst + time to fill the capacity, where burst exceeds
@@ -18,12 +19,12 @@ namespace weir::decision {
 
 class Expiry {
  public:
-  /// `resolution`: of the limits in force; its keep_for covers all of them that are not in debt, and the
-  /// limits that follow when a record expires.
+  /// `resolution`: of the limits in force. Its keep_for covers those that are not in debt, and the limits
+  /// that come into force when a record expires.
   Expiry(Time at, const limits::Resolution& resolution)
       : at_(at), multiplier_(resolution.multiplier), keep_for_(resolution.keep_for) {}
 
-  /// One limit of the record and what it holds.
+  /// Adds one limit of the record and its balance.
   void hold(const limits::Parameters& parameters, std::int64_t tokens, bool dormant) {
     if ((!dormant && tokens >= 0) || keep_for_ == bucket::never) return;
     const Time paid_at = bucket::moment_granted(parameters.rate, at_, -tokens);

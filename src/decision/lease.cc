@@ -31,7 +31,7 @@ LeaseAmount* amount_of(LeaseRecord& record, std::string_view limit,
   return &record.amounts.emplace_back(LeaseAmount{std::string(limit), 0, buckets});
 }
 
-/// The net amount after the change, or why it cannot be.
+/// The net amount after the change, or an error where it is not allowed.
 Result<std::int64_t> next_amount(LeaseVerb verb, const LeaseAmount& amount, const Charge& charge) {
   if (!charge.amount.in_range()) return invalid("amount of ", quoted(charge.limit), " is too large");
   const std::int64_t stated = charge.amount.millitokens();

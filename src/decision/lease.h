@@ -1,6 +1,6 @@
-// A lease: an admitted charge that can still be adjusted, settled or rolled back. Pure: the record of a
-// lease and a change go in, what to charge and the next record come out. A store writes both in one step,
-// so that a change happens once however often it is sent.
+// A lease: an admitted charge that can still be adjusted, settled or rolled back. Pure functions: from the
+// record of a lease and a change to the charges and the next record. A store writes both in one step, so that
+// a change happens once however often it is sent.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace weir::decision {
 
-/// The most adjusts with a key that one lease remembers.
+/// The most keys of adjusts that one lease remembers.
 inline constexpr std::size_t max_adjusts = 1024;
 
 using detail::Ending;
@@ -31,7 +31,7 @@ struct LeaseRecord {
 
 using detail::LeaseVerb;
 
-/// A change that somebody asks for. `charges`: differences for adjust, true totals for settle.
+/// A requested change. `charges`: differences for adjust, true totals for settle.
 struct LeaseChange {
   LeaseVerb verb = LeaseVerb::settle;
   std::string_view key;  ///< adjust only; empty: cannot be repeated
@@ -39,21 +39,21 @@ struct LeaseChange {
 };
 
 struct LeaseStep {
-  bool repeated = false;  ///< it happened before: charge nothing, write nothing
+  bool repeated = false;  ///< it was applied before: charge nothing, write nothing
   LeaseRecord next;
   std::vector<LeaseAmount> charges;  ///< positive: charge more; negative: give back; never 0
 };
 
-/// `sets` are the limits in force in each bucket of the chain, for limits that the lease did not charge yet.
+/// `sets` are the limits in force in each bucket of the chain, for limits that the lease has not charged yet.
 /// Refuses a limit that no bucket has, an adjust below a net of 0, a negative total, and any change after a
 /// different ending.
 Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
                        std::span<const limits::LimitSetRef> sets);
 
-/// Takes over into the next record which buckets were really charged, once the charges name no other. Fails
-/// where none was.
+/// Copies the masks of the buckets that were actually charged into the next record. Fails where a charge
+/// reached no bucket.
 Result<void> settle_masks(LeaseStep& step);
-/// Fails on a balance below the range that every store computes exactly.
+/// Fails on a balance below the range in which every store is exact.
 Result<void> check_debt(std::string_view limit, std::int64_t tokens);
 
 }  // namespace weir::decision

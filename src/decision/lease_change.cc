@@ -17,7 +17,7 @@ bool charged_in(const LeaseAmount& charge, std::size_t position) {
   return (charge.buckets >> position & 1U) != 0;
 }
 
-/// Charges the limits that the bucket has, or gives back to them; whether there was anything to do.
+/// Charges the limits that the bucket has, or gives back to them; returns whether anything changed.
 Result<bool> apply(bucket::State& state, std::size_t position, std::span<LeaseAmount> charges,
                    bool same_bucket) {
   bool touched = false;
@@ -32,7 +32,7 @@ Result<bool> apply(bucket::State& state, std::size_t position, std::span<LeaseAm
       if (auto checked = check_debt(limit.name, limit.tokens); !checked) return checked.error();
     }
     touched = touched || found;
-    // What is not charged here must not be given back here later.
+    // A limit that was not charged in this bucket must not be given back to it later.
     if (!found && charge.amount > 0) charge.buckets = without(charge.buckets, position);
   }
   return touched;
@@ -112,7 +112,7 @@ limits::ResolutionRef resolve_as_stored(const limits::Resolution& resolution, co
   if (named.empty()) return {};
   auto made = limits::resolve(resolution.levels, limits::LimitSetRef(new limits::LimitSet(std::move(named))),
                               now, resolution.configured_multiplier);
-  // Nothing is newer than the bucket itself.
+  // The stamp is never older than the bucket's version.
   made->stamp = std::max(made->stamp, state.version);
   made->catalog_generation = resolution.catalog_generation;
   made->parent = resolution.parent;

@@ -1,5 +1,5 @@
-// A change to a lease: adjust, settle or rollback, from the stored buckets and the lease's record to what to
-// write.
+// A change to a lease: adjust, settle or rollback, from the stored buckets and the lease's record to the
+// states to write.
 #pragma once
 
 #include "decision/chain.h"
@@ -11,10 +11,10 @@
 namespace weir::decision {
 
 struct LeaseQuestion {
-  /// Of the marker; of the lease itself only where the store has shown that there is no marker.
+  /// The marker's record; the lease's own only where the store has shown that there is no marker.
   const LeaseRecord& record;
   LeaseChange change;
-  std::span<const LeaseBucket> buckets;  ///< that the lease charged, by link
+  std::span<const LeaseBucket> buckets;  ///< the buckets that the lease charged, by link
   std::string_view resource;
   Time now = 0;
 };
@@ -28,16 +28,16 @@ struct LeaseAnswer {
 /// Fails from the lease's deadline on.
 Result<void> check_open(Time deadline, Time now);
 
-/// `states`: what is stored, by link; nothing where a bucket is absent or has expired. A link whose
-/// resolution has no limits goes on under those that its bucket was last written with. A charge makes a
-/// bucket that is gone; what is given back to a bucket other than the one that was charged is dropped,
-/// because that one was full when it expired.
+/// `states`: the stored buckets by link; nothing where a bucket is absent or has expired. A link whose
+/// resolution has no limits uses those that its bucket was last written with. A charge creates a missing
+/// bucket. Tokens given back to a bucket other than the charged one are dropped, because the charged one was
+/// full when it expired.
 Result<LeaseAnswer> change(Chain& chain, std::span<std::optional<bucket::State>> states,
                            const LeaseQuestion& question, const NewGeneration& new_generation,
                            LimitReport& report);
 
-/// The limits that a bucket was last written with, as a resolution of its own: for buckets that no level has
-/// limits for any more. Nothing where all of its limits are dormant.
+/// The limits that a bucket was last written with, as a resolution: for buckets that no level has limits for.
+/// Nothing where all of its limits are dormant.
 limits::ResolutionRef resolve_as_stored(const limits::Resolution& resolution, const bucket::State& state,
                                         Time now);
 

@@ -1,5 +1,5 @@
 // The record that makes a keyed acquire, and changes to a lease, happen once. A store writes it in the same
-// step as what it stands for.
+// step as the charge or change that it records.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 
 namespace weir::decision {
 
-/// Tells leases apart.
+/// Identifies a lease.
 using Nonce = std::array<std::uint64_t, 2>;
 using LeaseBucket = detail::LeaseData::Bucket;
 
 struct Marker {
   LeaseRecord record;
-  Time deadline = 0;                 ///< from here on the marker says nothing
-  std::vector<LeaseBucket> buckets;  ///< that were charged, in the order of the chain; empty in format 1
+  Time deadline = 0;                 ///< from here on the marker is void
+  std::vector<LeaseBucket> buckets;  ///< the charged buckets, in the order of the chain; empty in format 1
 };
 
 /// The record and the marker of a lease as acquire made it.
@@ -30,7 +30,7 @@ inline Marker marker_of(const detail::LeaseData& lease) {
   return {record_of(lease), lease.deadline, lease.buckets};
 }
 
-/// Whether an acquire that is sent again was admitted before.
+/// Whether a repeated acquire was admitted before.
 inline bool repeats(const Marker* marker, Time now) { return marker != nullptr && marker->deadline > now; }
 
 }  // namespace weir::decision

@@ -63,7 +63,7 @@ bool must_exist(const Link& link) {
   const Claimed& claimed = *link.claimed;
   if (!claimed.state || claimed.repaired) return true;
   const bool of_request = link.resolution->source == Source::request;
-  // Limits that were changed under stamps from a clock that was ahead are in force once they are written.
+  // Limits whose stamps come from a clock that was ahead are in force once the bucket is written with them.
   const bool undated = is_ahead(claimed.claims.changed_at, claimed.claims.at);
   if (claimed.claims.changed && (of_request || undated)) return true;
   const limits::LimitSet& set = *link.resolution->limits;

@@ -1,6 +1,6 @@
 // A bucket that was written while the clock was ahead would refill nothing until the clock has caught up.
-// Beyond a bound its refill time is set back to now; its balances stay. The stretch between the two is then
-// granted twice, which costs at most one burst: docs/guarantees.md states it.
+// Beyond a bound its refill time is set back to the present; its balances stay. The interval between the two
+// is then granted twice, which costs at most one burst (see docs/guarantees.md).
 #pragma once
 
 #include "bucket/state.h"
@@ -15,7 +15,7 @@ inline bool is_ahead(Time refilled_at, Time now, Time bound = clock_bound) {
   return refilled_at - bound > now;
 }
 
-/// Sets a refill time back that lies too far ahead; whether it did.
+/// Sets back a refill time that lies too far ahead; returns whether it did.
 inline bool repair(bucket::State& state, Time now, Time bound) {
   if (!is_ahead(state.refilled_at, now, bound)) return false;
   state.refilled_at = now;

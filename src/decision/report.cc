@@ -13,7 +13,7 @@ LimitReport::Line* report(LimitReport& report, const Link& link, std::string_vie
   if (link.entity.size() > limits::longest_entity || resource.size() > limits::longest_resource) [[unlikely]]
     return report_lines(report, link, base::join(link.entity, resource), generation, charged,
                         link.limit_count());
-  // Both names together, without a visit to the heap.
+  // Both names together, without a heap allocation.
   char key[limits::longest_entity + limits::longest_resource];
   std::memcpy(key, link.entity.data(), link.entity.size());
   std::memcpy(key + link.entity.size(), resource.data(), resource.size());

@@ -1,4 +1,4 @@
-// The lines of a report: where each limit of a link stands.
+// The lines of a report: the balance of each limit of a link.
 #pragma once
 
 #include "decision/chain.h"
@@ -7,8 +7,8 @@
 
 namespace weir::decision {
 
-/// Adds a line for each limit of the link. `key`: the entity and, right behind it, the resource. `remaining`
-/// is what the link holds, less its amounts where it was `charged`. Waits are left at 0.
+/// Adds a line for each limit of the link. `key`: the entity directly followed by the resource. `remaining`
+/// is the balance of the link, less its amounts where it was `charged`. Waits are left at 0.
 inline LimitReport::Line* report_lines(LimitReport& report, const Link& link, std::string_view key,
                                        std::uint64_t generation, bool charged, std::size_t count) {
   const limits::Resolution& resolution = *link.resolution;

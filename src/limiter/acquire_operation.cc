@@ -74,7 +74,7 @@ void AcquireOperation::name_every() {
 }
 
 void AcquireOperation::finish(Result<void> result) {
-  // Whoever is told may want to change limits next.
+  // Release first: the completion may change limits.
   held_.release();
   (*done_)(std::move(result));
 }

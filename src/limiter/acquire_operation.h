@@ -1,4 +1,4 @@
-// One decision, from names to answer: resolve, plan, store, and again if the plan went out of date.
+// One decision: resolves, plans, asks the store, and starts over if the plan went out of date.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace weir::limiter {
 
-/// Written once for callers that block and callers that do not. Lives until its completion was called;
-/// the request's texts must stay valid as long.
+/// Serves callers that block and callers that do not. Must live until its completion was called; the
+/// request's texts must stay valid as long.
 class AcquireOperation final : public base::Recycled<AcquireOperation> {
  public:
   enum class Mode { acquire, peek };

@@ -1,4 +1,4 @@
-// The limiter's side of the catalog: checks what comes in, and says what goes out in public types.
+// The limiter's side of the catalog: validates arguments, and converts results to public types.
 #include <algorithm>
 
 #include "base/text.h"
@@ -200,7 +200,7 @@ Result<Page<Bucket>> Core::buckets(std::string_view entity, const Paging& paging
     auto resolution = resolve(entity, bucket.resource, {});
     if (!resolution) return resolution.error();
     const limits::LimitSet* const set = (*resolution)->limits.get();
-    // Without stored limits those of the last request are in force, as the bucket says.
+    // Without stored limits those of the last request are in force, and the bucket has them already.
     for (BucketLimit& limit : bucket.limits) {
       if (set != nullptr) limit.in_force = set->find(limit.name) >= 0;
     }

@@ -15,7 +15,7 @@ using store::wait_for;
 // More names than any chain is likely to have; the store keeps a bit for each.
 constexpr std::size_t most_charges = 64;
 
-/// What is not plain() about it.
+/// Checks the number and the amounts of the charges.
 Result<void> check_consume(std::span<const Charge> consume) {
   if (consume.size() > most_charges)
     return invalid("more than ", std::to_string(most_charges), " limits are named in one request");
@@ -54,7 +54,7 @@ Core::Core(Foundation foundation, const Options& options)
       shared_(options.bucket_ttl_refill_multiplier) {}
 
 bool Core::plain(std::span<const Charge> consume) {
-  // As unsigned numbers, what is negative is too large: one comparison for both.
+  // As an unsigned number a negative amount is too large: one comparison checks both.
   constexpr auto most = static_cast<std::uint64_t>(Amount::max_millitokens);
   for (const Charge& charge : consume) {
     if (static_cast<std::uint64_t>(charge.amount.millitokens()) > most) return false;
@@ -68,7 +68,7 @@ const limits::LimitSet* Core::set_of(const RequestLimits* limits) {
 
 Result<Decision> Core::acquire(std::string_view entity, std::string_view resource,
                                std::span<const Charge> consume, const AcquireOptions& options) {
-  // The only variable that is returned, so that it is made where the caller wants it.
+  // The only variable that is returned, so that it is constructed in place (NRVO).
   Result<Decision> result(std::in_place);
   const store::Request request = request_of(entity, resource, consume, options);
   if (!options.idempotency_key.empty()) [[unlikely]] {
@@ -76,7 +76,7 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
     return result;
   }
   Decision& decision = *result;
-  // Names need no check on the fast way: a bucket with a bad name does not exist.
+  // Names need no check on the fast path: a bucket with an invalid name does not exist.
   if (!plain(consume) || !buckets_.acquire_carried(request, decision)) [[unlikely]] {
     decide_slowly(request, Mode::acquire, result);
     if (!result) return result;
@@ -97,7 +97,7 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
   if (result && result->admitted()) open_once(*result, *nonce);
 }
 
-/// Others may have the same lease: whoever sends the acquire again.
+/// The lease is shared: a repetition of the acquire gets the same one.
 void Core::open_once(Decision& decision, const Nonce& nonce) {
   decision.open_lease(*this);
   detail::LeaseData& lease = decision.lease_data();
@@ -135,7 +135,7 @@ Result<void> Core::check(const store::Request& request, Mode mode) {
   if (!decided) result = decided.error();
 }
 
-/// With what the bucket carries from an earlier call, in a store that answers later. False: nothing was done.
+/// The fast path of stores that complete asynchronously. False: nothing was done.
 bool Core::decide_carried(const store::Request& request, Result<Decision>& result) {
   store::Blocking<store::Progress> blocking;
   if (!buckets_.start_carried(request, *result, blocking.completion())) return false;

@@ -1,4 +1,4 @@
-// The limiter itself: acquire is resolve, plan, store, lease.
+// The limiter itself. An acquire resolves limits, makes a plan, asks the store, and opens a lease.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@
 
 namespace weir::limiter {
 
-/// What a limiter stands on. The parts outlive it together.
+/// The dependencies of a limiter. They outlive it.
 struct Foundation {
   std::shared_ptr<const Clock> clock;
   std::shared_ptr<base::Entropy> entropy;
   std::shared_ptr<store::Store> store;
 };
 
-/// Sees store interfaces only; which store it is, is decided outside. Safe to use from any thread.
+/// Depends on store interfaces only. Safe to use from any thread.
 class Core final : public detail::LeaseKeeper {
  public:
   Core(Foundation foundation, const Options& options);
@@ -38,11 +38,10 @@ class Core final : public detail::LeaseKeeper {
   Result<LimitReport> change_by_id(std::string_view id, detail::LeaseVerb verb,
                                    std::span<const Charge> charges, std::string_view key);
   Result<std::string> make_id(detail::LeaseData& lease) override;
-  /// The id of an admitted acquire, for callers that hand it out and drop the decision.
+  /// Appends the lease id of an admitted acquire, for callers that return it and drop the decision.
   void append_id(std::string& id, Decision& admitted);
   using Nonce = std::array<std::uint64_t, 2>;
-  /// The nonce of the lease of an acquire that may be sent again, which the same request with the same key
-  /// has again.
+  /// The nonce of the lease of a keyed acquire; the same request with the same key has the same nonce.
   Result<Nonce> nonce_of(const store::Request& request, std::string_view idempotency_key) const;
 
   Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
@@ -58,7 +57,7 @@ class Core final : public detail::LeaseKeeper {
   Result<Page<Entity>> entities(const Paging& paging);
   Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging);
   Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options = {});
-  /// The same, and says how many limits of sync an operator's replaced.
+  /// The same; returns how many limits of sync were replaced by an operator's.
   Result<std::size_t> change_counted(std::span<const CatalogChange> changes,
                                      const ChangeOptions& options = {});
   Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging);
@@ -67,7 +66,7 @@ class Core final : public detail::LeaseKeeper {
  private:
   friend class PendingAcquire;
   friend class PendingChange;
-  /// Whether the amounts are such that a store needs no check of them.
+  /// Whether the charges can take the fast path: there are some, and their number and amounts are valid.
   static bool plain(std::span<const Charge> consume);
   static const limits::LimitSet* set_of(const RequestLimits* limits);
   using Mode = AcquireOperation::Mode;

@@ -1,6 +1,6 @@
 #include "limiter/lease_id.h"
 
-// For the hash without the heap; see KeyedMac.
+// For SHA256_CTX on the stack; see KeyedMac.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
@@ -24,9 +24,9 @@ constexpr std::size_t mac_size = 16;
 
 using Mac = std::array<unsigned char, mac_size>;
 
-/// HMAC-SHA-256 (RFC 2104) under a key that seldom changes. Where the two hashes stand after the key is kept,
-/// and every text starts from a copy. OpenSSL's own HMAC takes four times as long for texts as short as
-/// these, and so do the digests of its present interface, which copy by way of the heap.
+/// HMAC-SHA-256 (RFC 2104) under a key that seldom changes. Keeps the states of the two hashes after the key,
+/// and starts every text from a copy of them. For such short texts OpenSSL's own HMAC takes four times as
+/// long, and so do its EVP digests, which allocate for each copy.
 class KeyedMac {
  public:
   Mac of(std::string_view payload, const store::LeaseKey& key) {
@@ -72,7 +72,7 @@ Mac mac_of(std::string_view payload, const store::LeaseKey& key) {
   return keyed.of(payload, key);
 }
 
-/// Writes into room that was measured before.
+/// Writes into a buffer of sufficient size.
 class Writer {
  public:
   explicit Writer(char* at) : at_(at) {}
@@ -92,7 +92,7 @@ class Writer {
   char* at_;
 };
 
-/// Reads what Writer wrote; after the first thing that does not fit, everything is empty and failed().
+/// Reads the output of Writer. After the first malformed field every result is empty and failed() is true.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -121,7 +121,7 @@ class Reader {
   bool failed_ = false;
 };
 
-/// What was granted, seen as a lease: the texts are the report's.
+/// A view of a grant as a lease; the texts belong to the report.
 class GrantedLease {
  public:
   explicit GrantedLease(const Grant& grant)
@@ -163,7 +163,7 @@ class GrantedLease {
   }
 
   std::array<Bucket, limits::max_chain> buckets_;
-  /// The memory of the last one on this thread.
+  /// Memory that all of them on this thread share, one after the other.
   static std::vector<Amount>& spare_amounts() {
     thread_local std::vector<Amount> amounts;
     return amounts;
@@ -173,13 +173,13 @@ class GrantedLease {
   std::vector<Amount>& amounts_;
 };
 
-// Both kinds of lease, seen alike.
+// The same access to both kinds of lease.
 auto& buckets_of(const detail::LeaseData& lease) { return lease.buckets; }
 auto& amounts_of(const detail::LeaseData& lease) { return lease.amounts; }
 auto buckets_of(const GrantedLease& lease) { return lease.buckets(); }
 auto amounts_of(const GrantedLease& lease) { return lease.amounts(); }
 
-/// What the layout takes beside its texts.
+/// The size of the layout without its texts.
 constexpr std::size_t fixed_size = mac_size + 16 + 8 + 2 + 2 + 1 + 1;
 constexpr std::size_t bucket_size = 2 + 8;
 constexpr std::size_t amount_size = 2 + 8 + 1;
@@ -251,7 +251,7 @@ std::array<std::uint64_t, 2> nonce_of_request(const store::Request& request, std
     writer.text(charge.limit);
     writer.number(charge.amount.millitokens());
   }
-  // Under a key of its own: callers choose the texts and see the nonce, which must not be the MAC of an id.
+  // Uses a derived key: callers choose the texts and see the nonce, which must not be a valid MAC of an id.
   const Mac own = mac_of("idempotency keys", key);
   store::LeaseKey own_key{};
   std::memcpy(own_key.data(), own.data(), own.size());
@@ -259,7 +259,7 @@ std::array<std::uint64_t, 2> nonce_of_request(const store::Request& request, std
   const Mac mac = keyed.of(bytes, own_key);
   std::array<std::uint64_t, 2> nonce{};
   std::memcpy(nonce.data(), mac.data(), mac.size());
-  // Never that of a lease without an id.
+  // Never 0, which means a lease without an id.
   nonce[0] |= 1U;
   return nonce;
 }

@@ -20,7 +20,7 @@ void LeaseOperation::attempt() {
   resolve_next();
 }
 
-/// The buckets of the lease, one after the other, and then the change.
+/// Resolves the buckets of the lease one after the other, then makes the change.
 void LeaseOperation::resolve_next() {
   if (resolutions_.size() < lease_->buckets.size()) {
     const std::string& entity = lease_->buckets[resolutions_.size()].entity;

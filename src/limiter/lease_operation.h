@@ -1,4 +1,4 @@
-// One change to a lease, from its buckets to the answer: resolve each, store, and again if limits changed.
+// One change to a lease: resolves each of its buckets, asks the store, and starts over if limits changed.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace weir::limiter {
 
-/// Written once for callers that block and callers that do not. Lives until its completion was called; the
-/// lease and the change's texts must stay valid as long.
+/// Serves callers that block and callers that do not. Must live until its completion was called; the lease
+/// and the change's texts must stay valid as long.
 class LeaseOperation {
  public:
   LeaseOperation(store::Buckets& buckets, store::Catalog& catalog, SharedResolutions& shared)
       : buckets_(buckets), held_(catalog), walk_(catalog, shared) {}
-  /// On success the lease is as it is after the change, and report() says what its limits hold.
+  /// On success the lease has the change, and report() has the balances of its limits.
   void start(std::string_view name_space, detail::LeaseData& lease, const decision::LeaseChange& change,
              store::Completion<void> done);
   LimitReport& report() { return outcome_.report; }

@@ -1,4 +1,4 @@
-// The limiter's side of a lease: who may change it, under which limits, and what its holder remembers.
+// The limiter's side of a lease: ids, changes, and the data that the holder keeps.
 #include "base/hex.h"
 #include "base/text.h"
 #include "limiter/core.h"
@@ -23,8 +23,8 @@ Result<std::string> Core::make_id(LeaseData& lease) {
   return lease.id = encode_lease(lease, name_space_, store_.lease_key());
 }
 
-/// From here on every change leaves a marker in the store: others may change the lease too, or an answer may
-/// get lost.
+/// From here on every change writes a marker: other processes may change the lease too, or an answer may get
+/// lost.
 void Core::share(LeaseData& lease) {
   if (!lease.shared) lease.nonce = next_nonce();
   lease.shared = true;
@@ -47,15 +47,15 @@ Result<Core::Nonce> Core::nonce_of(const store::Request& request, std::string_vi
   return nonce_of_request(request, principal_, idempotency_key, store_.lease_key());
 }
 
-/// Told apart from every other, not secret: an id is protected by its MAC. Counted on from a random start,
-/// since asking the system for random bytes costs more than the whole decision.
+/// Unique, but not secret: an id is protected by its MAC. Counts from a random start, since random bytes from
+/// the system cost more than the whole decision.
 Core::Nonce Core::next_nonce() {
   return {nonce_start_[0], nonce_start_[1] + nonces_.fetch_add(1, std::memory_order_relaxed)};
 }
 
 Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges) {
   if (store_.every_change_is_marked() && lease.ending == detail::Ending::open) share(lease);
-  // The holder's own adjusts are not repeated, but on a shared lease they are told apart by a key.
+  // The holder's own adjusts are not repeated, but on a shared lease each needs a unique key.
   const std::string key =
       verb == LeaseVerb::adjust && lease.shared ? base::hex(foundation_.entropy->next()) : std::string();
   return change_keyed(lease, {verb, key, charges});

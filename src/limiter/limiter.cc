@@ -1,4 +1,4 @@
-// The public door: forwards to the core.
+// The public class: forwards to the core.
 #include "weir/limiter.h"
 
 #include "limiter/core.h"
@@ -25,7 +25,7 @@ Limiter::Limiter(Limiter&&) noexcept = default;
 Limiter& Limiter::operator=(Limiter&&) noexcept = default;
 Limiter::~Limiter() = default;
 
-// One function with the core's: the many arguments would cost more to hand on than what is done with them.
+// Inlines the core's function: passing the many arguments would cost more than the work.
 [[gnu::flatten]] Result<Decision> Limiter::acquire(std::string_view entity, std::string_view resource,
                                                    std::span<const Charge> consume,
                                                    const AcquireOptions& options) {

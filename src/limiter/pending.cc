@@ -32,7 +32,7 @@ void PendingAcquire::start_every(std::string_view entity, std::string_view resou
   decide(request);
 }
 
-/// Names need no check on the fast way: a bucket with a bad name does not exist.
+/// Names need no check on the fast path: a bucket with an invalid name does not exist.
 bool PendingAcquire::start_carried(const store::Request& request) {
   return core_.buckets_.start_carried(request, decision_,
                                       {[](void* self, Result<store::Progress>&& progress) {

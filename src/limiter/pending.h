@@ -1,4 +1,4 @@
-// Operations for callers that do not block: a service starts them on one thread and is told on another.
+// Asynchronous operations: a service starts them on one thread, and the completion may be called on another.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace weir::limiter {
 
-/// An acquire. Stays where it is from start() until its completion was called; so do the texts and the
-/// charges that it was given, and the core.
+/// An acquire. Must not be moved or destroyed from start() until its completion was called; its texts and
+/// charges and the core must stay valid as long.
 class PendingAcquire {
  public:
   explicit PendingAcquire(Core& core) : core_(core) {}
@@ -23,8 +23,8 @@ class PendingAcquire {
 
   void start(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
              const AcquireOptions& options, store::Completion<void> done);
-  /// Charges every limit there is with `amount`. `believed`: what they are probably called, in order, each
-  /// with that amount; right, it is faster. May be empty.
+  /// Charges every limit of the chain with `amount`. `believed`: the probable limits in order, each with that
+  /// amount; a right guess is faster. May be empty.
   void start_every(std::string_view entity, std::string_view resource, const Amount& amount,
                    std::span<const Charge> believed, const RequestLimits* limits,
                    store::Completion<void> done);
@@ -38,12 +38,12 @@ class PendingAcquire {
 
   Core& core_;
   Decision decision_;
-  std::optional<Core::Nonce> nonce_;            ///< of an acquire that may be sent again
-  std::unique_ptr<AcquireOperation> deciding_;  ///< once the fast way was closed
+  std::optional<Core::Nonce> nonce_;            ///< of a keyed acquire
+  std::unique_ptr<AcquireOperation> deciding_;  ///< on the slow path
   std::optional<store::Completion<void>> done_;
 };
 
-/// A change to a lease by its id. As above.
+/// A change to a lease by its id. The same lifetimes hold.
 class PendingChange {
  public:
   explicit PendingChange(Core& core) : core_(core) {}

@@ -1,4 +1,4 @@
-// What is behind RequestLimits.
+// The implementation of RequestLimits.
 #pragma once
 
 #include "limits/limit_set.h"

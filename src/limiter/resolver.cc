@@ -8,7 +8,7 @@ namespace {
 using limits::Resolution;
 using limits::ResolutionRef;
 
-// Past this many different ones they are hardly shared; forget them rather than grow.
+// With more distinct resolutions than this, few are shared: the cache is cleared instead of growing.
 constexpr std::size_t most_shared = 4096;
 
 }  // namespace
@@ -58,7 +58,7 @@ void Walk::ask(std::string_view entity) {
 void Walk::found(Result<store::Found>&& found) {
   if (!found) return finish(found.error());
   if (!links_.empty() && found->generation != links_.front().generation) {
-    // The catalog changed on the way: the links do not belong together.
+    // The catalog changed during the walk: the links are of different generations.
     links_.clear();
     if (++restarts_ >= patient_attempts) held_.hold();
     return ask(subject_.entity);
@@ -73,7 +73,7 @@ void Walk::finish(Result<ResolutionRef> resolution) {
   (*done_)(std::move(resolution));
 }
 
-/// From the end of the chain to its beginning, each link behind the next.
+/// Resolves from the end of the chain to its beginning, and links each resolution to its parent's.
 ResolutionRef Walk::assemble() {
   ResolutionRef resolution;
   for (std::size_t i = links_.size(); i-- > 0;) {

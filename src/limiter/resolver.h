@@ -13,21 +13,21 @@
 
 namespace weir::limiter {
 
-/// A plan goes out of date when limits change between resolving and deciding; this often in a row means that
-/// somebody changes them without pause.
+/// A plan goes out of date when limits change between resolving and deciding. After this many attempts in a
+/// row, limits are being changed without pause.
 inline constexpr int patient_attempts = 8;
-/// After the patient ones changes are held back, so that only those under way can still come in between.
+/// After the patient attempts changes are held back, so that only those under way can interfere.
 inline constexpr int most_attempts = 100;
 
-/// Makes one resolution serve every bucket that has no limits of its own, so that a million buckets
-/// under the system's limits share one. Safe to use from any thread.
+/// Shares one resolution between all buckets without limits of their own, such as a million buckets under the
+/// system's limits. Safe to use from any thread.
 class SharedResolutions {
  public:
-  /// `ttl_multiplier`: of buckets, where the system's limits have none.
+  /// `ttl_multiplier`: for buckets, where the system level has none.
   explicit SharedResolutions(int ttl_multiplier) : ttl_multiplier_(ttl_multiplier) {}
   int ttl_multiplier() const { return ttl_multiplier_; }
 
-  /// The resolution of what was found, behind it the parent's (may be empty).
+  /// The resolution of the found records, linked to the parent's (may be empty).
   limits::ResolutionRef resolve(const store::Found& found, const limits::LimitSetRef& request_limits,
                                 const limits::ResolutionRef& parent);
 
@@ -43,7 +43,7 @@ class SharedResolutions {
   std::map<Origin, limits::ResolutionRef> resolutions_ WEIR_GUARDED_BY(mutex_);
 };
 
-/// Who wants which limits.
+/// The entity and resource to resolve.
 struct Subject {
   std::string_view name_space;
   std::string_view entity;
@@ -51,7 +51,8 @@ struct Subject {
   limits::LimitSetRef request_limits;
 };
 
-/// One walk up a chain. Lives until its completion was called; the subject's texts must stay valid as long.
+/// One walk up a chain. Must live until its completion was called; the subject's texts must stay valid as
+/// long.
 class Walk {
  public:
   Walk(store::Catalog& catalog, SharedResolutions& shared)

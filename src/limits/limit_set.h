@@ -1,4 +1,4 @@
-// The parameters of all limits of a bucket, as the arithmetic wants them. Immutable and shared: a
+// The parameters of all limits of a bucket, in the form that the arithmetic needs. Immutable and shared: a
 // million buckets under the same limits point to one set.
 #pragma once
 
@@ -45,8 +45,8 @@ Limit limit_of(const Parameters& parameters);
 /// How long an empty bucket takes to hold its capacity, rounded up.
 Time time_to_fill(const Parameters& parameters);
 /// How long a bucket with this limit is kept after its last write, unless it is in debt: `multiplier` times
-/// as long as it takes to fill; where burst exceeds capacity, at least until it holds its burst and could
-/// fill once more.
+/// the time to fill it. Where burst exceeds capacity, at least the time to reach the burst plus the time to
+/// fill once.
 Time keep_for(const Parameters& parameters, int multiplier);
 
 struct NamedParameters {
@@ -66,12 +66,13 @@ class LimitSet : public base::RefCounted<LimitSet> {
 
   struct Entry {
     std::uint64_t name_head;  ///< see base::head_of: most names are compared by it alone
-    LimitReport::Name name;   ///< where it stands in names()
+    LimitReport::Name name;   ///< its position in names()
     std::uint32_t window;     ///< seconds in which an empty bucket refills its capacity, rounded up
     Parameters parameters;
     friend bool operator==(const Entry&, const Entry&) = default;
   };
-  /// All limits in order. Loops take them from here once, since the compiler cannot know that they stay.
+  /// All limits in order. Loops read this pointer once, since the compiler cannot know that it does not
+  /// change.
   const Entry* entries() const { return limits_.get(); }
   /// Whether a limit has this name.
   bool is(const Entry& entry, std::string_view name) const {
@@ -81,7 +82,7 @@ class LimitSet : public base::RefCounted<LimitSet> {
   std::string_view name(std::size_t index) const {
     return {names_.data() + limits_[index].name.at, limits_[index].name.size};
   }
-  /// All names, one after the other in order.
+  /// All names in order, concatenated.
   std::string_view names() const { return names_; }
   /// The index of a name, or -1.
   int find(std::string_view name) const {

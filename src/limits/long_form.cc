@@ -11,7 +11,7 @@ namespace {
 using base::invalid;
 using base::quoted;
 
-/// Walks over a text token by token; white space is passed over.
+/// Reads a text token by token; skips white space.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}

@@ -26,10 +26,10 @@ Result<void> check_resource(std::string_view name);
 Result<void> check_limit_name(std::string_view name);
 Result<void> check_namespace(std::string_view name);
 Result<void> check_level(const Level& level);
-/// What names an adjust of a lease, so that it can be repeated.
+/// The longest key of an adjust, by which it can be repeated.
 inline constexpr std::size_t longest_key = 128;
 Result<void> check_adjust_key(std::string_view key);
-/// Everything that can be said about an entity without a store.
+/// Every check of an entity that needs no store.
 Result<void> check_entity_record(const Entity& entity);
 
 }  // namespace weir::limits

@@ -5,10 +5,10 @@
 namespace weir::limits {
 namespace {
 
-// More names than any bucket can keep; a name that only merged versions know is then let go.
+// More names than any bucket can keep; beyond it, names that only merged versions have are dropped.
 constexpr std::size_t most_merged_names = 32;
 
-/// The older of two neighbouring versions, taken up into the newer one.
+/// Merges the older of two neighbouring versions into the newer one.
 void merge(Version& newer, const Version& older) {
   newer.gap = newer.gap || older.gap || !newer.limits || !older.limits;
   const LimitSetRef both = lowest(newer.limits, older.limits);
@@ -28,7 +28,7 @@ base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limi
     if (last.stamp != old->current.stamp) record->earlier.push_back(old->current);
     record->earlier.insert(record->earlier.end(), old->earlier.begin(), old->earlier.end());
     while (record->earlier.size() > remembered_versions) {
-      // A bucket that missed this many changes is held to the strictest of the oldest ones.
+      // A bucket that missed this many changes gets the strictest limits of the oldest ones.
       const Version oldest = record->earlier.back();
       record->earlier.pop_back();
       merge(record->earlier.back(), oldest);

@@ -1,5 +1,5 @@
-// What is stored at one level: limits, their version, their owner, and enough of the past to bring a
-// bucket that missed a change up to date.
+// The record of one level: limits, their version, their owner, and enough earlier versions to bring a bucket
+// that missed a change up to date.
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@ inline constexpr Time never = std::numeric_limits<Time>::max();
 /// How many earlier versions a record remembers one by one; older ones are merged into the last.
 inline constexpr std::size_t remembered_versions = 8;
 
-/// What a level said from `stamp` on. No limits: it said nothing (deleted, or expired).
+/// The limits of a level from `stamp` on; null where it had none (deleted, or expired).
 struct Version {
   Time stamp = 0;
   LimitSetRef limits;
-  bool gap = false;  ///< merged from several, one of which said nothing
+  bool gap = false;  ///< merged from several, one of which had no limits
 };
 
 /// Immutable; a change makes a new record from the old one. Safe to share between threads.
@@ -39,7 +39,7 @@ struct LimitsRecord : base::RefCounted<LimitsRecord> {
   std::optional<OnUnavailable> on_unavailable;
   bool from_file = false;  ///< written by applying a limits file
 
-  /// What the record says at a moment: an expired record is a deleted one, deleted when it expired.
+  /// The version in force at a moment. An expired record counts as deleted at its expiry.
   Version at(Time now) const {
     if (!current.limits || expires_at > now) return current;
     return {std::max(expires_at, current.stamp), {}, false};
@@ -49,8 +49,8 @@ struct LimitsRecord : base::RefCounted<LimitsRecord> {
 
 using LimitsRecordRef = base::Ref<const LimitsRecord>;
 
-/// The record that replaces `old` (which may be empty) and says `limits` (which may be empty: deleted).
-/// Its stamp is later than every stamp of the old one and at least `earliest_stamp`.
+/// The record with `limits` (empty: deleted) that replaces `old` (which may be empty). Its stamp is later
+/// than every stamp of the old one and at least `earliest_stamp`.
 base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limits, Time earliest_stamp,
                                     Time now);
 

@@ -32,7 +32,8 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
   resolution->depends_on_request = resolution->source == Source::request || resolution->valid_until != never;
   if (resolution->limits && !kept_for_good) {
     resolution->keep_for = resolution->limits->keep_for(multiplier);
-    // When these limits expire, others hold, and the bucket must not vanish before it is full under them.
+    // When these limits expire, others come into force, and the bucket must not expire before it is full
+    // under them.
     if (resolution->valid_until != never) {
       const auto after = resolve(levels, request_limits, std::max(now, resolution->valid_until),
                                  resolution->configured_multiplier);
@@ -44,7 +45,7 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
 
 namespace {
 
-/// What a bucket missed of one level.
+/// The changes of one level that a bucket has not followed yet.
 struct MissedOfLevel {
   int changes = 0;
   Time newest = 0;
@@ -57,8 +58,8 @@ MissedOfLevel missed_of(const LimitsRecord& record, std::int64_t version, Time r
   // True if the version was in force before the bucket's last write, so that older ones do not matter.
   const auto look = [&](const Version& change) {
     missed.always_there = missed.always_there && change.limits && !change.gap;
-    // The one that was in force at the bucket's last write too: behind a gap of a stronger level it came
-    // back.
+    // This includes the version that was in force at the bucket's last write: during a gap of a stronger
+    // level it was in force again.
     missed.strictest = lowest(missed.strictest, change.limits);
     if (change.stamp <= version) return true;
     ++missed.changes;
@@ -70,7 +71,7 @@ MissedOfLevel missed_of(const LimitsRecord& record, std::int64_t version, Time r
   if (!known && last.stamp != record.current.stamp) known = look(record.current);
   for (auto change = record.earlier.begin(); !known && change != record.earlier.end(); ++change)
     known = look(*change);
-  // Before its first version a level had nothing; and what is no longer remembered is not relied on.
+  // Before its first version a level had no limits, and versions that were dropped prove nothing.
   missed.always_there = missed.always_there && known;
   return missed;
 }

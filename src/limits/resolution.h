@@ -15,11 +15,11 @@ using Levels = std::array<LimitsRecordRef, 4>;
 
 inline constexpr int default_ttl_multiplier = 7;
 
-/// The limits of one bucket and where they came from, and behind it those of its parent's bucket.
-/// Immutable and shared; buckets in memory carry a reference to theirs.
+/// The limits of one bucket and their source, linked to the resolution of its parent's bucket. Immutable and
+/// shared; buckets in memory carry a reference to theirs.
 struct Resolution : base::RefCounted<Resolution> {
   LimitSetRef limits;
-  LimitSetRef request_limits;  ///< that were sent with the request; may be empty
+  LimitSetRef request_limits;  ///< sent with the request; may be empty
   Source source = Source::system;
   Owner owner = Owner::operator_;
   Time stamp = 0;  ///< the newest among the levels, deleted ones included
@@ -29,30 +29,30 @@ struct Resolution : base::RefCounted<Resolution> {
   int multiplier = default_ttl_multiplier;             ///< that keep_for was made with
   int configured_multiplier = default_ttl_multiplier;  ///< of the limiter, where no level has one
   std::uint64_t catalog_generation = 0;                ///< the state of the catalog that it was resolved in
-  Levels levels;                                       ///< what it was resolved from
-  /// Whether a request with other limits of its own would be resolved otherwise: they are in force, or will
-  /// be once a level expires, and count in keep_for.
+  Levels levels;                                       ///< the records that it was resolved from
+  /// Whether other request limits would change the resolution: they are in force, or will be once a level
+  /// expires, and count in keep_for.
   bool depends_on_request = false;
 
   std::string parent;  ///< the next entity of the chain; empty at its end
   base::Ref<const Resolution> parent_resolution;
 
-  /// The changes between two versions of a bucket's parameters, as far as the bucket missed them.
+  /// The changes of limits that a bucket has not followed yet.
   struct Missed {
     Time moment;         ///< when the newest change happened
     bool several;        ///< whether there was more than one
     LimitSetRef lowest;  ///< the strictest of each limit among them; may be empty
   };
-  /// Changes of levels that were never in force, because a stronger one had limits all the time, do not
-  /// count.
+  /// Changes of a level do not count if a stronger level had limits all the time.
   Missed missed_since(std::int64_t version) const;
 };
 
 using ResolutionRef = base::Ref<const Resolution>;
 
-/// Resolves one bucket: the first level that has limits wins whole, `request_limits` (may be empty) is
-/// the lowest. The result has no limits where no level has any. Parent and generation are the caller's.
-/// `multiplier`: how many times the time to fill a bucket is kept for, where no level says.
+/// Resolves one bucket: the first level that has limits provides the whole set; `request_limits` (may be
+/// empty) is the lowest level. The result has no limits where no level has any. The caller sets parent and
+/// generation. `multiplier`: a bucket is kept for this many times the time to fill it, where no level sets a
+/// factor.
 base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now,
                               int multiplier);
 

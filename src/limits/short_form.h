@@ -1,4 +1,4 @@
-// A limit as text, as short as says it exactly.
+// A limit as the shortest exact text.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace weir::limits {
 
-/// "100/min", "5/10s:8", "100/day"; the long form as JSON where the short form cannot say it. Reading the
+/// "100/min", "5/10s:8", "100/day"; the long form as JSON where the short form cannot express it. Reading the
 /// text with Limit::parse gives the same limit.
 std::string to_text(const Limit& limit);
 

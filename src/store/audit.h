@@ -1,4 +1,4 @@
-// How a change of limits or of an entity is put down in the audit. Pure; every store uses it.
+// The audit event of a change of limits or of an entity. Pure functions; every store uses them.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ std::string to_json(const limits::LimitsRecordRef& record);
 /// `{"parent":"project","cascade":true,"name":"","metadata":{}}`.
 std::string to_json(const Entity& entity);
 
-/// What the audit calls the level: the entity, "$RESOURCE:{resource}" or "$SYSTEM".
+/// The audit's name of a level: the entity, "$RESOURCE:{resource}" or "$SYSTEM".
 std::string audit_subject(const Level& level);
 
 AuditEvent limits_event(const Level& level, const limits::LimitsRecordRef& before,
@@ -24,7 +24,7 @@ AuditEvent entity_event(const Entity* before, const Entity* after);
 
 inline constexpr Time keep_audit_for_by_default = Time{365} * 24 * 60 * 60 * 1000;
 
-/// An id that sorts by time; `sequence` tells apart what happened in the same millisecond.
+/// An id that sorts by time; `sequence` distinguishes events of the same millisecond.
 std::string audit_id(Time at, std::uint64_t sequence);
 
 }  // namespace weir::store

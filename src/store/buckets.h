@@ -1,5 +1,5 @@
-// Buckets: the one verb at the centre. A plan goes in, a decision comes out, and nothing in between can
-// be half done.
+// Buckets: the central operation of a store. A plan goes in, a decision comes out, and it is carried out
+// whole or not at all.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ namespace weir::store {
 using weir::Page;
 using weir::Paging;
 
-/// Who asks for what. The texts and spans must stay valid until the operation completes.
+/// A request for one entity on one resource. The texts and spans must stay valid until the operation
+/// completes.
 struct Request {
   std::string_view name_space;
   std::string_view entity;
@@ -27,24 +28,25 @@ struct Request {
   std::span<const Charge> consume;                   ///< amounts checked: 0 or more, in range
   const limits::LimitSet* request_limits = nullptr;  ///< the lowest level; may be null
   Time lease_for = 0;                                ///< how long the lease can be changed
-  std::uint64_t name_space_token = 0;                ///< what token_of() said of the namespace; 0: not asked
-  /// Charges every limit of every bucket with this much, whatever they are called; `consume` is then what the
-  /// caller takes them to be, each with this amount. The carried doors decide only if that is right; the plan
-  /// of acquire() names them all.
+  std::uint64_t name_space_token = 0;                ///< token_of() of the namespace; 0: not known
+  /// Charges every limit of every bucket with this amount. `consume` is then the caller's guess of their
+  /// names, each with this amount: acquire_carried() and start_carried() decide only if it is right; the plan
+  /// of acquire() names all limits.
   const Amount* every = nullptr;
-  /// Of an acquire that is charged once however often it is sent, the nonce of its lease. Not for the carried
-  /// doors. An admission leaves the lease's marker behind in the same step; where one is found, nothing is
-  /// charged, and the answer is admitted, with what the buckets hold now and the marker's deadline.
+  /// The nonce of the lease, for an acquire that is charged once however often it is sent. Not for
+  /// acquire_carried() and start_carried(). An admission writes the lease's marker in the same step. Where a
+  /// marker exists, nothing is charged and the answer is admitted, with the present balances and the marker's
+  /// deadline.
   const std::array<std::uint64_t, 2>* once = nullptr;
 };
 
-/// A request and the resolved limits of its bucket and, behind them, of the chain's.
+/// A request and the resolved limits of its bucket, linked to those of the rest of the chain.
 struct Plan {
   Request request;
   limits::ResolutionRef resolution;
 };
 
-/// A change to a lease: what it concerns, and the limits in force in each of its buckets.
+/// A change to a lease, and the limits in force in each of its buckets.
 struct LeasePlan {
   std::string_view name_space;
   const detail::LeaseData& lease;
@@ -52,13 +54,13 @@ struct LeasePlan {
   std::span<const limits::ResolutionRef> resolutions;  ///< one per bucket of the lease
 };
 
-/// What became of an operation that could not be refused outright.
+/// How far an operation got that did not fail.
 enum class Progress {
   decided,        ///< the answer is in the output
   resolve_again,  ///< the plan is out of date; nothing was changed
 };
 
-/// What came of a change to a lease.
+/// The result of a change to a lease.
 struct LeaseOutcome {
   LimitReport report;
   decision::LeaseRecord record;  ///< the lease after the change
@@ -70,15 +72,17 @@ class Buckets {
  public:
   virtual ~Buckets() = default;
 
-  /// What the store would have to find out about a namespace on every request, for callers that keep to one.
+  /// A value that the store would otherwise compute from the namespace on every request; callers with one
+  /// namespace keep it.
   virtual std::uint64_t token_of(std::string_view /*name_space*/) const { return 0; }
-  /// The fast door of in-process stores: decides with the resolution that the bucket carries from an
-  /// earlier call. False, with nothing changed, if there is none, if it is out of date, or if the call is
-  /// not plain; the caller then resolves and calls acquire. Allocates nothing where a bucket
-  /// stands alone and needs no change but the charge.
+  /// The fast path of in-process stores: decides with the resolution that the bucket keeps from an earlier
+  /// call. False, with nothing changed, if there is none, if it is out of date, or if the call is not plain;
+  /// the caller then resolves and calls acquire. Allocates nothing where the bucket has no ancestors and
+  /// needs no change but the charge.
   virtual bool acquire_carried(const Request& /*request*/, Decision& /*decision*/) { return false; }
 
-  /// Whether the carried doors heed Request::every. Those that do not are passed by.
+  /// Whether acquire_carried() and start_carried() support Request::every. If not, they are not called for
+  /// it.
   virtual bool carries_every() const { return false; }
   /// The same for stores that answer later. False: nothing was done, and `done` will not be called.
   virtual bool start_carried(const Request& request, Decision& decision, Completion<Progress> done) {
@@ -89,14 +93,14 @@ class Buckets {
 
   /// Admits the whole plan and charges it, or refuses it and changes nothing.
   virtual void acquire(const Plan& plan, Decision& decision, Completion<Progress> done) = 0;
-  /// What acquire would decide; charges nothing.
+  /// The decision of an acquire, without the charge.
   virtual void peek(const Plan& plan, Decision& decision, Completion<Progress> done) = 0;
   /// Adjusts, settles or rolls back a lease, once.
   virtual void change(const LeasePlan& plan, LeaseOutcome& outcome, Completion<Progress> done) = 0;
 
-  /// A caller that serves many at once says when it begins to work through what has come and when there is
-  /// nothing left. What is asked for in between may wait a moment for what follows it, so that they share a
-  /// write. For threads with an executor (executor.h); rounds of several may overlap.
+  /// A caller that serves many requests announces the begin and the end of a batch of them. Within a round
+  /// the store may delay an operation for a moment, so that several share a write. For threads with an
+  /// executor (executor.h); rounds of several threads may overlap.
   virtual void begin_round() {}
   virtual void end_round() {}
 

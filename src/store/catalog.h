@@ -1,4 +1,4 @@
-// Limits, entities and the audit: what an operator has set up, and who did it when.
+// The catalog of a store: limits, entities and the audit of their changes.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ namespace weir::store {
 struct Found {
   limits::Levels levels;
   std::string parent;            ///< the next entity of the chain; empty: the chain ends here
-  std::uint64_t generation = 0;  ///< grows with every change of the catalog, in stores that can tell
+  std::uint64_t generation = 0;  ///< grows with every change of the catalog, in stores that count them
   Time now = 0;                  ///< by the store's clock
 };
 
@@ -48,7 +48,7 @@ struct EntityErase {
 
 using Change = std::variant<LimitsWrite, EntityPut, EntityErase>;
 
-/// Changes that happen together or not at all, and who makes them.
+/// Changes that happen together or not at all, and their principal.
 struct Changes {
   std::string_view name_space;
   std::string_view principal;
@@ -57,7 +57,7 @@ struct Changes {
   int ttl_multiplier = limits::default_ttl_multiplier;  ///< of the limiter, where no level has one
 };
 
-/// What changes left behind, one for each, in order: limits for LimitsWrite, the entity for EntityPut.
+/// The results of the changes, in order: limits for LimitsWrite, the entity for EntityPut.
 struct Changed {
   limits::LimitsRecordRef limits = {};
   bool taken_from_sync = false;  ///< an operator's limits replaced those of sync
@@ -76,7 +76,7 @@ struct StoredLimitsItem {
 
 class Catalog;
 
-/// Holds changes back, once asked to, for as long as it lives.
+/// Holds changes back from hold() until release() or its destruction.
 class ChangesHeld {
  public:
   explicit ChangesHeld(Catalog& catalog) : catalog_(catalog) {}
@@ -102,12 +102,13 @@ class Catalog {
   /// children. The store checks all of it in the same step as it writes.
   virtual void change(const Changes& changes, Completion<std::vector<Changed>> done) = 0;
 
-  /// What a resolution of this entity and resource needs.
+  /// Everything that a resolution of this entity and resource needs.
   virtual void find(std::string_view name_space, std::string_view entity, std::string_view resource,
                     Completion<Found> done) = 0;
 
-  /// New changes wait until every hold is released; those under way go on. For a decision that lost to
-  /// changes too often. In stores that are shared between processes, changes are too rare to ask for it.
+  /// New changes wait until every hold is released; those under way continue. For a decision whose plan went
+  /// out of date too often. Stores that are shared between processes do not need it: changes are too rare
+  /// there.
   virtual void hold_changes() {}
   virtual void release_changes() {}
 

@@ -10,14 +10,14 @@
 
 namespace weir::store {
 
-/// A function and the object it works on, which the caller keeps alive until it was called. Two words,
-/// no allocation.
+/// A function and its context, which the caller keeps alive until the function was called. Two words, no
+/// allocation.
 template <class T>
 class Completion {
  public:
   using Function = void (*)(void* context, Result<T>&& result);
   Completion(Function function, void* context) : function_(function), context_(context) {}
-  // NOLINTNEXTLINE(performance-unnecessary-value-param): a completion takes over what it is given
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): a completion owns its result
   void operator()(Result<T> result) const { function_(context_, std::move(result)); }
 
  private:
@@ -25,8 +25,8 @@ class Completion {
   void* context_;
 };
 
-/// The blocking edge: hands out a completion and waits for it. An operation that completes inline costs
-/// no wait and no system call.
+/// Turns an operation into a blocking call: passes a completion and waits for it. An operation that completes
+/// inline costs no wait and no system call.
 template <class T>
 class Blocking {
  public:
@@ -43,7 +43,7 @@ class Blocking {
 
  private:
   void set(Result<T>&& result) {
-    // Told with the lock held: once it is released, the waiter may be gone.
+    // Notify with the lock held: once it is released, the waiter may be destroyed.
     const base::Guard guard(mutex_);
     result_.emplace(std::move(result));
     done_.notify_one();

@@ -1,4 +1,4 @@
-// Numbers that a store counts, for those who watch it.
+// Counters of a store, for monitoring.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 
 namespace weir::store {
 
-/// A counter as it stands, under the name that it is exposed by. All texts live as long as the program.
+/// The value of a counter and its metric name. All texts live as long as the program.
 struct Counter {
   struct Label {
     std::string_view name;

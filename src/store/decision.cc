@@ -5,7 +5,7 @@
 
 namespace weir {
 
-// The report stays behind in a copy, so that a decision can still be read after its lease was moved away.
+// The report is copied, not moved, so that a decision can still be read after its lease was moved away.
 Lease::Lease(Lease&& other) noexcept
     : keeper_(std::exchange(other.keeper_, nullptr)),
       exceptions_(other.exceptions_),

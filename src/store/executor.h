@@ -1,9 +1,9 @@
 // Executors: threads on which completions are called, many at a time.
 //
 // By default a completion is called on the thread on which its operation ended, mostly a thread of the store.
-// A thread that serves thousands of requests would pay for that: the store's thread would load the memory of
-// each request into its own cache, and the answers would be made there or handed back one by one. Such a
-// thread registers an executor, and calls the completions of its operations itself.
+// That is expensive for a thread that serves thousands of requests: the store's thread would load the memory
+// of each request into its own cache, and make the answers there or hand them back one by one. Such a thread
+// registers an executor, and calls the completions of its operations itself.
 #pragma once
 
 #include <utility>
@@ -26,7 +26,7 @@ struct Completed {
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// Has the completions called on the executor's thread. From any thread.
+  /// Schedules the completions on the executor's thread. Safe to call from any thread.
   virtual void post(Completed&& completed) = 0;
 
   /// The executor of this thread. Null: completions of the operations that it starts may be called on any
@@ -37,8 +37,8 @@ class Executor {
   }
 };
 
-/// Collects completions, so that each executor is woken once for all of them: for threads of stores that end
-/// many operations in a row.
+/// Collects completions, so that each executor is woken once for all of them. For threads of stores that
+/// complete many operations in a row.
 class CompletionBatch {
  public:
   /// The batch that has begun on this thread, or null.

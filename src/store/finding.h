@@ -1,4 +1,4 @@
-// What a check of a store found.
+// A finding of a store check.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ constexpr const char* name_of(Severity severity) {
 struct Finding {
   Severity severity = Severity::ok;
   std::string what;    ///< a word or two: "schema"
-  std::string detail;  ///< what was found and, unless it is ok, what to do
+  std::string detail;  ///< the state and, unless it is ok, the remedy
 };
 
 }  // namespace weir::store

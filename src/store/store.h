@@ -12,7 +12,7 @@
 
 namespace weir::store {
 
-/// The secret under which lease ids are signed. Kept in the store, so that every process on it agrees.
+/// The secret that signs lease ids. Kept in the store, so that all processes on it use the same one.
 using LeaseKey = std::array<std::byte, 32>;
 
 /// One store, by noun. Safe to use from any thread.
@@ -22,26 +22,25 @@ class Store {
   virtual Buckets& buckets() = 0;
   virtual Catalog& catalog() = 0;
   virtual const LeaseKey& lease_key() const = 0;
-  /// Whether the lease key is known: a store that is elsewhere may have been opened before it could be
-  /// reached. An error says what is wrong.
+  /// Whether the lease key is known: a remote store may have been opened while it was unavailable. The error
+  /// names the cause.
   virtual Result<void> opened() const { return {}; }
-  /// Whether it can decide, as far as it knows without asking anybody: cheap, and as good as its last
-  /// attempt. An error says what is wrong. Once it says that all is well after a failure, operations work
-  /// again.
+  /// Whether the store can decide, by the result of its last attempt: cheap, and never waits for I/O. The
+  /// error names the cause. Once it is well again after a failure, operations succeed again.
   virtual Result<void> health() const = 0;
-  /// Whether asking it means to wait for another process: then nobody should who serves others.
+  /// Whether operations wait for another process, so that a thread that serves others must not block on them.
   virtual bool is_elsewhere() const { return false; }
   /// The clock that deadlines of leases are measured by.
   virtual Time now() const = 0;
-  /// Whether every change to a lease must leave a marker, also where nobody but its holder knows it: in
-  /// stores whose answer can get lost on the way, so that asking again is safe.
+  /// Whether every change to a lease must write a marker, even where only its holder knows the lease: for
+  /// stores whose answer can get lost, so that a retry is safe.
   virtual bool every_change_is_marked() const { return false; }
-  /// What it counts beyond what its callers can see, those of one name in a row. From any thread.
+  /// Counters of the store's internals, grouped by name. Safe to call from any thread.
   virtual std::vector<Counter> counters() const { return {}; }
-  /// What whoever runs the program should know and do nothing about in a hurry, such as a clock that was
-  /// wrong: found when the store was opened, or since. Grows, in the same order. From any thread.
+  /// Warnings for the operator that need no immediate action, such as a clock that was wrong. New ones are
+  /// appended. Safe to call from any thread.
   virtual std::vector<std::string> warnings() const { return {}; }
-  /// How long events of the audit are kept, for every namespace; remembered by the store.
+  /// Sets how long events of the audit are kept, for every namespace; the store remembers it.
   virtual Result<void> keep_audit_for(Time duration) = 0;
 };
 

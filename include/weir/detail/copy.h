@@ -1,4 +1,4 @@
-// Copies of a few bytes. Not part of the public promise.
+// Copies of a few bytes. Not part of the public API.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,7 @@
 
 namespace weir::detail {
 
-/// memcpy for texts that are mostly short, without a call: two words that may overlap, so that no byte needs
-/// a branch of its own.
+/// memcpy for short texts, inline: copies two words that may overlap, so that there is no loop over bytes.
 inline void copy_short(char* to, const char* from, std::size_t size) {
   const auto copy_ends = [=]<class Word>(Word) {
     Word first;

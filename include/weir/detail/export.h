@@ -1,4 +1,4 @@
-// Marks what a shared library shows. Not part of the public promise.
+// Marks the symbols that a shared library exports. Not part of the public API.
 #pragma once
 
 #define WEIR_API __attribute__((visibility("default")))

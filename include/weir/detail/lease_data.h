@@ -1,4 +1,4 @@
-// What a lease knows of its charge. Not part of the public promise.
+// The data of a lease. Not part of the public API.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ namespace detail {
 enum class Ending : unsigned char { open, settled, rolled_back };
 enum class LeaseVerb : unsigned char { adjust, settle, rollback };
 
-/// What a lease has charged of one limit so far, or is about to, in each bucket of `buckets` (bit i: the
-/// i-th of the chain).
+/// The amount of one limit that a lease has charged, or is about to charge, in each bucket of `buckets` (bit
+/// i: the i-th of the chain).
 struct LeaseAmount {
   std::string limit;
   std::int64_t amount = 0;  ///< millitokens
@@ -29,7 +29,7 @@ struct LeaseAmount {
   friend bool operator==(const LeaseAmount&, const LeaseAmount&) = default;
 };
 
-/// What was charged where: enough to change the charge later.
+/// The amounts of a charge and the buckets that it was made in: enough to change it later.
 struct LeaseData {
   struct Bucket {
     std::string entity;
@@ -40,12 +40,12 @@ struct LeaseData {
   std::vector<LeaseAmount> amounts;  ///< net of all changes made through this object
   Time deadline = 0;
   std::array<std::uint64_t, 2> nonce{};  ///< zero until an id is needed
-  std::string id;                        ///< once it was made
-  bool shared = false;                   ///< an id was handed out: others may change the lease too
+  std::string id;                        ///< empty until it is made
+  bool shared = false;                   ///< an id was handed out: other processes may change the lease too
   Ending ending = Ending::open;          ///< while it is not shared
 };
 
-/// Who carries out the changes of a lease; a Limiter does.
+/// Carries out the changes of a lease; implemented by a Limiter.
 class LeaseKeeper {
  public:
   virtual Result<LimitReport> change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges) = 0;

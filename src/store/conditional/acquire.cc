@@ -31,7 +31,7 @@ Action Acquire::resume(const Event& event, Time now) {
                                              : AcquireOutcome::Kind::refused);
   }
   if (event.kind == Event::Kind::unknown) {
-    // A write that charges nothing may arrive whenever it likes.
+    // A write that charges nothing is harmless even if it arrives late.
     const bool harmless = sent_kind_ != Sent::charge && !sent_.marker;
     if (harmless && sent_kind_ == Sent::refusal) return finish(AcquireOutcome::Kind::refused);
     // Whatever is decided from here on, the copy that was sent may still arrive.
@@ -59,7 +59,8 @@ Action Acquire::attempt(Time now) {
   const std::vector<Evaluation> all = evaluations(chain, now);
   for (const Evaluation& evaluation : all) {
     if (is_stale(evaluation)) return stale(evaluation.item->version, false);
-    // A process whose clock was ahead has claimed refill of the future: until then nothing would refill.
+    // A process whose clock was ahead has claimed refill of the future: nothing would refill until the clock
+    // has caught up.
     const bool ahead = settings_->most_ahead > 0 && evaluation.item != nullptr &&
                        decision::is_ahead(evaluation.item->refilled_at, now, settings_->most_ahead);
     if (ahead) return send(Sent::repair, {.writes = {WriteBuilder::repair(evaluation)}});
@@ -92,7 +93,7 @@ Action Acquire::charge(const std::vector<Evaluation>& evaluations) {
 bool Acquire::retry_will_do(const Evaluation& evaluation) const {
   if (evaluation.item == nullptr || checks_link(evaluation)) return false;
   if (evaluation.claims().changed || evaluation.claims().version != evaluation.item->version) return false;
-  // A limit that leaves the set is taken down as dormant, which Retry cannot do.
+  // A limit that leaves the set must be recorded as dormant, which Retry cannot do.
   const auto leaves = [&](const bucket::LimitClaim& limit) {
     return !limit.in_force && !evaluation.item->limits[static_cast<std::size_t>(limit.index)].dormant;
   };
@@ -102,13 +103,13 @@ bool Acquire::retry_will_do(const Evaluation& evaluation) const {
 
 Write Acquire::write_for(const Evaluation& evaluation) const {
   if (evaluation.item == nullptr) return builder(true).create(evaluation);
-  // An image that was just read is as good for Normal, which leaves room for more of them.
+  // With an image that was just read Normal succeeds too, and its claim makes room for further Retries.
   const bool just_read = failures_ == 0 && snapshot_.current(evaluation.bucket);
   if (!just_read && retry_will_do(evaluation)) return builder(true).retry(evaluation);
   return builder(true).normal(evaluation);
 }
 
-/// The bucket as it is, if it has to be there.
+/// Writes the bucket uncharged, if it must exist.
 void Acquire::add_uncharged(const Evaluation& evaluation, Transaction& transaction) const {
   if (!decision::must_exist(*evaluation.link)) return;
   BucketPlan plan = *evaluation.plan;
@@ -124,7 +125,7 @@ void Acquire::add_uncharged(const Evaluation& evaluation, Transaction& transacti
 }
 
 Action Acquire::refuse(decision::Chain& chain, const std::vector<Evaluation>& evaluations) {
-  // An old image may refuse what the bucket holds by now.
+  // An old image may refuse an amount that the bucket holds by now.
   for (const Evaluation& evaluation : evaluations) {
     if (!evaluation.link->fits && !snapshot_.current(evaluation.bucket)) return {Action::Kind::read, {}};
   }
@@ -133,10 +134,10 @@ Action Acquire::refuse(decision::Chain& chain, const std::vector<Evaluation>& ev
   Transaction transaction;
   for (const Evaluation& evaluation : evaluations) add_uncharged(evaluation, transaction);
   outcome_ = {.wait = decision::wait_of(chain, evaluations.front().now)};
-  // What can never fit need not grow.
+  // Where the request never fits, the bucket need not refill for it.
   if (outcome_.wait.never_fits) transaction = {};
   if (in_doubt_) {
-    // A copy that arrives late must not charge what is refused now.
+    // A copy that arrives late must not charge after the refusal.
     transaction.marker.emplace();
     if (marker_.item) transaction.marker->sequence = marker_.item->sequence;
     transaction.marker->next = {(marker_.item ? marker_.item->sequence : 0) + 1, true, {}, {}, {}};
@@ -152,7 +153,7 @@ Action Acquire::repeat() {
 
 Action Acquire::stale(std::int64_t version, bool chain) {
   outcome_ = {.version = version, .chain = chain};
-  // A copy may still arrive, and an acquire that starts again would not know of it.
+  // A copy may still arrive, and a restarted acquire would not know of it.
   return finish(in_doubt_ ? AcquireOutcome::Kind::unknown : AcquireOutcome::Kind::stale);
 }
 

@@ -7,8 +7,8 @@
 
 namespace weir::conditional {
 
-/// What makes an acquire happen once however often it is sent: a marker with this is written in the same
-/// transaction, and a write of unknown outcome is sent again.
+/// Makes an acquire happen once however often it is sent: a marker with this content is written in the same
+/// transaction, and a write whose outcome is unknown is sent again.
 struct Once {
   decision::LeaseRecord lease;
   std::vector<std::string> entities;  ///< of the buckets, in the order of the chain
@@ -18,11 +18,11 @@ struct AcquirePlan {
   std::vector<BucketPlan> buckets;   ///< the chain, the charged entity first
   std::uint64_t new_generation = 0;  ///< for the buckets that it creates; must be new
   std::optional<Once> once = {};
-  /// Entities of the chain that have no limits and so no bucket, with the parent of each: as nothing else
-  /// keeps them in place, every charge checks them.
+  /// Entities of the chain without limits, and so without a bucket, with the parent of each. No bucket pins
+  /// their parent, so every charge checks it.
   std::vector<LinkCheck> bare = {};
-  /// Others write these buckets too, so that images from before are hardly ever up to date: read, unless
-  /// Retry will do.
+  /// Other processes write these buckets too, so that remembered images are rarely up to date: read first,
+  /// unless Retry will do.
   bool read_first = false;
 };
 
@@ -38,7 +38,7 @@ struct AcquireOutcome {
   bool repeated = false;     ///< admitted before, by an earlier copy
   decision::Wait wait = {};  ///< refused: how long until the whole plan would be admitted
   std::int64_t version = 0;  ///< stale: what the next resolution's resolved_after must be at least
-  bool chain = false;        ///< stale: the catalog says something else of a parent, or is about to
+  bool chain = false;        ///< stale: the catalog has another parent, or is about to
   std::vector<std::uint64_t> generations = {};  ///< admitted: of the buckets that were charged
 };
 
@@ -47,7 +47,7 @@ class Acquire {
   /// `settings` must outlive the machine.
   Acquire(AcquirePlan plan, const Settings& settings);
 
-  /// `images` are from before, by bucket, and may be missing or out of date.
+  /// `images` are remembered ones, by bucket, and may be missing or out of date.
   [[nodiscard]] Action start(std::span<const Image> images, Time now);
   [[nodiscard]] Action resume(const Event& event, Time now);
 
@@ -56,7 +56,7 @@ class Acquire {
   const Snapshot& snapshot() const { return snapshot_; }
   /// Failed writes so far.
   int failures() const { return failures_; }
-  /// Whether the write that it asked for last charges. Others repair a bucket, or make one that refuses.
+  /// Whether the last write charges. Other writes repair a bucket, or create one that refuses.
   bool charges() const { return sent_kind_ == Sent::charge; }
   /// Whether a copy of this acquire may still arrive.
   bool in_doubt() const { return in_doubt_; }

@@ -41,8 +41,8 @@ Action Change::resume(const Event& event, Time now) {
   if (event.kind == Event::Kind::seen) return attempt(now);
   if (event.kind == Event::Kind::applied) return finish(ChangeOutcome::Kind::changed);
   if (event.kind == Event::Kind::unknown) {
-    // With the marker in it, at most one of the copies can happen. An adjust without a key could not tell
-    // from the marker that it was the one.
+    // The marker ensures that at most one of the copies happens. An adjust without a key could not recognise
+    // itself in the marker.
     const bool told_apart = plan_.verb != decision::LeaseVerb::adjust || !plan_.key.empty();
     if (!plan_.once || !told_apart) return finish(ChangeOutcome::Kind::unknown);
     in_doubt_ = true;
@@ -89,7 +89,7 @@ Action Change::attempt(Time now) {
   auto next = step();
   if (!next) {
     if (plan_.once && !marker_.known) return look();
-    // No copy can happen any more, since the marker has moved on.
+    // No copy can be applied: the marker has changed.
     outcome_.error = next.error();
     return finish(ChangeOutcome::Kind::refused);
   }
@@ -155,7 +155,7 @@ Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction
     outcome_.version = evaluation.item->version;
     return Step::stale;
   }
-  // A bucket without limits is not made.
+  // A bucket without limits is not created.
   if (evaluation.claims().limits.empty()) return Step::ready;
   transaction.writes.push_back(item == nullptr ? builder.create(evaluation) : builder.normal(evaluation));
   if (checks_link(evaluation)) transaction.links.push_back({plan.entity, plan.parent});
@@ -163,7 +163,7 @@ Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction
 }
 
 Action Change::finish(ChangeOutcome::Kind kind) {
-  // A copy may still arrive, and a change that starts again would not know of it.
+  // A copy may still arrive, and a restarted change would not know of it.
   outcome_.kind = kind == ChangeOutcome::Kind::stale && in_doubt_ ? ChangeOutcome::Kind::unknown : kind;
   return {Action::Kind::done, {}};
 }

@@ -12,19 +12,19 @@ struct ChangePlan {
   decision::LeaseVerb verb = decision::LeaseVerb::settle;
   std::string key;                   ///< of an adjust
   std::vector<LimitCharge> amounts;  ///< differences for adjust, true totals for settle
-  /// The lease's chain, each with the generation that was charged; no charges.
+  /// The buckets of the lease's chain, each with the generation that was charged, and without charges.
   std::vector<BucketPlan> buckets;
   std::vector<std::string> entities;  ///< of the buckets
   std::uint64_t new_generation = 0;   ///< for buckets that it creates, in debt; must be new
-  /// Whether a marker makes it happen once. Without, it happens at most once only if it is sent once, and
-  /// the lease is taken to be as acquire made it.
+  /// Whether a marker makes it happen once. Without one the change must not be retried, and the lease is
+  /// assumed to be as acquire made it.
   bool once = true;
 };
 
 struct ChangeOutcome {
   enum class Kind : unsigned char {
     changed,
-    refused,     ///< the change cannot be; see error
+    refused,     ///< the change is not allowed; see error
     stale,       ///< a bucket is newer than its resolution, or has another parent: resolve and start again
     contention,  ///< nothing was changed
     unknown,     ///< it may have been changed, or may still be
@@ -33,9 +33,9 @@ struct ChangeOutcome {
   bool repeated = false;  ///< it happened before
   std::optional<Error> error;
   std::int64_t version = 0;     ///< stale: what the next resolution's resolved_after must be at least
-  bool chain = false;           ///< stale: the catalog says something else of a parent, or is about to
-  decision::LeaseRecord lease;  ///< changed: the lease from now on
-  std::vector<decision::LeaseAmount> charges;  ///< changed: what it made of a difference; none if repeated
+  bool chain = false;           ///< stale: the catalog has another parent, or is about to
+  decision::LeaseRecord lease;  ///< changed: the lease after the change
+  std::vector<decision::LeaseAmount> charges;  ///< changed: the differences; none if repeated
 };
 
 class Change {
@@ -43,7 +43,7 @@ class Change {
   /// `settings` must outlive the machine.
   Change(ChangePlan plan, const Settings& settings);
 
-  /// `images` are from before, by bucket, and may be missing or out of date.
+  /// `images` are remembered ones, by bucket, and may be missing or out of date.
   [[nodiscard]] Action start(std::span<const Image> images, Time now);
   [[nodiscard]] Action resume(const Event& event, Time now);
 
@@ -57,17 +57,17 @@ class Change {
   const Seen<Marker>& marker() const { return marker_; }
 
  private:
-  /// What one attempt has come to.
+  /// The state of one attempt.
   enum class Step : unsigned char { ready, look, stale };
 
   Action attempt(Time now);
   Result<decision::LeaseStep> step() const;
-  /// Leaves out buckets that do not have a limit (any more), and takes that down in the lease. False: the
-  /// buckets have to be looked at first.
+  /// Leaves out buckets that do not have a limit, and records that in the lease. False: the buckets have to
+  /// be read first.
   Result<bool> leave_out_missing(decision::LeaseStep& step, Time now) const;
   /// Adds the write for one bucket, if there is anything to write.
   Result<Step> add_write(std::size_t bucket, Time now, Transaction& transaction);
-  /// Refuses for what the buckets are like, if they and the marker are as they were just seen.
+  /// Refuses because of the state of the buckets, if the images of them and of the marker are current.
   Action refuse(Error error);
   Action look() { return {Action::Kind::read, {}}; }
   Action finish(ChangeOutcome::Kind kind);

@@ -26,7 +26,8 @@ void Snapshot::outdate() {
 void Snapshot::take(const Event& event, const Transaction& sent) {
   outdate();
   if (event.kind == Event::Kind::applied) {
-    // A transaction does not show what it made. Up to charges that commute with ours it is this.
+    // A transaction does not return the new items. They are computed here; concurrent charges that commute
+    // with ours are missing.
     for (const Write& write : sent.writes) {
       Image& image = images_[write.bucket];
       if (!image.known) continue;

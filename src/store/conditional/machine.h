@@ -1,11 +1,11 @@
-// What the machines of this room share. A machine decides what to send to the store next and does no I/O:
-// its owner carries out each action and hands back what came of it, together with the time.
+// The types that the state machines of this room share. A machine decides what to send to the store next and
+// does no I/O: its owner carries out each action and passes back the event, together with the time.
 //
 //     Action action = machine.start(images, now);
 //     while (action.kind != Action::Kind::done) action = machine.resume(<the event it led to>, now);
 //
-// The time is sampled once for each call and stands for that whole attempt. A machine is a value: copying
-// it copies its position. It is not safe for concurrent use.
+// The time is sampled once for each call and is used for that whole attempt. A machine is a value: copying it
+// copies its state. It is not safe for concurrent use.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ namespace weir::conditional {
 struct Settings {
   Time margin = 0;    ///< added to every expiry: the spread of the clocks and the deadline of a write
   Time recent = 100;  ///< how old a bucket's refill time may be for Retry
-  int attempts = 8;   ///< writes that may fail before it is contention
-  /// A refill time further ahead of the clock than this was written by a wrong clock, and is set to now;
-  /// 0: there is one clock, and no such bucket.
+  int attempts = 8;   ///< failed writes after which the outcome is contention
+  /// A refill time further ahead of the clock than this was written by a wrong clock, and is repaired. 0: all
+  /// processes share one clock, and nothing is repaired.
   Time most_ahead = 0;
 };
 
-/// What somebody saw of an item: nothing yet, or that it is absent, or the item.
+/// The known state of an item: not read yet, absent, or the item.
 template <class Item>
 struct Seen {
   bool known = false;
@@ -40,10 +40,10 @@ struct Seen {
 };
 using Image = Seen<Record>;
 
-/// What came of an action.
+/// The result of an action.
 struct Event {
   enum class Kind : unsigned char {
-    seen,         ///< the read is done; all images are there
+    seen,         ///< the read is done; all images are present
     applied,      ///< the transaction happened; images are those after it, as far as the store tells
     failed,       ///< a condition did not hold; images of the items (and the marker) whose condition failed
     not_applied,  ///< it certainly did not happen: throttled, or in conflict with another transaction
@@ -52,7 +52,7 @@ struct Event {
   Kind kind = Kind::seen;
   std::vector<Image> images;  ///< by bucket of the chain; may be shorter
   Seen<Marker> marker;
-  bool link_failed = false;  ///< failed: the catalog says something else of a parent, or is about to
+  bool link_failed = false;  ///< failed: the catalog has another parent, or is about to
 };
 
 struct Action {
@@ -72,11 +72,11 @@ struct LimitCharge {
   friend bool operator==(const LimitCharge&, const LimitCharge&) = default;
 };
 
-/// What an operation asks of one bucket of its chain.
+/// The plan of an operation for one bucket of its chain.
 struct BucketPlan {
   limits::ResolutionRef resolution;
-  /// A bucket of this version was seen before the levels were read: up to it nothing is newer than the
-  /// resolution, whatever its stamp.
+  /// A bucket of this version was seen before the levels were read: the resolution is at least as new as this
+  /// version, whatever its stamp.
   std::int64_t resolved_after = 0;
   std::vector<LimitCharge> charges;
   std::uint64_t generation = 0;  ///< of the bucket that a lease charged; for changes to leases
@@ -84,25 +84,25 @@ struct BucketPlan {
   std::string parent;            ///< the next entity of the chain, as it was resolved; empty: none
 };
 
-/// What an operation knows of the items of its chain. Versions and balances move on meanwhile; conditions
-/// find that out.
+/// The images of a chain that an operation has seen. Other processes change the items concurrently; the
+/// conditions of writes detect that.
 class Snapshot {
  public:
   explicit Snapshot(std::size_t buckets)
       : images_(buckets), current_(buckets), seen_here_(buckets), exact_(buckets) {}
 
-  /// Images from before the operation.
+  /// Takes the remembered images, which are from before the operation.
   void remember(std::span<const Image> images);
-  /// Everything that an event shows. `sent` is the transaction that it answers, if it was one.
+  /// Takes the images of an event. `sent` is the transaction that it answers, if it was one.
   void take(const Event& event, const Transaction& sent);
 
-  /// Time has passed without an event: no image is known to be current any more.
+  /// Marks every image as not current, since time has passed without an event.
   void outdate();
 
   std::size_t size() const { return images_.size(); }
   bool complete() const;
   const Image& operator[](std::size_t bucket) const { return images_[bucket]; }
-  /// The item, unless it is absent or has expired, which is the same.
+  /// The item; null where it is absent or has expired.
   const Record* alive(std::size_t bucket, Time now) const {
     const auto& item = images_[bucket].item;
     return item && item->expires_at > now ? &*item : nullptr;
@@ -111,8 +111,8 @@ class Snapshot {
   bool current(std::size_t bucket) const { return current_[bucket]; }
   /// Whether the image is newer than the operation's start.
   bool seen_here(std::size_t bucket) const { return seen_here_[bucket]; }
-  /// Whether the image is what the last event has shown or made, with all that others have charged. An image
-  /// from before that a write of ours was added to is not.
+  /// Whether the image is exactly the item of the last event, charges of other processes included. An older
+  /// image to which our own write was added is not.
   bool exact(std::size_t bucket) const { return exact_[bucket]; }
 
   friend bool operator==(const Snapshot&, const Snapshot&) = default;

@@ -12,8 +12,8 @@ using bucket::LimitClaim;
 using bucket::State;
 using Effect = LimitWrite::Effect;
 
-/// The charge of a limit in this bucket. What is given back to a bucket other than the one that was charged
-/// is dropped: that one was full when it vanished.
+/// The charge of a limit in this bucket. Tokens given back to a bucket other than the charged one are
+/// dropped: the charged one was full when it expired.
 std::int64_t amount_of(const Evaluation& evaluation, const LimitClaim& limit) {
   const std::int64_t amount = charge_of(*evaluation.plan, limit.name).value_or(0);
   const bool same = evaluation.item != nullptr && evaluation.item->generation == evaluation.plan->generation;
@@ -22,34 +22,33 @@ std::int64_t amount_of(const Evaluation& evaluation, const LimitClaim& limit) {
 
 using decision::Expiry;
 
-/// Nothing that has no expiry is kept for longer.
+/// Extends an expiry; a bucket without one stays without.
 Time later(Time expires_at, Time by) {
   return expires_at == bucket::never ? expires_at : base::saturating_add(expires_at, by);
 }
 
-/// A limit that is full enough to be forgotten. It stays if a charge made it less meanwhile.
+/// Drops a limit that is full, unless a concurrent charge has lowered it.
 LimitWrite forget(const LimitClaim& limit) {
   return {.name = limit.name,
           .at_least = limit.parameters.capacity - limit.claim.grant,
           .effect = Effect::remove};
 }
 
-/// A limit whose balance goes up by its refill and down by the charge. Tells the expiry the least that it can
-/// hold then.
+/// Adds the refill to a balance and subtracts the charge. Passes the lowest possible balance to the expiry.
 void add(const WriteBuilder& builder, const Evaluation& evaluation, const LimitClaim& limit,
          LimitWrite& write, Expiry& expiry) {
   const auto [grant, ceiling] = limit.claim;
   const std::int64_t amount = write.consumed;
   write.effect = Effect::add;
   write.tokens = grant - amount;
-  // Adding commutes with the cut at burst, which is every reader's, so it needs no proof that the bucket has
-  // room; unless something is taken out after it, or a change of parameters cuts lower than that.
+  // Adding commutes with the cut at burst, which every reader makes, so it needs no condition that the bucket
+  // has room; unless the write also charges, or a change of parameters cuts lower than the burst.
   const bool cuts = amount > 0 || ceiling != limit.parameters.burst;
   if (cuts) write.at_most = ceiling - grant;
   const bool named = charge_of(*evaluation.plan, limit.name).has_value();
   if (builder.admitting && named) write.at_least = amount - grant;
-  // The expiry is computed from the image, and the balance may have become less. Any that is not a debt is
-  // covered, as is the debt in the image; a deeper one is not.
+  // The expiry is computed from the image, and the balance may be lower by now. The expiry covers every
+  // balance of 0 or more, and the debt in the image; it does not cover a deeper debt.
   const std::int64_t least = std::min<std::int64_t>(limit.held(evaluation.item) - amount, 0);
   if (evaluation.plan->resolution->keep_for != bucket::never) {
     write.at_least = std::max(write.at_least.value_or(least - write.tokens), least - write.tokens);
@@ -67,7 +66,8 @@ LimitWrite claim(const WriteBuilder& builder, const Evaluation& evaluation, cons
 
   LimitWrite write{.name = limit.name, .consumed = amount};
   if (limit.changed) write.parameters = limit.parameters;
-  // Coming back, it is cut at its capacity. Limits that requests leave out do not make another version.
+  // A dormant limit that returns is cut at its capacity. A limit that request limits leave out becomes
+  // dormant without a new version, so this is a condition of its own.
   if (limit.index >= 0 && limit.in_force && limit.parameters.burst > limit.parameters.capacity)
     write.dormant = evaluation.item->limits[static_cast<std::size_t>(limit.index)].dormant;
   if (limit.index < 0) {
@@ -138,7 +138,7 @@ Write WriteBuilder::normal(const Evaluation& evaluation) const {
   write.refilled_at = evaluation.item->refilled_at;
   write.version = evaluation.item->version;
   write.generation = evaluation.item->generation;
-  // The image may show a later expiry than the one that another writer has set in the same millisecond.
+  // The image may have a later expiry than another writer has set in the same millisecond.
   write.expires_since = base::saturating_add(evaluation.now, 1);
   write.dormant.emplace();
   Expiry expiry(evaluation.claims().at, *evaluation.plan->resolution);
@@ -150,10 +150,11 @@ Write WriteBuilder::normal(const Evaluation& evaluation) const {
   if (evaluation.claims().version != evaluation.item->version)
     write.set_version = evaluation.claims().version;
   if (checks_link(evaluation)) write.set_parent = evaluation.plan->parent;
-  // Even if the image has the same: another writer may have set an earlier one in the same millisecond.
+  // Set even if the image has the same expiry: another writer may have set an earlier one in the same
+  // millisecond.
   const Time expires_at = expiry.expires_at();
   const bool never = expires_at == bucket::never && evaluation.item->expires_at == bucket::never;
-  // An eighth more than it must be, so that the bucket can be charged by Retry for a while.
+  // An eighth longer than necessary, so that Retry can charge the bucket for a while.
   if (!never)
     write.set_expires_at = later(expires_at, settings.margin + (expires_at - evaluation.claims().at) / 8);
   return write;
@@ -164,8 +165,7 @@ Write WriteBuilder::retry(const Evaluation& evaluation) const {
   write.refilled_since = evaluation.now - settings.recent;
   write.version = evaluation.item->version;
   write.generation = evaluation.item->generation;
-  // What a limit is left with is 0 or more. Debts of limits that are not charged were counted by whoever
-  // made them.
+  // The charged limits keep 0 or more. The write that made a debt of another limit has set the expiry for it.
   Expiry expiry(evaluation.now, *evaluation.plan->resolution);
   for (const LimitClaim& limit : evaluation.claims().limits) {
     expiry.hold(limit.parameters, 0, !limit.in_force);
@@ -189,7 +189,7 @@ Write WriteBuilder::retry(const Evaluation& evaluation) const {
 Write WriteBuilder::credit(const Evaluation& evaluation) const {
   Write write = blank(Write::Path::credit, evaluation.bucket);
   write.generation = evaluation.plan->generation;
-  // A credit to an expired item is lost with it and harms nothing; but expired means absent, to conditions
+  // A credit to an expired item would be lost with it, without harm; but expired means absent, in conditions
   // too.
   write.expires_since = base::saturating_add(evaluation.now, 1);
   for (const LimitCharge& charge : evaluation.plan->charges) {

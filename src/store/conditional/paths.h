@@ -11,9 +11,10 @@
 //            below the brim that nothing of its unclaimed refill can be lost to it.
 //   Credit   gives back, blindly: adding commutes with the cut at burst, which is every reader's.
 //
-// And one that no request asks for: Repair sets a refill time that a wrong clock wrote to now.
+// A fifth one, Repair, is no part of a request: it sets a refill time that a wrong clock wrote to the
+// present.
 //
-// Only the machines and upkeep.h use this; stores do not.
+// For the machines and upkeep.h only; stores do not use it.
 #pragma once
 
 #include "decision/chain.h"
@@ -27,15 +28,15 @@ struct Evaluation {
   const BucketPlan* plan = nullptr;
   const Record* item = nullptr;  ///< as last seen; null where it is absent or expired
   Time now = 0;
-  decision::Link* link = nullptr;  ///< what it holds and what is asked of it; not needed for Credit
+  decision::Link* link = nullptr;  ///< balances and requested amounts; not needed for Credit
 
   const bucket::Claims& claims() const { return link->claimed->claims; }
 };
-/// Adds the bucket to a chain, brings it to the present and matches its charges.
+/// Adds the bucket to a chain, claims its refill and matches its charges.
 Evaluation evaluate(decision::Chain& chain, std::size_t bucket, const BucketPlan& plan, const Record* item,
                     Time now);
 
-/// What the writes of an operation have in common.
+/// Makes the conditional writes of an operation.
 struct WriteBuilder {
   const Settings& settings;
   bool admitting;                ///< a charge must be covered (acquire); otherwise it may leave a debt
@@ -45,7 +46,7 @@ struct WriteBuilder {
   Write normal(const Evaluation& evaluation) const;
   /// Requires an item whose parameters are the resolution's.
   Write retry(const Evaluation& evaluation) const;
-  /// Gives back what the plan charges below 0; needs no image, and leaves out limits that it knows to be
+  /// Gives back the negative charges of the plan; needs no image, and leaves out limits that are known to be
   /// gone.
   Write credit(const Evaluation& evaluation) const;
   static Write repair(const Evaluation& evaluation);
@@ -54,9 +55,9 @@ struct WriteBuilder {
   static Write blank(Write::Path path, std::size_t bucket) { return {WritePass(), path, bucket}; }
 };
 
-/// Whether the write of a bucket must check what the catalog says of the entity's parent: where it makes the
-/// bucket, and where the bucket was made under another parent than the plan's or under one that is not known.
-/// Otherwise the parent cannot have changed since it was made.
+/// Whether the write of a bucket must check the entity's parent in the catalog: where it creates the bucket,
+/// and where the bucket was created under another parent than the plan's or an unknown one. Otherwise the
+/// parent cannot have changed since the bucket was created.
 inline bool checks_link(const Evaluation& evaluation) {
   return evaluation.item == nullptr || evaluation.item->parent != evaluation.plan->parent;
 }
@@ -64,7 +65,7 @@ inline bool checks_link(const Evaluation& evaluation) {
 /// The amount of a limit that a plan names; nothing where it does not.
 std::optional<std::int64_t> charge_of(const BucketPlan& plan, std::string_view limit);
 
-/// Whether the bucket's parameters are newer than the resolution, so that it must be made again.
+/// Whether the bucket's parameters are newer than the resolution, which must then be made again.
 bool is_stale(const Evaluation& evaluation);
 
 }  // namespace weir::conditional

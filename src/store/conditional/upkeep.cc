@@ -52,7 +52,7 @@ Write absorb(std::size_t bucket, const Record& item, std::span<const Absorbed> l
       limit.parameters = absorbed.limit.parameters;
       hold(absorbed.limit.parameters, limit.tokens);
     } else {
-      // As in the image, so that the expiry below covers what is left.
+      // Exactly as in the image, so that the expiry below covers the new balance.
       limit.at_least = limit.at_most = same->tokens;
       limit.effect = Effect::add;
       limit.tokens = -std::max<std::int64_t>(absorbed.lacks, 0);

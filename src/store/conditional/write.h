@@ -1,9 +1,8 @@
 // A conditional write to the items of a plan, independent of the store that carries it out. Each field is
 // one term of a condition or of an update, so that a store renders it one to one.
 //
-// An item is a bucket's record; a marker is the record that makes something happen once; a link is what the
-// catalog says of an entity's parent. The functions below are the reference for what a store does with a
-// write.
+// An item is a bucket's record; a marker is the record that makes an operation happen once; a link is an
+// entity's parent in the catalog. The functions below define what a store does with a write.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +17,18 @@ namespace weir::conditional {
 
 /// A bucket as a store of conditional writes keeps it.
 struct Record : bucket::State {
-  /// The next entity of the chain when the bucket was made, empty for none. It cannot change while there is a
-  /// bucket. Nothing: a program wrote the bucket that did not check it.
+  /// The next entity of the chain when the bucket was created, empty for none. It cannot change while the
+  /// bucket exists. Nothing: the bucket was written by a program that did not check the parent.
   std::optional<std::string> parent = {};
   friend bool operator==(const Record&, const Record&) = default;
 };
 
-/// The conditions on one limit of an item, and what becomes of it. A condition on the tokens of a limit that
-/// is not there is false.
+/// The conditions on one limit of an item, and the effect on it. A condition on the tokens of an absent limit
+/// is false.
 struct LimitWrite {
   enum class Effect : unsigned char {
     none,
-    add,     ///< tokens and consumed are added to what is there
+    add,     ///< tokens and consumed are added to the stored ones
     set,     ///< tokens are replaced, consumed is added
     insert,  ///< the limit is new
     remove,
@@ -50,7 +49,7 @@ struct LimitWrite {
   friend bool operator==(const LimitWrite&, const LimitWrite&) = default;
 };
 
-/// Lets only the code of this room make a Write, so that no bucket is written by rules of somebody else.
+/// Only the code of this room can make a Write, so that every write to a bucket follows its rules.
 class WritePass {
   WritePass() = default;
   friend struct WriteBuilder;
@@ -78,7 +77,7 @@ struct Write {
   std::optional<std::int64_t> set_version = {};
   std::optional<Time> set_expires_at = {};  ///< never: the expiry is removed
   std::optional<std::string> set_parent = {};
-  /// Limits of the item that are not in force from now on; nothing: it says what it said.
+  /// The new list of dormant limits; nothing: unchanged.
   std::optional<std::vector<std::string>> dormant = {};
   std::vector<LimitWrite> limits = {};  ///< conditions and effects
 
@@ -87,13 +86,13 @@ struct Write {
   friend bool operator==(const Write&, const Write&) = default;
 };
 
-/// Makes an operation happen once: it is written in the same transaction as what it stands for.
+/// Makes an operation happen once: it is written in the same transaction as the operation.
 struct Marker {
   std::int64_t sequence = 0;  ///< counts the changes, from 1
   bool fence = false;         ///< an acquire was given up: copies of it that arrive late must fail
   decision::LeaseRecord lease;
   // The buckets that were charged, in the order of the chain.
-  std::vector<std::string> entities;  ///< empty: a program wrote the marker that did not keep them
+  std::vector<std::string> entities;  ///< empty: written by a program that did not store them
   std::vector<std::uint64_t> generations;
   friend bool operator==(const Marker&, const Marker&) = default;
 };
@@ -104,14 +103,14 @@ struct MarkerWrite {
   friend bool operator==(const MarkerWrite&, const MarkerWrite&) = default;
 };
 
-/// What the catalog says of an entity: who is charged above it, and whether that is being changed.
+/// The link of an entity in the catalog: its parent in the chain, and whether that is being changed.
 struct Link {
   std::string parent;  ///< empty: none
   bool moving = false;
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-/// Condition: the catalog says that this is the parent of an entity, and it is not being changed.
+/// Condition: this is the entity's parent in the catalog, and it is not being changed.
 struct LinkCheck {
   std::size_t entity = 0;  ///< in the chain of the plan
   std::string parent;
@@ -131,8 +130,8 @@ struct Transaction {
 [[nodiscard]] bool holds(const Marker* marker, const MarkerWrite& write);
 [[nodiscard]] bool holds(const Link& link, const LinkCheck& check);
 
-/// Carries out the effects. An update of a missing item or limit makes one with what is in the write and
-/// nothing else, as stores do; the machines never ask for that.
+/// Carries out the effects. An update of a missing item or limit creates one from the write alone, as stores
+/// do; the machines never send such an update.
 void apply(std::optional<Record>& item, const Write& write);
 
 }  // namespace weir::conditional

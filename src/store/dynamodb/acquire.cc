@@ -24,7 +24,7 @@ void Acquire::start() {
   const auto add = [&](std::string_view entity, const limits::ResolutionRef& resolution) {
     if (chain_.full()) return;
     add_link(entity);
-    // One without limits is not charged, and has no bucket.
+    // An entity without limits is not charged, and has no bucket.
     if (!resolution->limits) return bare_.push_back({links_.size() - 1, resolution->parent});
     chain_.add(entity, resolution.get());
     add_bucket(resolution);
@@ -36,7 +36,7 @@ void Acquire::start() {
   now_ = context_.now();
   if (plan_.resolution->valid_until <= now_) return finish(Progress::resolve_again);
   if (auto checked = context_.check_clock(); !checked) return finish(checked.error());
-  // Names; what is stored does not matter for them.
+  // Checks the names of limits, which does not depend on stored state.
   if (auto checked = decision::match_all(chain_, request_of_it.consume); !checked)
     return finish(checked.error());
   if (mode_ == Mode::peek) {
@@ -44,7 +44,7 @@ void Acquire::start() {
     return read_to_show();
   }
   context_.counts.decisions.fetch_add(1, std::memory_order_relaxed);
-  // Small enough to be exact for everybody, and never 0.
+  // Below 2^53, so that it is exact as a double too, and never 0.
   new_generation_ = (context_.entropy.next() >> 11U) | 1U;
   if (request_of_it.once != nullptr) {
     marker_key_ = lease_key(name_space_, buckets_in_chain_[0].name.entity, *request_of_it.once);
@@ -69,7 +69,7 @@ void Acquire::begin(std::vector<Image> images) {
   if (refuse_from_memory(images)) return;
   conditional::AcquirePlan plan{.buckets = plans(), .new_generation = new_generation_, .bare = bare_};
   if (plan_.request.once != nullptr) plan.once = lease_record();
-  // Where others write too, an image is old before it is used.
+  // Where other processes write too, a cached image is rarely current.
   plan.read_first =
       std::any_of(buckets_in_chain_.begin(), buckets_in_chain_.end(),
                   [&](const ChainBucket& place) { return context_.memory.better_read(place.id); });
@@ -80,8 +80,8 @@ void Acquire::begin(std::vector<Image> images) {
   act(machine_->start(images, now_));
 }
 
-/// A bucket that was seen to be empty a moment ago is not asked again: what it refills is known, and nothing
-/// but a credit of somebody else can have filled it otherwise.
+/// A bucket that was empty a moment ago is not read again: its refill is known, and only a credit by another
+/// process can have added more.
 bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
   if (context_.refuse_for == 0 || plan_.request.once != nullptr) return false;
   bool exceeded = false;
@@ -212,7 +212,7 @@ void Acquire::admitted() {
                                     item->version);
   }
   if (outcome.repeated) {
-    // What the buckets hold now has to be looked up.
+    // The present balances have to be read.
     step_ = Step::looking;
     return read_all();
   }
@@ -256,7 +256,7 @@ void Acquire::looked(const Event& event) {
 void Acquire::repeat() {
   const conditional::Marker& seen = *machine_->marker().item;
   decision::Marker marker{seen.lease, seen_marker_deadline_, {}};
-  // One of format 1 has no entities. They were those of the chain, if that is as long.
+  // A marker of format 1 has no entities. They are those of the chain, if it has the same length.
   for (std::size_t i = 0; i < seen.generations.size(); ++i) {
     const bool known = !seen.entities.empty() || seen.generations.size() == buckets_in_chain_.size();
     if (!known) break;

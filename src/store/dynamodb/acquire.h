@@ -1,4 +1,4 @@
-// An acquire, or a look at what one would be told.
+// An acquire, or a look: the same decision without the charge.
 #pragma once
 
 #include "store/conditional/acquire.h"
@@ -31,7 +31,7 @@ class Acquire final : public Operation {
   /// Answers an acquire that was admitted before.
   void repeat();
   const conditional::Record* alive(std::size_t place) const;
-  /// The lines of all buckets.
+  /// Adds the lines of all buckets to the report.
   void report(bool charged);
 
   const store::Plan& plan_;
@@ -45,7 +45,7 @@ class Acquire final : public Operation {
   std::vector<conditional::LinkCheck> bare_;  ///< entities of the chain without limits
   int writes_ = 0;
   bool from_memory_ = false;
-  std::vector<conditional::Image> seen_;  ///< looking
+  std::vector<conditional::Image> seen_;  ///< images of a look
 };
 
 }  // namespace weir::dynamodb

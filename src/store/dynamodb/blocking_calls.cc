@@ -71,7 +71,7 @@ Result<void> BlockingCalls::write_all(std::span<const ItemWrite> writes) {
   if (auto may = check_may_wait(); !may) return may.error();
   while (!writes.empty()) {
     const std::size_t count = std::min(writes.size(), most_writes);
-    // The same puts and deletes again change nothing more.
+    // Repeatable: the same puts and deletes again change nothing more.
     auto asked = ask(batch_write(context_.table, writes.first(count)), true);
     if (!asked.ok()) return aws::error_of(*asked.failure);
     if (!asked.answer.unprocessed_writes) writes = writes.subspan(count);

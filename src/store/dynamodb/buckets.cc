@@ -27,19 +27,19 @@ void DynamoBuckets::change(const store::LeasePlan& plan, store::LeaseOutcome& ou
 
 namespace {
 
-/// Buckets as they come by, composite and legacy, in the order of their resources. The legacy items of a
-/// resource come right behind its composite item: no name has a sign before '#'.
+/// Builds a page from composite and legacy items in the order of their resources. The legacy items of a
+/// resource directly follow its composite item: no name has a character before '#'.
 class Listing {
  public:
   Listing(std::string_view entity, const store::Paging& paging, Time now)
       : entity_(entity), paging_(paging), now_(now) {}
 
-  /// False: the page is full, or something is wrong.
+  /// False: the page is full, or an item is malformed.
   bool take(const Item& item) {
     const Key key = key_of(item);
     const auto legacy = legacy_name(key);
     const std::string resource = legacy ? legacy->resource : key.sk.substr(bucket_prefix.size());
-    // The last one of the page before.
+    // The last resource of the previous page.
     if (resource == paging_.cursor) return true;
     if (resource != resource_ && !end_resource()) return false;
     resource_ = resource;

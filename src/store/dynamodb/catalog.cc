@@ -46,14 +46,14 @@ Result<store::Page<std::string>> DynamoCatalog::list(std::string_view name_space
                                                      const remote::Listing& listing,
                                                      const store::Paging& paging) {
   using Of = remote::Listing::Of;
-  // What all sort keys of the listing begin with.
+  // The prefix of all sort keys of the listing.
   const std::string_view prefix = listing.of == Of::children ? child_prefix : std::string_view();
   QueryOf wanted{.pk = listing.of == Of::limits     ? listed_limits_key(name_space, {}).pk
                        : listing.of == Of::entities ? listed_entity_key(name_space, {}).pk
                                                     : entity_pk(name_space, listing.entity),
                  .begins_with = base::join(prefix, listing.begins_with)};
   if (!paging.cursor.empty()) wanted.after = base::join(prefix, paging.cursor);
-  // One more, to know whether there is a next page. More than this do not fit into an answer anyway.
+  // One more, to know whether there is a next page. A larger limit would not fit into an answer anyway.
   if (paging.limit < most_in_answer) wanted.limit = paging.limit + 1;
   store::Page<std::string> page;
   auto listed = BlockingCalls(context_).for_each(wanted, [&](const Item& item) {

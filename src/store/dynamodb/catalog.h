@@ -7,7 +7,7 @@
 
 namespace weir::dynamodb {
 
-/// Safe to use from any thread. What resolutions need is read without blocking; the rest blocks its caller.
+/// Safe to use from any thread. find() does not block; everything else blocks its caller.
 class DynamoCatalog final : public remote::Catalog {
  public:
   DynamoCatalog(Context& context, const StartUp& start_up)

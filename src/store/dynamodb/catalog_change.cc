@@ -14,7 +14,7 @@ using wire::aws::text_of;
 
 namespace {
 
-/// After so many that failed, busy buckets are told afterwards.
+/// After this many failed attempts, busy buckets get the new limits after the change.
 constexpr int attempts_with_buckets = 8;
 
 }  // namespace
@@ -40,15 +40,15 @@ Result<void> CatalogChange::read_head() {
 }
 
 Time CatalogChange::stamp_at() const {
-  // The stamp is taken after all that has to be read: under new limits refill counts from there, and they are
-  // not in force before they are written.
+  // The stamp is taken after all reads: refill under the new limits counts from the stamp, and they are not
+  // in force before they are written.
   return changes_.changes.size() < most_in_transaction ? context_.now() : now_;
 }
 
 Result<void> CatalogChange::fence(const table::Draft& draft) {
   std::set<std::string> ids(draft.erased().begin(), draft.erased().end());
   for (const std::string& id : draft.moved()) ids.insert(id);
-  // Time for all of them: each is looked at before the first is written.
+  // Allows time for all of them: each is checked before the first is written.
   const Time since = now_ + static_cast<Time>(ids.size()) * 50;
   std::vector<ItemWrite> writes;
   const std::uint64_t mover = context_.entropy.next() >> 11U;
@@ -56,7 +56,7 @@ Result<void> CatalogChange::fence(const table::Draft& draft) {
     const bool alone = !tenant_.entities.contains(id);
     ItemWrite& write =
         writes.emplace_back(ItemWrite{.kind = ItemWrite::Kind::update, .key = meta_key(name_space_, id)});
-    // A process that announced a move before finds this mover in its place, and starts over.
+    // A process that announced a move earlier finds this mover instead of its own, and starts over.
     write.expression.set("moving", Value::of(since));
     write.expression.set("mover", Value::of_unsigned(mover));
     write.expression.set("entity_id", Value::of(id));
@@ -70,7 +70,7 @@ Result<void> CatalogChange::fence(const table::Draft& draft) {
       const auto asked = count == 1 ? calls_.ask(single_write(context_.table, part[0]), true)
                                     : calls_.ask(transaction(context_.table, part, token), true);
       if (asked.ok()) break;
-      // A charge that checks the same item at the same time is in the way for a moment.
+      // A charge that checks the same item at the same time causes a short conflict.
       if (asked.failure->kind != aws::DynamoFailure::Kind::conflict || tries == most_attempts)
         return aws::error_of(*asked.failure);
     }
@@ -82,7 +82,7 @@ void CatalogChange::unfence(bool starts_over) {
   // The next attempt announces them anew.
   if (starts_over) return;
   for (const auto& [id, moving] : std::exchange(announced_, {})) {
-    // One that stays behind is ended by the next process that meets it.
+    // An announcement that cannot be withdrawn is ended by the next process that finds it.
     (void)calls_.ask(single_write(context_.table, unannounced(meta_key(name_space_, id), moving)), true);
   }
 }
@@ -113,7 +113,7 @@ Result<void> CatalogChange::read_buckets(const table::Draft& draft) {
     std::vector<std::string> resources;
     auto listed = calls_.for_each(buckets_of(entity), [&](const Item& item) {
       const std::string resource = resource_of(item);
-      // Legacy items learn of it when they are converted.
+      // Legacy items adopt the limits when they are converted.
       if (legacy_name(key_of(item)) || !(stamps.contains("") || stamps.contains(resource))) return true;
       items.push_back(item);
       resources.push_back(resource);
@@ -150,7 +150,8 @@ Result<bool> CatalogChange::commit(const table::Draft& draft, const std::vector<
   }
   if (!with_buckets) {
     if (auto gone = calls_.write_all(*erased); !gone) return gone.error();
-    // A write that fails was overtaken by one that knows better, or that takes the limits over next time.
+    // A write that fails lost to one that knows the new limits, or whose process adopts them with its next
+    // write.
     for (const ItemWrite& write : *altered) (void)calls_.ask(single_write(context_.table, write), true);
   }
   forget(draft);

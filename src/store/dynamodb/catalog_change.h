@@ -1,8 +1,9 @@
 // One change of the catalog in DynamoDB.
 //
-// What fits into one transaction is one. More is put down in a journal first, part by part; the transaction
-// that counts the change names the journal, and the next process that finds the name there finishes the work
-// before anything else. So it happens together or not at all, though readers may see it come.
+// A change that fits into one transaction is one. A larger one is first written to a journal, part by part;
+// the transaction that counts the change names the journal, and the next process that finds a journal there
+// finishes it before its own change. So a change happens whole or not at all, though readers may see it
+// partly applied for a while.
 #pragma once
 
 #include <map>
@@ -14,10 +15,10 @@
 
 namespace weir::dynamodb {
 
-/// How long a change of an entity's parent may keep buckets of it from being made. Past this the process that
-/// announced it is taken for dead.
+/// How long a change of an entity's parent may keep its buckets from being created. After that the process
+/// that announced it is presumed dead.
 inline constexpr Time moving_for = 10'000;
-/// Takes such an announcement back.
+/// Withdraws such an announcement.
 ItemWrite unannounced(const Key& meta, const Moving& moving);
 
 class CatalogChange final : public remote::CatalogChange {
@@ -45,7 +46,7 @@ class CatalogChange final : public remote::CatalogChange {
   Result<void> read_head();
   QueryOf buckets_of(std::string_view entity) const;
   static std::string resource_of(const Item& item);
-  /// Forgets what this process remembers and the change has made old.
+  /// Drops the cache entries that the change has made out of date.
   void forget(const table::Draft& draft);
 
   // The writes (catalog_writes.cc).
@@ -56,21 +57,21 @@ class CatalogChange final : public remote::CatalogChange {
                          std::vector<ItemWrite>& writes);
   Result<std::vector<ItemWrite>> buckets_of_erased(const table::Draft& draft);
   ItemWrite head_write(const table::Draft& draft, std::size_t events, const std::string& pending) const;
-  /// Checks that all of it is as it was announced, as many as fit into a transaction beside the head.
+  /// Checks that the announcements are still in place, as many as fit into a transaction beside the head.
   std::vector<ItemWrite> announced_still() const;
 
-  /// False: another change was faster.
+  /// False: another change was written first.
   Result<bool> send(const std::vector<ItemWrite>& writes);
   // The journal (catalog_journal.cc).
   Result<bool> send_by_journal(const table::Draft& draft, std::size_t events,
                                const std::vector<ItemWrite>& writes);
-  /// Carries out what a journal says.
+  /// Carries out a journal.
   Result<void> roll_forward(const std::string& id);
 
   Context& context_;
   BlockingCalls calls_;
   const Time keep_audit_for_;
-  std::string pending_;                               ///< a journal that was not carried out yet
+  std::string pending_;                               ///< a journal that is not finished yet
   std::map<std::string, std::vector<Item>> buckets_;  ///< of entities whose limits change
   std::map<std::string, Moving> announced_;           ///< by entity
 };

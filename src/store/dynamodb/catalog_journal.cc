@@ -10,7 +10,7 @@ using base::join;
 
 namespace {
 
-/// Of one part of a journal, and of one transaction, in bytes as DynamoDB counts.
+/// The largest part of a journal, and the largest transaction, in bytes as DynamoDB counts them.
 constexpr std::size_t largest_part = std::size_t{200} * 1024;
 constexpr std::size_t largest_transaction = std::size_t{2} * 1024 * 1024;
 
@@ -31,7 +31,7 @@ Result<bool> CatalogChange::send_by_journal(const table::Draft& draft, std::size
     if (operations.empty()) return;
     Item item = journal_key(name_space_, id, parts.size()).item();
     item.push_back({"operations", Value::of_list(std::move(operations))});
-    // Left behind by somebody who was killed before anybody could know of it, it goes away by itself.
+    // A journal whose process died before any transaction named it expires.
     item.push_back({"ttl", Value::of(to_ttl(base::saturating_add(now_, Time{7} * 24 * 3'600'000)))});
     parts.push_back(put(std::move(item)));
     operations.clear();
@@ -71,8 +71,8 @@ Result<void> CatalogChange::roll_forward(const std::string& id) {
     auto sent = send(std::exchange(batch, {}));
     size = 0;
     if (!sent) return failed = sent.error(), false;
-    // No other change is made now, so the condition fails only if the work is done; a conflict is with
-    // somebody who does the same.
+    // No other change runs at the same time, so the condition fails only if the work is done already; a
+    // conflict is with a process that does the same work.
     if (!*sent) return finished_by_others = true, false;
     return true;
   };
@@ -104,7 +104,7 @@ Result<void> CatalogChange::roll_forward(const std::string& id) {
       return aws::error_of(*ended.failure);
     return calls_.write_all(parts);
   }
-  // Another process is at it. If that was not the end of it, there is something left to do.
+  // Another process works on the same journal. If the head still names it, the rest has to be done here.
   if (auto head = read_head(); !head) return head;
   return pending_ == id && ++attempts_ < most_attempts ? roll_forward(id) : Result<void>();
 }

@@ -1,4 +1,4 @@
-// What a change of the catalog writes.
+// The writes of a change of the catalog.
 #include <algorithm>
 
 #include "base/text.h"
@@ -19,7 +19,7 @@ void require(Expression& expression, const Moving& moving) {
   expression.condition(join(mover, "=", expression.value(Value::of_unsigned(moving.mover))));
 }
 
-/// The entities that are charged above an entity's parent. Where those above move later, it stays as it was.
+/// The entities of the chain above an entity's parent. Not updated when one of these moves later.
 std::vector<std::string> beyond_parent(const table::Draft& draft, const Entity& entity) {
   std::vector<std::string> beyond;
   const Entity* at = entity.cascade ? draft.entity(entity.parent) : nullptr;
@@ -51,7 +51,8 @@ std::vector<ItemWrite> CatalogChange::writes_of(const table::Draft& draft,
   for (const auto& [key, record] : draft.limits()) {
     ItemWrite& write = writes.emplace_back(put(write_limits(name_space_, key, *record)));
     if (record->owner == Owner::sync && record->current.limits) {
-      // The seeds' own condition, checked by the table: what has no expiry is an operator's.
+      // The table checks ownership by the rule that other programs use too: an item without an expiry is an
+      // operator's.
       Expression& expression = write.expression;
       const std::string pk = expression.name("PK");
       expression.condition(
@@ -63,7 +64,7 @@ std::vector<ItemWrite> CatalogChange::writes_of(const table::Draft& draft,
     const bool existed = tenant_.entities.contains(id);
     const std::string before = parent_before(id);
     const std::string after = entity ? entity->parent : std::string();
-    // Of a move, only if nobody has taken back or replaced what was announced before the look for buckets.
+    // A move is written only if its announcement, made before the check for buckets, is still in place.
     const auto still_announced = [&](ItemWrite& write) {
       const auto announced = announced_.find(id);
       if (announced != announced_.end()) require(write.expression, announced->second);
@@ -112,8 +113,7 @@ Result<std::vector<ItemWrite>> CatalogChange::writes_to_buckets(const table::Dra
   return writes;
 }
 
-/// Claims refill under the old limits and takes the new ones over, in the same transaction as they are
-/// stored.
+/// Claims refill under the old limits and adopts the new ones, in the transaction that stores them.
 Result<void> CatalogChange::add_alter(const table::Draft& draft, const std::string& entity, const Item& item,
                                       std::vector<ItemWrite>& writes) {
   auto read = read_bucket(item);

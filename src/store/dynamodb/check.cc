@@ -18,7 +18,7 @@ using store::Severity;
 }  // namespace
 
 store::Finding check_rights(aws::DynamoClient& client, const std::string& table) {
-  // Nothing has this key: writes fail by their condition, and a delete without one finds nothing.
+  // No item has this key: writes fail on their condition, and a delete without one finds nothing.
   const Key nobody{"LIST#CHECK", "nobody"};
   const auto write = [&](ItemWrite::Kind kind) {
     ItemWrite one{.kind = kind, .key = nobody, .item = nobody.item()};

@@ -1,4 +1,4 @@
-// Whether a table is as it should be.
+// Checks a table.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace weir::dynamodb {
 
-/// Whether we may do what decisions and changes take: asks for each, in such a way that nothing is changed.
+/// Checks the permissions for decisions and changes: tries each kind of request in a way that changes
+/// nothing.
 store::Finding check_rights(aws::DynamoClient& client, const std::string& table);
 
-/// Looks a table over without changing it.
+/// Checks a table without changing it.
 std::vector<store::Finding> check_table(aws::DynamoClient& client, const std::string& table,
                                         Time clock_bound);
 

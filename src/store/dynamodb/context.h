@@ -1,4 +1,4 @@
-// What every part of a DynamoDB store shares: the client, the table, the time, what is remembered.
+// The context of a DynamoDB store: the client, the table, the time, the caches.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace weir::dynamodb {
 
-/// What capacity is spent on.
+/// The purpose that consumed capacity is counted under.
 enum class Purpose : unsigned char {
   admitted,
   refused,
@@ -25,13 +25,13 @@ enum class Purpose : unsigned char {
   adjust,
   settle,
   rollback,
-  resolve,  ///< limits and entities, and the bucket along with them, for a decision that does not know them
-  catalog,  ///< all else: changes of limits, listings, what is kept up to date
+  resolve,  ///< limits, entities and the bucket, for a decision that does not have them in its cache
+  catalog,  ///< everything else: changes of limits, listings, maintenance
 };
 inline constexpr std::array<const char*, 9> purpose_names = {
     "admitted", "refused", "undecided", "available", "adjust", "settle", "rollback", "resolve", "catalog"};
 
-/// What decisions took; counted up.
+/// Counters of the cost of decisions.
 struct Counts {
   struct Units {
     std::atomic<std::uint64_t> read{0};  ///< thousandths of units
@@ -46,8 +46,8 @@ struct Counts {
 
   std::atomic<std::uint64_t> decisions{0};
   std::atomic<std::uint64_t> first_writes{0};         ///< of decisions
-  std::atomic<std::uint64_t> failed_first_writes{0};  ///< whose condition did not hold
-  std::atomic<std::uint64_t> reads{0};                ///< of buckets, where no image would do
+  std::atomic<std::uint64_t> failed_first_writes{0};  ///< those whose condition did not hold
+  std::atomic<std::uint64_t> reads{0};                ///< of buckets, where no image was good enough
   std::atomic<std::uint64_t> refused_from_memory{0};
   std::atomic<std::uint64_t> contended{0};
 };
@@ -60,22 +60,22 @@ struct Context {
   const Clock& clock;
   base::Entropy& entropy;
   const conditional::Settings settings;
-  /// How far clocks may differ; 0: one clock for all, as in tests.
+  /// How far clocks may differ; 0: all processes share one clock, as in tests.
   const Time clock_bound;
-  /// A bucket that is known to be empty is not asked again for so long.
+  /// For how long a bucket that is known to be empty is not read again.
   const Time refuse_for;
-  /// Settle and rollback without a marker: cheaper, and at most once.
+  /// Settle and rollback without a marker: cheaper, but they cannot be retried.
   const bool settle_single;
   Memory memory;
   Counts counts;
-  StartUp* start_up = nullptr;  ///< null: nothing has to be read first
+  StartUp* start_up = nullptr;  ///< null: the store is open without it
 
   Time now() const { return clock.now(); }
-  /// Fails while the clocks differ too much to decide anything.
+  /// Fails while the clocks differ too much to decide.
   Result<void> check_clock() const;
-  /// Whether a bucket that is not there may be there as legacy items.
+  /// Whether a missing bucket may exist as legacy items.
   bool may_have_legacy() const;
-  /// Why nothing can be asked yet; nothing: the store is open.
+  /// Why requests fail at present; nothing: the store is open.
   std::optional<aws::DynamoFailure> why_closed() const;
   /// Sends a call, once the store is open. Until then it fails at once.
   void send(aws::DynamoCall& call);

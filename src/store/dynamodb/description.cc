@@ -45,7 +45,7 @@ void read_index(Reader& reader, TableDescription& table) {
   table.indexes[name] = {status, projection};
 }
 
-/// The one text member of an object that is wanted.
+/// Reads the text member `wanted` of an object.
 void read_text_in(Reader& reader, std::string_view wanted, std::string& out) {
   std::string member;
   for (reader.object(); reader.member(member);) member == wanted ? reader.string(out) : reader.skip();

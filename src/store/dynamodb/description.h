@@ -1,4 +1,4 @@
-// What DynamoDB says of a table.
+// The description of a table by DynamoDB.
 #pragma once
 
 #include <map>
@@ -8,10 +8,10 @@
 
 namespace weir::dynamodb {
 
-/// The request that says no more than which table is meant.
+/// A request that contains only the name of the table.
 std::string named(std::string_view table);
 
-/// What DescribeTable says, as far as it matters here.
+/// The relevant part of DescribeTable.
 struct TableDescription {
   std::string status;
   std::string billing;
@@ -23,7 +23,7 @@ struct TableDescription {
 /// From the answer to DescribeTable, CreateTable or UpdateTable.
 TableDescription read_table(std::string_view body);
 
-/// What DescribeTimeToLive says.
+/// The answer to DescribeTimeToLive.
 struct TimeToLive {
   std::string status;
   std::string attribute;

@@ -6,7 +6,7 @@
 namespace weir::dynamodb {
 namespace {
 
-/// How long the start-up may take, where nothing works without it, and where it is tried again anyway.
+/// How long the start-up may take: where opening depends on it, and where it is retried anyway.
 constexpr std::chrono::milliseconds patience{10'000};
 constexpr std::chrono::milliseconds short_patience{2'000};
 
@@ -18,7 +18,7 @@ const Clock& system_clock() {
 
 conditional::Settings settings_of(const StoreOptions& options) {
   conditional::Settings settings;
-  // With one clock there is nothing to allow for.
+  // With one common clock no margin is needed.
   if (!options.clock) {
     settings.margin = (options.clock_bound + options.deadline + std::chrono::milliseconds(1000)).count();
     settings.most_ahead = options.clock_bound.count();
@@ -35,7 +35,7 @@ Result<std::unique_ptr<aws::CredentialsKeeper>> keeper_for(const aws::Url& endpo
   auto source = aws::find_source(machine);
   if (!source) return source.error();
   const bool by_chance = !*source || std::holds_alternative<aws::Instance>(**source);
-  // A server on this machine, such as DynamoDB Local, does not look at them, but wants some.
+  // A server on this machine, such as DynamoDB Local, requires credentials but does not check them.
   if (by_chance && aws::is_loopback(endpoint.server.host))
     return std::make_unique<aws::CredentialsKeeper>(aws::Source(aws::Credentials{"local", "local"}), machine,
                                                     how);
@@ -97,7 +97,7 @@ DynamoStore::DynamoStore(const StoreOptions& options, std::unique_ptr<aws::Dynam
   context_.start_up = &start_up_;
 }
 
-// First of all its thread ends, which uses the rest.
+// The client's thread uses the other members, so it ends first.
 DynamoStore::~DynamoStore() { client_.reset(); }
 
 Result<std::shared_ptr<DynamoStore>> DynamoStore::open(const StoreOptions& options) {
@@ -133,7 +133,7 @@ Result<void> DynamoStore::require_client(int version) {
   write.expression.condition(base::join(least, "<", write.expression.value(std::int64_t{version})));
   write.expression.set("least_client", Value::of(std::int64_t{version}));
   const auto raised = asking.ask(single_write(context_.table, write), true);
-  // It is that high already.
+  // A failed condition means that it is that high already.
   if (raised.ok() || raised.failure->kind == aws::DynamoFailure::Kind::condition) return {};
   return aws::error_of(*raised.failure);
 }

@@ -18,33 +18,33 @@ namespace weir::dynamodb {
 
 struct StoreOptions {
   std::string table;
-  std::string region = {};    ///< empty: as the environment or the profile says
-  std::string endpoint = {};  ///< empty: as the environment says, or AWS's own
+  std::string region = {};    ///< empty: from the environment or the profile
+  std::string endpoint = {};  ///< empty: from the environment, or AWS's own
   std::string ca_file = {};
   /// How long a request may take, with all its attempts.
   std::chrono::milliseconds deadline{250};
-  /// How long limits are remembered.
+  /// How long limits are cached.
   std::chrono::milliseconds cache_for{60'000};
-  /// How long a bucket that is known to be empty is refused without asking; 0: never.
+  /// For how long requests on a bucket that is known to be empty are refused without reading it; 0: never.
   std::chrono::milliseconds refuse_for{100};
   /// How far clocks may differ.
   std::chrono::milliseconds clock_bound{2'000};
   bool settle_single = false;
-  /// Whether opening fails while the table cannot be used. If not, calls fail until it can.
+  /// Whether opening fails while the table is unavailable. If not, calls fail until it answers.
   bool must_be_reachable = true;
-  /// For tests: the time of decisions. Everybody on the table must agree on it.
+  /// For tests: the time of decisions. All processes on the table must use the same.
   std::shared_ptr<const Clock> clock = {};
 };
 
-/// A client as the options and the machine say. `system` must outlive it.
+/// A client by the options and the environment. `system` must outlive it.
 Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, const Clock& system,
                                                    base::Entropy& entropy);
 
 /// Safe to use from any thread.
 class DynamoStore final : public store::Store {
  public:
-  /// Fails with unavailable where DynamoDB cannot be reached, does not accept us, or has no such table,
-  /// unless the options say that this is no reason not to begin.
+  /// Fails with unavailable where DynamoDB cannot be reached, rejects the credentials, or has no such table,
+  /// unless must_be_reachable is false.
   static Result<std::shared_ptr<DynamoStore>> open(const StoreOptions& options);
   ~DynamoStore() override;
 
@@ -57,8 +57,8 @@ class DynamoStore final : public store::Store {
   bool every_change_is_marked() const override { return !context_.settle_single; }
   Time now() const override { return context_.now(); }
   Result<void> keep_audit_for(Time duration) override;
-  /// Before the first use of something that programs before `version` of the schema cannot read: shuts them
-  /// out when they open the table. Blocks. Nothing is lowered by it.
+  /// Called before the first use of a feature that programs before `version` of the schema cannot read: from
+  /// then on they fail to open the table. Blocks. Never lowers the version.
   Result<void> require_client(int version);
   std::vector<store::Counter> counters() const override;
 

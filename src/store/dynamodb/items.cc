@@ -45,7 +45,7 @@ std::vector<std::string> names_in(const Value* value) {
   return names;
 }
 
-/// What is known of a limit while its attributes are met one by one.
+/// A limit while its attributes are read one by one.
 struct LimitParts {
   std::array<std::optional<std::int64_t>, 6> parts;
 };
@@ -187,11 +187,12 @@ Result<MarkerItem> read_marker(const Item& item) {
 
 namespace {
 
-/// Four numbers of a limit: in whole tokens and seconds where these say it exactly, else beside them.
+/// Four numbers of a limit: in whole tokens and seconds, and exact values beside them where these are
+/// rounded.
 void write_limit(Item& item, std::string_view name, const limits::Parameters& parameters) {
   const auto put = [&](std::string_view field, std::int64_t value) {
     const std::string attribute = base::join("l_", name, "_", field);
-    // Rounded where it is not whole, for those who read only this.
+    // Rounded where it is not whole, for programs that read only this attribute.
     add(item, attribute, number(std::max<std::int64_t>((value + 500) / 1000, value > 0 ? 1 : 0)));
     if (value % 1000 != 0) add(item, attribute + "m", number(value));
   };
@@ -240,7 +241,7 @@ Value version_value(const limits::Version& version) {
     Item of_limits;
     for (std::size_t i = 0; i < version.limits->size(); ++i) {
       const limits::Parameters& parameters = (*version.limits)[i];
-      // The rate, too: merged versions have one that is not the quotient.
+      // The rate too: in merged versions it is not the quotient of the others.
       std::vector<Value> numbers;
       for (const std::int64_t one :
            {parameters.capacity, parameters.burst, parameters.refill_amount, parameters.refill_period,
@@ -290,7 +291,7 @@ Item write_limits(std::string_view name_space, std::string_view key_text,
   }
   if (!level.entity().empty()) {
     add(item, "config_version", number(record.current.stamp));
-    // Deleted ones are not in the index.
+    // Deleted records are not in the index.
     if (record.current.limits) {
       const std::string resource = level.kind() == Source::entity ? level.resource() : "_default_";
       add(item, "GSI3PK", Value::of(base::join(prefix_of(name_space), "ENTITY_CONFIG#", resource)));
@@ -303,7 +304,7 @@ Item write_limits(std::string_view name_space, std::string_view key_text,
     add(item, "earlier", Value::of_list(std::move(earlier)));
   }
   if (!record.current.limits) {
-    // A tombstone gives the entity back to sync, whose condition is that there is an expiry; this one never
+    // A tombstone returns the entity to sync, which may write only items with an expiry; this expiry never
     // comes.
     constexpr std::int64_t far_future = 253'402'300'799;
     if (!level.entity().empty()) add(item, "ttl", number(far_future));
@@ -334,7 +335,7 @@ Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item) {
   }
   const auto ttl = integer_of(item, "ttl");
   if (record->current.limits && ttl) {
-    // By the seeds' rule what has an expiry is owned by sync; theirs has only seconds.
+    // An item with an expiry is owned by sync; one that another program wrote has it in whole seconds only.
     record->owner = Owner::sync;
     record->expires_at = integer_of(item, "expires_at").value_or(*ttl * 1000);
   } else if (text_of(item, "owner") == "sync") {
@@ -373,7 +374,7 @@ Item write_entity(std::string_view name_space, const Entity& entity, const std::
 
 std::vector<std::string> read_beyond(const Item& item) {
   std::vector<std::string> beyond = names_in(find(item, "beyond"));
-  // A list with anything but names in it was not written by weir.
+  // A list with other values than names was not written by weir.
   const bool ours = beyond.size() < limits::max_chain &&
                     std::all_of(
                         beyond.begin(), beyond.end(),

@@ -1,4 +1,4 @@
-// Between our types and items of the table.
+// Converts between our types and items of the table.
 #pragma once
 
 #include <optional>
@@ -14,23 +14,23 @@
 
 namespace weir::dynamodb {
 
-/// DynamoDB counts expiry in whole seconds; the next one, so that nothing vanishes early.
+/// DynamoDB counts expiry in whole seconds. Rounded up, so that nothing expires early.
 inline std::int64_t to_ttl(Time expires_at) { return expires_at / 1000 + (expires_at % 1000 > 0 ? 1 : 0); }
 
-/// Of buckets and markers: an item without one has 1. What has more was written by a newer weir, and is not
-/// read.
+/// The format of buckets and markers; an item without one has 1. An item with a higher format was written by
+/// a newer weir, and is not read.
 inline constexpr std::int64_t item_format = 2;
 
 /// A bucket as it was read.
 struct BucketItem {
   conditional::Record state;
-  /// Limits in it that were not in force when it was last written.
+  /// Limits that were not in force when the item was last written.
   std::vector<std::string> dormant = {};
 };
-/// Fails on an item that is not whole: something else than weir wrote it.
+/// Fails on an incomplete item, which weir did not write.
 Result<BucketItem> read_bucket(const Item& item);
 
-/// Whose bucket it is.
+/// The name of a bucket: its namespace, entity and resource.
 struct BucketName {
   std::string_view name_space;
   std::string_view entity;
@@ -40,7 +40,7 @@ struct BucketName {
 Item write_bucket(const BucketName& name, const conditional::Record& state,
                   const std::vector<std::string>& dormant, Time now);
 
-/// A lease that was changed, or an acquire that happens once.
+/// The marker of a lease that was changed, or of an acquire that happens once.
 struct MarkerItem {
   conditional::Marker marker;
   Time deadline = 0;
@@ -51,20 +51,20 @@ Result<MarkerItem> read_marker(const Item& item);
 Item write_limits(std::string_view name_space, std::string_view key, const limits::LimitsRecord& record);
 Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item);
 
-/// `beyond`: who is above its parent in the chain, the nearest first. A hint for readers, who check it.
+/// `beyond`: the entities above its parent in the chain, the nearest first. A hint, which readers check.
 Item write_entity(std::string_view name_space, const Entity& entity, const std::vector<std::string>& beyond);
 std::vector<std::string> read_beyond(const Item& item);
 Result<Entity> read_entity(const Item& item);
 
-/// A change of an entity's parent or cascade that is under way: no bucket of the entity is made meanwhile.
+/// A change of an entity's parent or cascade that is under way: meanwhile no bucket of the entity is created.
 struct Moving {
   Time since = 0;
-  std::uint64_t mover = 0;  ///< tells one from another
-  bool alone = false;       ///< the entity does not exist yet: the item is there for this only
+  std::uint64_t mover = 0;  ///< identifies the change
+  bool alone = false;       ///< the entity does not exist yet: the item exists only for this
   friend bool operator==(const Moving&, const Moving&) = default;
 };
 std::optional<Moving> read_moving(const Item& item);
-/// Whether the item says something of an entity, or only that one is about to be made.
+/// Whether the item describes an entity, or only announces one.
 bool has_entity(const Item& item);
 
 Item write_event(const Key& key, const store::AuditEvent& event, Time keep_for);

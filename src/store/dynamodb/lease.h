@@ -16,7 +16,7 @@ class LeaseChange final : public Operation {
   enum class Step : unsigned char { finding, changing, looking };
 
   void begin(std::vector<conditional::Image> images);
-  /// A bucket that no level has limits for goes on under those that were in force at its last decision.
+  /// A bucket that no level has limits for keeps those that were in force at its last decision.
   void resolve_as_is(std::size_t place, const conditional::Image& image);
   void on_event(const conditional::Event& event) override;
   Purpose purpose(bool decided) const override;

@@ -20,7 +20,7 @@ Error not_whole(const Key& key, std::string_view what) {
                      " has no usable ", what, "; repair or delete it");
 }
 
-/// The name of an attribute, or of one in the map, for an expression.
+/// The path of an attribute, or of one in the map, in an expression.
 std::string path_of(Expression& expression, const std::string& path) {
   const std::size_t dot = path.find('.');
   if (dot == std::string::npos) return expression.name(path);
@@ -28,7 +28,7 @@ std::string path_of(Expression& expression, const std::string& path) {
   return base::join(outer, ".", expression.name(path.substr(dot + 1)));
 }
 
-/// Deletes an item that still says what it said.
+/// Deletes an item that has not changed.
 ItemWrite removal(const LegacyLimit& limit) {
   ItemWrite write = erase(limit.key);
   for (const auto& [path, value] : limit.said) {
@@ -43,7 +43,8 @@ std::int64_t held_at(const LegacyLimit& limit, Time moment) {
   return bucket::claim(parameters.rate, parameters.burst, limit.refilled_at, moment).held(limit.state.tokens);
 }
 
-/// What it held at a moment, which may lie before its own: then it cannot have held more than this.
+/// The balance at a moment. For a moment before the item's refill time: the one from which refill alone leads
+/// to the stored balance.
 std::int64_t held_at_any(const LegacyLimit& limit, Time moment) {
   if (moment >= limit.refilled_at) return held_at(limit, moment);
   return limit.state.tokens - bucket::granted(limit.state.parameters.rate, moment, limit.refilled_at);
@@ -93,7 +94,7 @@ Result<LegacyLimit> read_legacy(const Item& item) {
   read.refilled_at = *refilled_at;
   if (const auto ttl = wire::aws::integer_of(item, "ttl"))
     read.expires_at = base::saturate(base::Int128{*ttl} * 1000);
-  // Without a burst, the capacity is the most that it holds.
+  // Without a burst attribute, the burst is the capacity.
   read.state = {name->limit,
                 {*capacity, burst.value_or(*capacity), *amount, *period, limits::reduced(*amount, *period)},
                 *tokens,
@@ -118,7 +119,7 @@ bucket::State merged(std::span<const LegacyLimit> limits, std::uint64_t generati
 
 std::vector<ItemWrite> conversion(const BucketName& name, std::span<const LegacyLimit> limits,
                                   const bucket::State& state, Time now) {
-  // Under whom these were charged is not known; the next charge finds it out.
+  // The parent at the time of their charges is unknown; the next charge checks it.
   std::vector<ItemWrite> writes{render(conditional::convert(0, {state, std::nullopt}, now), name, now)};
   for (const LegacyLimit& limit : limits) writes.push_back(removal(limit));
   return writes;

@@ -13,7 +13,7 @@
 
 namespace weir::dynamodb {
 
-/// Whose limit it is, by the key of an item.
+/// The bucket and limit that the key of a legacy item names.
 struct LegacyName {
   std::string name_space;
   std::string entity;
@@ -23,34 +23,35 @@ struct LegacyName {
     return entity == other.entity && resource == other.resource && name_space == other.name_space;
   }
 };
-/// Nothing where the key is not one of these.
+/// Nothing where it is not the key of a legacy item.
 std::optional<LegacyName> legacy_name(const Key& key);
-/// What the sort keys of a bucket's legacy items begin with.
+/// The prefix of the sort keys of a bucket's legacy items.
 std::string legacy_prefix(std::string_view resource);
 
-/// One of these items.
+/// A legacy item.
 struct LegacyLimit {
   Key key;
   bucket::LimitState state;  ///< at `refilled_at`
   Time refilled_at = 0;
   Time expires_at = bucket::never;  ///< in whole seconds
-  /// All that it says, by the path of the attribute: a copy that says the same is the same.
+  /// All values by the path of the attribute: an item with the same values has not changed.
   std::vector<std::pair<std::string, Value>> said = {};
 };
-/// Flat, or with everything in a map `data`. Fails on an item that is not whole.
+/// Reads an item that is flat, or has everything in a map `data`. Fails on an incomplete item.
 Result<LegacyLimit> read_legacy(const Item& item);
 
-/// The bucket that these make: every limit is claimed up to the last of their refill times, which loses
-/// nothing, since claims add up. `generation` tells it from another bucket of that name.
+/// Merges legacy limits into a bucket: every limit is claimed up to the last of their refill times, which
+/// loses nothing, since claims add up. `generation` distinguishes it from another bucket of that name.
 bucket::State merged(std::span<const LegacyLimit> limits, std::uint64_t generation);
 
-/// One transaction that puts a composite item in their place: it happens only if none of them has changed and
-/// there is no composite item yet, or one that has expired by `now`.
+/// A transaction that replaces them by a composite item, under the condition that none of them has changed
+/// and that there is no composite item yet, or one that has expired by `now`.
 std::vector<ItemWrite> conversion(const BucketName& name, std::span<const LegacyLimit> limits,
                                   const bucket::State& state, Time now);
 
-/// The same where a composite item exists: somebody who knows nothing of it has written the others beside it.
-/// What they lack to be full is charged to it, their counters are added, limits that it lacks are put in.
+/// The same where a composite item exists: an older program has written legacy items beside it. The tokens
+/// that these lack to be full are charged to the composite item, their counters are added, and limits that it
+/// lacks are inserted.
 std::vector<ItemWrite> absorption(const BucketName& name, std::span<const LegacyLimit> limits,
                                   const conditional::Record& there, const conditional::Settings& settings,
                                   Time now);

@@ -12,10 +12,10 @@ using limits::LimitsRecordRef;
 
 namespace {
 
-/// All the same: what a bucket was written under tells whether a resolution is old.
+/// Always the same: here the version of a bucket shows whether a resolution is out of date.
 constexpr std::uint64_t generation = 1;
 
-/// What a resolution needs to know of one entity, and its bucket, as they are read.
+/// The input of a resolution for one entity, and its bucket, while they are read.
 class Link {
  public:
   Link(Context& context, std::string_view name_space, std::string_view entity, std::string_view resource)
@@ -34,7 +34,7 @@ class Link {
     keys.insert({meta_, bucket_});
     keys.insert(levels_.begin(), levels_.end());
   }
-  /// Takes an item, if it is one of its own.
+  /// Takes an item, if it belongs to this entity.
   Result<void> take(const Key& key, const Item& item) {
     if (key == meta_) {
       moving_ = read_moving(item);
@@ -67,9 +67,9 @@ class Link {
     context.memory.learn(id_, found_, ticket_);
     return std::move(found_);
   }
-  /// The entities that seem to be above it, the nearest first.
+  /// The probable ancestors of the entity, the nearest first.
   const std::vector<std::string>& above() const { return above_; }
-  /// Ends a change of its parent that was announced so long ago that whoever did is taken for dead: a change
+  /// Ends a change of its parent that was announced so long ago that its process is presumed dead. A process
   /// that is only slow finds its announcement gone, and starts over.
   std::optional<ItemWrite> end_of_moving(Time now) {
     const auto moving = std::exchange(moving_, {});
@@ -89,7 +89,7 @@ class Link {
   std::optional<Moving> moving_;
 };
 
-/// Reads what a resolution needs in one request, and what those of its ancestors will need in a second one.
+/// Reads the input of a resolution in one request, and the input for its ancestors in a second one.
 class Lookup final : public aws::DynamoCall {
  public:
   Lookup(Context& context, std::string_view name_space, std::string_view entity, std::string_view resource,
@@ -118,7 +118,7 @@ class Lookup final : public aws::DynamoCall {
       for (Link& link : links_) {
         const auto taken = link.take(key, item);
         if (taken) continue;
-        // Of what was read ahead, nothing may be needed. A lookup that does need it will find the same.
+        // Items that were read ahead may not be needed. A lookup that needs them will meet the same error.
         if (found_) return finish_found();
         return finish(taken.error());
       }
@@ -130,7 +130,7 @@ class Lookup final : public aws::DynamoCall {
     }
     read();
   }
-  /// Everything that was asked for is there.
+  /// All requested items have been read.
   void read() {
     for (Link& link : links_) {
       auto write = link.end_of_moving(context_.now());
@@ -149,8 +149,8 @@ class Lookup final : public aws::DynamoCall {
     if (links_.empty()) return finish_found();
     start();
   }
-  /// They are going to be asked for next, one by one, and are known by then. One that is not above it after
-  /// all is read for nothing.
+  /// Reads the ancestors ahead, since the walk up the chain looks them up next, one by one. A wrong guess
+  /// costs a read.
   void add_ancestors(const std::vector<std::string>& above) {
     if (!context_.memory.keeps_catalog()) return;
     for (const std::string& entity : above) {
@@ -177,8 +177,8 @@ class Lookup final : public aws::DynamoCall {
   Context& context_;
   const std::string name_space_;
   const std::string resource_;
-  std::vector<Link> links_;  ///< those that are being read
-  bool ending_ = false;      ///< a change of a parent that takes too long
+  std::vector<Link> links_;  ///< entities that are being read
+  bool ending_ = false;      ///< a request to end a stale change of a parent is under way
   std::optional<store::Found> found_;
   store::Completion<store::Found> done_;
 };

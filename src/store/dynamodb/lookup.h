@@ -1,4 +1,5 @@
-// Reads what a resolution needs: the limits and the parent of an entity, and its bucket along with them.
+// Reads the input of a resolution: the limits and the parent of an entity, and with the same request its
+// bucket.
 #pragma once
 
 #include <string_view>
@@ -8,7 +9,7 @@
 
 namespace weir::dynamodb {
 
-/// Puts into the memory what it reads. Completes on the client's thread.
+/// Stores what it reads in the cache (memory.h). Completes on the client's thread.
 void look_up(Context& context, std::string_view name_space, std::string_view entity,
              std::string_view resource, store::Completion<store::Found> done);
 

@@ -7,9 +7,9 @@
 namespace weir::dynamodb {
 namespace {
 
-// Past this many it is cheaper to read again than to remember.
+// The size bound of the cache: beyond it, buckets are read again.
 constexpr std::size_t most_buckets = 200'000;
-/// How many first writes the share of failures is taken over.
+/// The number of first writes over which the share of failures is computed.
 constexpr unsigned window = 64;
 
 }  // namespace
@@ -40,7 +40,7 @@ void Memory::forget_images(std::string_view name_space, std::string_view entity)
 bool Memory::better_read(const std::string& id) {
   const base::Guard guard(mutex_);
   const auto found = buckets_.find(id);
-  // Past one in five, once there is something to judge by.
+  // More than one in five, once there are enough writes to judge by.
   return found != buckets_.end() && found->second.first_writes >= 10 &&
          found->second.failed * 5 > found->second.first_writes;
 }
@@ -50,7 +50,7 @@ void Memory::wrote_first(const std::string& id, bool failed) {
   BucketEntry& entry = buckets_[id];
   entry.failed += failed ? 1 : 0;
   if (++entry.first_writes < window) return;
-  // What was long ago counts for less and less.
+  // Exponential decay of older writes.
   entry.first_writes /= 2;
   entry.failed /= 2;
 }

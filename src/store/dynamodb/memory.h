@@ -1,5 +1,5 @@
-// What this process remembers of the table: the last image of each bucket it has seen, and what it has read
-// of the catalog. Nothing in here is relied on without a condition that the table itself checks.
+// The caches of this process: the last image of each bucket it has seen, and the catalog. Every use of a
+// cached image is protected by a condition that the table checks.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ std::string bucket_id(std::string_view name_space, std::string_view entity, std:
 
 struct Remembered {
   conditional::Image image;
-  Time seen_at = 0;  ///< when the request was sent that the table answered with it
+  Time seen_at = 0;  ///< when the request that returned it was sent
 };
 
 /// Safe to use from any thread.
@@ -29,7 +29,7 @@ class Memory : public remote::CatalogCache {
   void remember(const std::string& id, Remembered remembered);
   void forget_images(std::string_view name_space, std::string_view entity);
 
-  /// First writes to a bucket that failed lately: whether it is better to read first.
+  /// Whether to read the bucket first, because recent first writes to it have failed too often.
   bool better_read(const std::string& id);
   void wrote_first(const std::string& id, bool failed);
 

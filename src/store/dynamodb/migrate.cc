@@ -13,7 +13,7 @@ namespace {
 using base::join;
 using base::json_string;
 
-/// Somebody else writes the same bucket meanwhile; each time they get through.
+/// Attempts to convert one bucket: each fails only if another operation has written the bucket.
 constexpr int most_conversions = 50;
 
 /// Legacy items of a page of the table, in the order of its keys within each partition.
@@ -53,7 +53,7 @@ class Migration {
       auto passed = pass();
       if (!passed) return passed.error();
       if (!*passed || options_.dry_run) return std::move(report_);
-      // Only a look at all of it that finds nothing says that there is nothing.
+      // Only a full pass that finds nothing proves that nothing is left.
       if (!report_.problems.empty()) return std::move(report_);
       if (!nothing_found_) continue;
       if (auto ended = note(migration::done); !ended) return ended.error();
@@ -80,7 +80,7 @@ class Migration {
     return note(migration::running);
   }
 
-  /// Writes down how far it is.
+  /// Stores the progress.
   Result<void> note(std::string_view state) {
     ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
     write.expression.condition(join("attribute_exists(", write.expression.name("lease_key"), ")"));
@@ -100,7 +100,7 @@ class Migration {
     return {};
   }
 
-  /// From where it is to the end of the table. False: it was asked to stop.
+  /// One pass from the present position to the end of the table. False: it was stopped.
   Result<bool> pass() {
     Key after = after_;
     do {
@@ -121,7 +121,7 @@ class Migration {
     return true;
   }
 
-  /// The buckets of a page. Of one that began on the page before, the rest was converted with it.
+  /// Converts the buckets of a page. A bucket that began on the previous page was converted there as a whole.
   Result<void> take(const std::vector<Item>& items, const Key& before) {
     const auto last = legacy_name(before);
     std::optional<LegacyName> current;
@@ -134,7 +134,7 @@ class Migration {
         if (auto read = read_legacy(item); !read) report_.problems.push_back(read.error().message);
       }
       const bool same = current && name->same_bucket(*current);
-      // In a dry run the rest is still there, and was counted.
+      // In a dry run the bucket's other items still exist, but the bucket was counted.
       const bool counted = options_.dry_run && last && name->same_bucket(*last);
       current = std::move(name);
       if (same || counted) continue;
@@ -200,7 +200,7 @@ class Migration {
                        " is written too often to convert it; run this again later");
   }
 
-  /// What has expired holds nothing that counts.
+  /// Deletes expired items, whose balances do not matter.
   Result<void> erase_expired(std::vector<LegacyLimit>& limits, Time now) {
     for (const LegacyLimit& limit : limits) {
       if (limit.expires_at > now) continue;
@@ -227,8 +227,8 @@ class Migration {
   BlockingCalls calls_;
   const MigrationOptions& options_;
   MigrationReport report_;
-  Key after_;                   ///< where to go on; empty: at the start
-  bool nothing_found_ = false;  ///< in this pass, from the start of the table, over all runs that it takes
+  Key after_;                   ///< where to resume; empty: at the start
+  bool nothing_found_ = false;  ///< since the start of this pass, which may span several runs
 };
 
 }  // namespace

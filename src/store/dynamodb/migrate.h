@@ -1,4 +1,4 @@
-// Turns the legacy items of a table into composite ones, beside live traffic.
+// Converts the legacy items of a table to composite ones, under live traffic.
 #pragma once
 
 #include <chrono>
@@ -15,12 +15,12 @@
 
 namespace weir::dynamodb {
 
-/// What the version record says of legacy items.
+/// The state of legacy items in the version record.
 namespace migration {
 inline constexpr std::string_view none = "none";        ///< the table never had any
-inline constexpr std::string_view pending = "pending";  ///< it may have some: it was there before us
-inline constexpr std::string_view running = "running";  ///< somebody has begun to convert them
-inline constexpr std::string_view done = "done";        ///< all were converted, and a last look found none
+inline constexpr std::string_view pending = "pending";  ///< it may have some: it is older than the record
+inline constexpr std::string_view running = "running";  ///< a process has begun to convert them
+inline constexpr std::string_view done = "done";        ///< all were converted, and a last pass found none
 }  // namespace migration
 
 struct MigrationProgress {
@@ -33,26 +33,26 @@ struct MigrationProgress {
 
 struct MigrationOptions {
   bool dry_run = true;
-  /// Buckets a second at the most, and pages of the table; 0: as many as it takes.
+  /// The most buckets, and the most pages of the table, per second; 0: no bound.
   unsigned most_per_second = 100;
-  /// Told after every page.
+  /// Called after every page.
   std::function<void(const MigrationProgress&)> progress = {};
-  /// Waits. Tests have another.
+  /// Sleeps; tests replace it.
   std::function<void(std::chrono::milliseconds)> pause = {};
-  /// Asked after every page; true: stop here, and go on another time.
+  /// Called after every page; true: stop here, for a later run to resume.
   std::function<bool()> stop = {};
-  unsigned page = 200;  ///< items that are read at once
+  unsigned page = 200;  ///< items per read
 };
 
 struct MigrationReport {
   MigrationProgress counts;
-  std::string state;                  ///< what the version record says afterwards
-  bool resumed = false;               ///< went on where another run had stopped
+  std::string state;                  ///< the state in the version record afterwards
+  bool resumed = false;               ///< resumed where another run had stopped
   std::vector<std::string> problems;  ///< items that cannot be converted, and why
 };
 
-/// Blocks. What it has converted stays converted however it ends, and the next run goes on there. For
-/// anything but a dry run the version record must be there: open the store first.
+/// Blocks. Converted buckets stay converted however the run ends, and the next run resumes there. Except for
+/// a dry run the version record must exist: open the store first.
 Result<MigrationReport> migrate(aws::DynamoClient& client, const std::string& table, const Clock& clock,
                                 base::Entropy& entropy, const MigrationOptions& options);
 

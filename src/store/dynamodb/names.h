@@ -26,7 +26,7 @@ struct Key {
 /// The key that an item has.
 Key key_of(const Item& item);
 
-/// What every key of a namespace begins with: nothing for "default".
+/// The prefix of all keys of a namespace; empty for "default".
 std::string prefix_of(std::string_view name_space);
 
 inline constexpr std::string_view bucket_prefix = "#BUCKET#";
@@ -38,14 +38,14 @@ std::string entity_pk(std::string_view name_space, std::string_view entity);
 Key bucket_key(std::string_view name_space, std::string_view entity, std::string_view resource);
 Key meta_key(std::string_view name_space, std::string_view entity);
 Key level_key(std::string_view name_space, const Level& level);
-/// By the key that level_key() of the table has for it: "s", "r RESOURCE", "e ENTITY RESOURCE".
+/// `key` is a table::level_key(): "s", "r RESOURCE", "e ENTITY RESOURCE".
 Key level_key(std::string_view name_space, std::string_view key);
 Key lease_key(std::string_view name_space, std::string_view entity,
               const std::array<std::uint64_t, 2>& nonce);
-/// Ours: who is below an entity, read as it is and not as an index has it.
+/// Ours: the children of an entity, for consistent reads, which an index does not offer.
 Key child_key(std::string_view name_space, std::string_view parent, std::string_view child);
 Key audit_key(std::string_view name_space, std::string_view subject, std::string_view id);
-/// Ours: what there is in a namespace, in order.
+/// Ours: ordered listings of a namespace.
 Key listed_limits_key(std::string_view name_space, std::string_view key);
 Key listed_entity_key(std::string_view name_space, std::string_view id);
 Key listed_audit_key(std::string_view name_space, std::string_view id);
@@ -54,10 +54,10 @@ Key head_key(std::string_view name_space);
 /// Ours: a change that does not fit into one transaction, part by part.
 Key journal_key(std::string_view name_space, std::string_view id, std::size_t part);
 std::string journal_pk(std::string_view name_space, std::string_view id);
-/// Of the whole table.
+/// The version record of the whole table.
 Key version_key();
 
-/// Whether an item with this key is a bucket; those before the composite item are not meant.
+/// Whether an item with this key is a bucket; legacy items do not count.
 bool is_bucket(const Key& key);
 
 /// "b_rpm_tk".

@@ -64,7 +64,7 @@ void Operation::write(const conditional::Transaction& transaction, Time now) {
   if (wait_for_legacy(transaction, now)) return;
   std::vector<ItemWrite> writes;
   sent_to_.clear();
-  // Only one copy of these can meet its condition.
+  // At most one copy of such a write can meet its condition.
   bool happens_once = transaction.writes.empty();
   for (const conditional::Write& write : transaction.writes) {
     writes.push_back(render(write, buckets_in_chain_[write.bucket].name, now));
@@ -107,7 +107,7 @@ Result<void> Operation::take(const Item& item, Event& event) {
     auto marker = read_marker(item);
     if (!marker) return marker.error();
     seen_marker_deadline_ = marker->deadline;
-    // Past its deadline it is as good as gone; a lease that was ended cannot be changed any more by then.
+    // A marker past its deadline counts as absent; its lease cannot be changed by then.
     if (marker->deadline > context_.now()) event.marker = {true, std::move(marker->marker)};
     return {};
   }
@@ -143,7 +143,7 @@ void Operation::take_items(const aws::DynamoAnswer& answer) {
   on_event(event);
 }
 
-/// What the items are whose conditions did not hold.
+/// Takes the items whose conditions did not hold.
 Result<void> Operation::take_failure(const aws::DynamoFailure& failure, Event& event) {
   const auto see = [&](std::size_t at, const std::optional<Item>& item) -> Result<void> {
     const std::size_t place = sent_to_[at];
@@ -169,7 +169,7 @@ Result<void> Operation::take_failure(const aws::DynamoFailure& failure, Event& e
 void Operation::on_error(const aws::DynamoFailure& failure) {
   Event event;
   event.images.resize(buckets_in_chain_.size());
-  // Somebody else has converted it, or is about to.
+  // Another process has converted it, or is about to.
   const bool overtaken = failure.kind == Kind::condition || failure.kind == Kind::conflict;
   if (legacy_step_ == Legacy::converting && overtaken) return read_again();
   if (reading_ || legacy_step_ != Legacy::no) return finish(error_of_read(failure));
@@ -202,7 +202,7 @@ void Operation::remember(const conditional::Snapshot& snapshot) {
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     conditional::Image image = snapshot[i];
     if (!image.known) continue;
-    // As it lies in the table, in whole seconds.
+    // As stored in the table, in whole seconds.
     if (image.item && image.item->expires_at != bucket::never)
       image.item->expires_at = to_ttl(image.item->expires_at) * 1000;
     const Time seen_at = snapshot.seen_here(i) ? asked_at_ : buckets_in_chain_[i].seen_at;

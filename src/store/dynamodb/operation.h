@@ -1,4 +1,4 @@
-// One operation on the buckets of a chain: carries out what a machine asks for, one request at a time.
+// One operation on the buckets of a chain: carries out the actions of a machine, one request at a time.
 #pragma once
 
 #include <optional>
@@ -20,46 +20,46 @@ class Operation : public aws::DynamoCall {
   /// One bucket of the chain.
   struct ChainBucket {
     BucketName name;
-    std::string id;  ///< in the memory
+    std::string id;  ///< key in the cache
     limits::ResolutionRef resolution;
     std::string parent;           ///< of the entity, as it was resolved
     std::size_t link = 0;         ///< in links_
-    Time seen_at = 0;             ///< the image from before
-    bool without_legacy = false;  ///< it was looked for, and there is none
+    Time seen_at = 0;             ///< of the remembered image
+    bool without_legacy = false;  ///< legacy items were looked for, and there are none
   };
   /// The texts must stay valid until the completion.
   Operation(Context& context, std::string_view name_space, std::string_view resource,
             store::Completion<store::Progress> done)
       : context_(context), name_space_(name_space), resource_(resource), done_(done) {}
 
-  /// An entity of the chain, with or without a bucket.
+  /// Adds an entity of the chain, with or without a bucket.
   void add_link(std::string_view entity) { links_.push_back(entity); }
-  /// The bucket of the last entity.
+  /// Adds the bucket of the last entity.
   void add_bucket(limits::ResolutionRef resolution);
-  /// What a machine is asked of a place; without charges.
+  /// The machine's plan for one bucket of the chain, without charges.
   conditional::BucketPlan plan_of(std::size_t place) const;
-  /// What is remembered of the places.
+  /// The cached images of the buckets.
   std::vector<conditional::Image> images();
 
-  /// Reads every bucket, and the marker, unless its key is empty. on_event() follows.
+  /// Reads every bucket, and the marker if it has a key. on_event() follows.
   void read_all();
-  /// The same, and legacy items where there is no bucket: only to show, nothing can be written from it.
+  /// The same, and legacy items where there is no bucket: only for reports, not for writes.
   void read_to_show();
   /// Sends a transaction of a machine. on_event() follows.
   void write(const conditional::Transaction& transaction, Time now);
-  /// What a machine is told.
+  /// Passes an event to the machine.
   virtual void on_event(const conditional::Event& event) = 0;
   void finish(Result<store::Progress> result);
-  /// What it was good for, now that it ends.
+  /// The purpose under which the operation's capacity is counted at its end.
   virtual Purpose purpose(bool decided) const = 0;
-  /// Puts what is known of the buckets now into the memory.
+  /// Stores the images of the buckets in the cache.
   void remember(const conditional::Snapshot& snapshot);
-  /// The limits of a place are older than the bucket.
+  /// The cached limits are older than the bucket.
   void distrust(std::size_t place, std::int64_t version);
-  /// The chain is another one than it was resolved to.
+  /// The chain has changed since it was resolved.
   void distrust_chain();
 
-  /// What a link holds at a moment.
+  /// Computes the balances of a link at a moment.
   static void show(decision::Chain& chain, decision::Link& link, const bucket::State* state, Time now);
 
   Context& context_;
@@ -78,23 +78,23 @@ class Operation : public aws::DynamoCall {
   void take_items(const aws::DynamoAnswer& answer);
   void submit(Request request);
   void send_writes(const std::vector<ItemWrite>& writes, bool happens_once, Time now);
-  /// Before a bucket is made: legacy items of it become a bucket first, and the transaction has failed.
+  /// Before a bucket is created: converts its legacy items first; the transaction then counts as failed.
   bool wait_for_legacy(const conditional::Transaction& transaction, Time now);
   void find_legacy(std::size_t place);
-  /// Answers on the way to that.
+  /// Handles the answers during that.
   void take_legacy(const aws::DynamoAnswer& answer);
   void found_legacy();
   void convert_legacy();
   void show_next_legacy(std::size_t place);
   void read_again();
-  /// Takes one item that a read or a failed condition has shown.
+  /// Takes one item of a read or of a failed condition.
   Result<void> take(const Item& item, conditional::Event& event);
   Result<void> take_bucket(std::size_t place, const Item& item, conditional::Event& event);
   Result<void> take_failure(const aws::DynamoFailure& failure, conditional::Event& event);
 
   store::Completion<store::Progress> done_;
   store::Executor* const executor_ = store::Executor::here();
-  /// What a request is for that has to do with legacy items.
+  /// The purpose of a request for legacy items.
   enum class Legacy : unsigned char { no, finding, showing, converting, reading_again };
   Legacy legacy_step_ = Legacy::no;
   std::size_t legacy_place_ = 0;
@@ -103,7 +103,7 @@ class Operation : public aws::DynamoCall {
   Time held_back_at_ = 0;
   bool to_show_ = false;
   bool reading_ = false;
-  /// Where a write of the transaction went to: a bucket, or one of these.
+  /// The target of each write of the transaction: a bucket, or one of these.
   static constexpr std::size_t to_marker = std::size_t(-1), to_link = std::size_t(-2);
   std::vector<std::size_t> sent_to_;
   conditional::Event event_;  ///< while a read takes several answers

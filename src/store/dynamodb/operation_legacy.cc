@@ -1,4 +1,4 @@
-// Legacy items on the way of an operation.
+// Legacy items in the course of an operation.
 #include <algorithm>
 
 #include "base/text.h"
@@ -35,7 +35,7 @@ void Operation::find_legacy(std::size_t place) {
 void Operation::take_legacy(const aws::DynamoAnswer& answer) {
   if (legacy_step_ == Legacy::converting) return read_again();
   if (legacy_step_ == Legacy::reading_again) {
-    // As if somebody else had made the buckets just before.
+    // As if another process had just created the buckets.
     legacy_step_ = Legacy::no;
     event_.kind = conditional::Event::Kind::failed;
     return take_items(answer);

@@ -28,7 +28,7 @@ std::string item_json(const Item& item) {
 
 std::atomic<std::uint64_t> foreign_writes{0};
 
-/// Every write passes here on its way into a request.
+/// Called for every write that becomes part of a request.
 void check_origin(const ItemWrite& write) {
   if (!write.from_machine && is_bucket(write.key)) foreign_writes.fetch_add(1, std::memory_order_relaxed);
 }
@@ -94,7 +94,7 @@ void Expression::append_to(std::string& json) const {
 
 namespace {
 
-/// An attribute that others than weir leave out counts as 0.
+/// A missing attribute, which other programs may leave out, counts as 0.
 void equals(Expression& expression, std::string_view attribute, const Value& value, bool is_zero) {
   const std::string name = expression.name(attribute);
   const std::string same = join(name, "=", expression.value(value));
@@ -110,7 +110,7 @@ void render_condition(Expression& expression, const LimitWrite& limit) {
     expression.condition(join(name, ">=", expression.value(*limit.at_least)));
   }
   if (limit.dormant) {
-    // Where there is no list, it contains nothing.
+    // A missing list counts as empty.
     const std::string list = expression.name("dm");
     expression.condition(join(*limit.dormant ? "contains(" : "NOT contains(", list, ",",
                               expression.value(Value::of(limit.name)), ")"));
@@ -170,7 +170,7 @@ void render_conditions(Expression& expression, const Write& write) {
                               ">=", expression.value(to_ttl(*write.expires_since)), ")"));
   }
   for (const LimitWrite& limit : write.limits) render_condition(expression, limit);
-  // Where no term needs the item to be there, say so: an update must not make one.
+  // Require that the item exists, even if no other term does: an update must not create one.
   if (!write.absent_at) expression.condition(join("attribute_exists(", expression.name("PK"), ")"));
 }
 
@@ -206,7 +206,7 @@ ItemWrite render(const Write& write, const BucketName& name, Time now) {
     for (const std::string& one : *write.dormant) names.push_back(Value::of(one));
     expression.set("dm", Value::of_list(std::move(names)));
   } else if (write.dormant) {
-    // Whether or not the image had any: to remove what is not there costs nothing.
+    // Whether or not the image had any: removing a missing attribute costs nothing.
     expression.remove("dm");
   }
   for (const LimitWrite& limit : write.limits) render_effect(expression, limit);
@@ -253,7 +253,7 @@ ItemWrite erase(Key key) { return {.kind = ItemWrite::Kind::erase, .key = std::m
 
 namespace {
 
-/// `"TableName":...` and all that a write says, without braces.
+/// `"TableName":...` and all members of a write, without braces.
 std::string body_of(const std::string& table, const ItemWrite& write) {
   check_origin(write);
   std::string json = join("\"TableName\":", json_string(table));

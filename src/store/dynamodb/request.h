@@ -16,7 +16,7 @@ namespace weir::dynamodb {
 /// The names and values that expressions refer to, each by a short placeholder.
 class Expression {
  public:
-  /// "#0" for the attribute; the same one again for the same attribute.
+  /// "#0" for the attribute; the same placeholder for the same attribute.
   std::string name(std::string_view attribute);
   std::string value(Value value);
   std::string value(std::int64_t number) { return value(Value::of(number)); }
@@ -26,7 +26,7 @@ class Expression {
   void add(std::string_view attribute, std::int64_t number);
   void remove(std::string_view attribute);
 
-  /// Appends `,"ConditionExpression":...` and what belongs to it.
+  /// Appends `,"ConditionExpression":...` with its names and values.
   void append_to(std::string& json) const;
   bool has_update() const { return !set_.empty() || !add_.empty() || !remove_.empty(); }
 
@@ -41,12 +41,12 @@ class Expression {
 
 struct ItemWrite;
 
-/// Says of a write that it renders one of the machines'. Nothing else writes to buckets.
+/// Marks a write that renders one of the machines'. No other code writes to buckets.
 class FromMachine {
   FromMachine() = default;
   friend ItemWrite render(const conditional::Write& write, const BucketName& name, Time now);
 };
-/// Requests of this process that wrote to a bucket what no machine has made: always 0.
+/// The number of writes to buckets in this process that no machine has made: always 0.
 std::uint64_t foreign_bucket_writes();
 
 /// One write, alone or as a part of a transaction.
@@ -59,11 +59,11 @@ struct ItemWrite {
   std::optional<FromMachine> from_machine = {};
 };
 
-/// A write of the machines to a bucket.
+/// Renders a write of the machines to a bucket.
 ItemWrite render(const conditional::Write& write, const BucketName& name, Time now);
-/// What the catalog must say of an entity's parent.
+/// Renders the condition on an entity's parent in the catalog.
 ItemWrite render(const conditional::LinkCheck& check, const Key& meta);
-/// The marker of a transaction. An expired one counts as absent.
+/// Renders the marker of a transaction. An expired one counts as absent.
 ItemWrite render(const conditional::MarkerWrite& write, const Key& key, Time deadline, Time now);
 
 ItemWrite put(Item item);
@@ -77,16 +77,16 @@ struct Request {
 Request single_write(const std::string& table, const ItemWrite& write);
 /// TransactWriteItems; `token` makes it happen once however often it is sent.
 Request transaction(const std::string& table, std::span<const ItemWrite> writes, std::string_view token);
-/// BatchGetItem, each item as it is now.
+/// BatchGetItem with consistent reads.
 Request batch_get(const std::string& table, std::span<const Key> keys);
 /// BatchWriteItem of puts and deletes, at most 25.
 Request batch_write(const std::string& table, std::span<const ItemWrite> writes);
 
-/// A Query of one partition, as it is now.
+/// A consistent Query of one partition.
 struct QueryOf {
   std::string pk;
   std::string begins_with = {};  ///< of the sort key
-  std::string after = {};        ///< sort keys behind this one; with `backward`, up to it, itself included
+  std::string after = {};        ///< sort keys after this one; with `backward`, up to and including it
   bool backward = false;
   std::size_t limit = 0;  ///< 0: as many as a page holds
 };

@@ -26,7 +26,7 @@ std::string create_json(std::string_view table) {
       .str();
 }
 
-/// Waits a little before it is asked again how far a table is.
+/// Sleeps between two polls of a table's status.
 void pause(std::chrono::milliseconds length) { std::this_thread::sleep_for(length); }
 
 class Making {
@@ -93,7 +93,7 @@ class Making {
                              " has other keys than PK and SK: it is not weir's; use another name");
       if (table->indexes.contains(std::string(index.name))) continue;
       say(join("adding index ", index.name));
-      // One at a time is what DynamoDB allows.
+      // DynamoDB allows only one at a time.
       const auto added =
           client_.ask("UpdateTable",
                       JsonWriter::object()

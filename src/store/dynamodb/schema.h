@@ -1,4 +1,4 @@
-// The table itself: what it is made of, and making it.
+// The schema of the table, and its creation.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace weir::dynamodb {
 
-/// Of the items. A table whose version record says more is refused.
+/// The version of the items. A table whose version record has a higher one is refused.
 inline constexpr int schema_version = 2;
 
 /// One of the three indexes.
@@ -24,11 +24,11 @@ inline constexpr Index indexes[] = {{"GSI1", "GSI1PK", "GSI1SK", true},
                                     {"GSI2", "GSI2PK", "GSI2SK", false},
                                     {"GSI3", "GSI3PK", "GSI3SK", false}};
 
-/// Told what is being done: "table weir is CREATING".
+/// Called with each step: "table weir is CREATING".
 using Tell = std::function<void(const std::string& what)>;
 
-/// Makes table, indexes, stream and expiry where they are missing, and waits until they can be used. What is
-/// there already stays. Blocks, at most `patience`.
+/// Creates table, indexes, stream and expiry where they are missing, and waits until they are active.
+/// Existing ones stay unchanged. Blocks, at most `patience`.
 Result<void> make_table(aws::DynamoClient& client, const std::string& table, const Tell& progress,
                         std::chrono::milliseconds patience = std::chrono::minutes(10));
 

@@ -12,9 +12,9 @@
 namespace weir::dynamodb {
 namespace {
 
-/// While the table cannot be used, it is asked so often at the most.
+/// The least time between attempts while the table is unavailable.
 constexpr std::chrono::milliseconds between_openings{250};
-/// While there may be legacy items, it is asked so often whether that is still so.
+/// The time between checks whether there may still be legacy items.
 constexpr std::chrono::milliseconds between_looks{60'000};
 
 }  // namespace
@@ -24,7 +24,7 @@ StartUp::StartUp(Context& context)
           context.entropy, between_openings,
           base::error(ErrorCode::unavailable, "table ", base::quoted(context.table), " is not open yet")),
       context_(context) {
-  // Nothing changes that is there, so it may be sent again.
+  // Existing settings do not change, so the call may be sent again.
   repeatable = true;
 }
 
@@ -57,8 +57,8 @@ void StartUp::look() {
                                          R"(,"Limit":1,"ConsistentRead":true})")});
 }
 
-/// The first process makes the record; another one may be doing so at the same time. From here on
-/// programs that know only legacy items must not write: `least_client` tells them.
+/// The first process creates the record; another one may do so at the same time. From here on programs that
+/// know only legacy items must not write: `least_client` shuts them out.
 void StartUp::make(bool table_is_new) {
   ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
   Expression& expression = write.expression;
@@ -83,14 +83,14 @@ void StartUp::on_answer(const aws::DynamoAnswer& answer) {
     return end(base::error(ErrorCode::unavailable, "the version record of table ",
                            base::quoted(context_.table), " cannot be written"));
   }
-  // One that a program before us has written stays, and says more from now on.
+  // A record that an older program has written stays, and gets further attributes.
   answer.items.empty() ? look() : make(false);
 }
 
 void StartUp::on_error(const aws::DynamoFailure& failure) {
   using Kind = aws::DynamoFailure::Kind;
   if (step_ == Step::making && failure.kind == Kind::condition) return ask_for_record();
-  // A process that may not look must assume that there is something.
+  // A process without the permission to read must assume that there are items.
   if (step_ == Step::looking && failure.kind == Kind::denied) return make(false);
   end(error_of_read(failure));
 }

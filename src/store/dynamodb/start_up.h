@@ -1,5 +1,4 @@
-// Reads the version record: what all processes on a table agree on. The first process makes it, if there is
-// none.
+// Reads the version record, whose settings all processes on a table share. The first process creates it.
 #pragma once
 
 #include <atomic>
@@ -14,11 +13,11 @@ namespace weir::dynamodb {
 /// Safe to use from any thread.
 class StartUp final : public remote::StartUp, private aws::DynamoCall {
  public:
-  /// The context must outlive it, and its client must have ended all calls first.
+  /// The context must outlive this object, and all calls of its client must have ended before its
+  /// destruction.
   explicit StartUp(Context& context);
 
-  /// Whether there may be legacy items in the table, as far as is known. A call has it looked up, now
-  /// and then.
+  /// Whether there may be legacy items in the table, as far as is known. Calls read it again now and then.
   bool may_have_legacy();
 
  private:
@@ -27,7 +26,7 @@ class StartUp final : public remote::StartUp, private aws::DynamoCall {
   void request(std::chrono::milliseconds patience) override;
   void ask(Step step, Request request_of_it);
   void ask_for_record();
-  /// Whether anything is in the table decides what the record says.
+  /// Checks whether the table has items, on which the state in the record depends.
   void look();
   void make(bool table_is_new);
   void on_answer(const aws::DynamoAnswer& answer) override;
@@ -35,7 +34,7 @@ class StartUp final : public remote::StartUp, private aws::DynamoCall {
   Result<void> take(const Item& item);
 
   Context& context_;
-  Step step_ = Step::reading;  ///< of the reading that is under way
+  Step step_ = Step::reading;  ///< of the read under way
   bool made_ = false;          ///< the same
   std::atomic<bool> may_have_legacy_{false};
 };

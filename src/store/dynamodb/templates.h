@@ -1,4 +1,4 @@
-// The table for others to make: texts for CloudFormation, Terraform and IAM.
+// Templates of the table for CloudFormation and Terraform, and a policy for IAM.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace weir::dynamodb {
 
-/// The parts of a request that makes a table, as JSON.
+/// The parts of a CreateTable request, as JSON.
 std::string key_schema(std::string_view pk, std::string_view sk);
 std::string attribute_definitions();
 std::string index_json(const Index& index);
 std::string index_list();
 
-/// What make_table() makes, for others to carry out.
+/// Templates of what make_table() creates.
 std::string cloudformation_template(std::string_view table);
 std::string terraform_template(std::string_view table);
-/// The rights that weir needs, as a policy of IAM: to decide and change, or to make the table too.
+/// The permissions that weir needs, as an IAM policy: to decide and change, or to create the table too.
 std::string iam_policy(std::string_view table, std::string_view region, bool to_make_it);
 
 }  // namespace weir::dynamodb

@@ -1,4 +1,4 @@
-// `memory:`: everything in this process, forgotten when it ends. The reference for every other store.
+// `memory:`: everything in this process, lost when it ends. The reference for every other store.
 #pragma once
 
 #include "store/table/table_store.h"

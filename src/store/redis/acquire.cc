@@ -12,7 +12,7 @@ using store::Progress;
 
 namespace {
 
-/// Whether the bucket is under exactly these limits.
+/// Whether the bucket has exactly these limits.
 bool is_under(const bucket::State& state, const limits::Resolution& resolution) {
   const limits::LimitSet& set = *resolution.limits;
   std::size_t in_force = 0;
@@ -42,7 +42,7 @@ void Acquire::start() {
   const store::Request& request = plan_.request;
   const std::string_view end = end_of_chain(request.entity, *plan_.resolution);
   const auto add = [&](std::string_view entity, const limits::Resolution* resolution) {
-    // One without limits is not charged, and has no bucket.
+    // An entity without limits is not charged, and has no bucket.
     if (resolution->limits && buckets_in_chain_.size() < limits::max_chain)
       add_bucket(entity, resolution, end);
   };
@@ -59,7 +59,7 @@ void Acquire::start() {
   if (!refuse_from_memory()) send_plan();
 }
 
-/// With a marker, no longer than what is exact as a double.
+/// Bounded, since the marker's deadline must be exact as a double.
 Time Acquire::lease_for() const { return std::min(plan_.request.lease_for, round_of_counter); }
 
 std::string Acquire::marker_text() const {
@@ -85,7 +85,7 @@ void Acquire::send_plan() {
   const bool once = !marker_.empty();
   step_ = Step::plain;
   writes_ = true;
-  // A marker tells whether it was done.
+  // Safe to repeat: the marker shows whether it was done.
   repeatable = once;
   const std::size_t keys = buckets_in_chain_.size() + (once ? 1 : 0);
   begin(Script::acquire(), keys, keys + (once ? 4 : 1));
@@ -112,7 +112,7 @@ void Acquire::replied(const Reply& reply) {
   const auto code = at.next().integer();
   const Time now = at.next().integer().value_or(0);
   context().time.learn(now);
-  // Some bucket was refilled later than now.
+  // A list with code 1: some bucket was refilled later than now.
   code == 1 ? admitted(joined_numbers(at), now) : decide_here(now, at);
 }
 
@@ -140,7 +140,7 @@ void Acquire::admitted(std::string_view numbers, Time now) {
 
 Result<decision::Next> Acquire::decide(Time now, States& states, decision::Marker* marker) {
   const bool once = !marker_.empty();
-  // An attempt that was overtaken may have left its lease in there.
+  // An earlier attempt that lost to another writer may have left its lease here.
   if (once) decision_ = Decision();
   decision::Chain chain;
   add_links(chain);
@@ -157,8 +157,8 @@ void Acquire::unchanged(Time now, std::span<const ReadBucket> read) {
   }
 }
 
-/// Buckets that were too empty a moment ago are not asked again: what they refill is known, and nothing but a
-/// credit or a change by another process can have filled them otherwise.
+/// Buckets that were too empty a moment ago are not read again: their refill is known, and only a credit or a
+/// change by another process can have added more.
 bool Acquire::refuse_from_memory() {
   ExhaustedBuckets& exhausted = context().exhausted;
   if (!exhausted.used() || plan_.request.once != nullptr || !exhausted.any(sent_at_)) return false;
@@ -180,10 +180,10 @@ bool Acquire::refuse_from_memory() {
     if (!is_under(seen[k].bucket->state, *buckets_in_chain_[k].resolution)) return false;
     states[k] = seen[k].bucket->state;
   }
-  // What is admitted, or makes a write, is for Redis to decide.
+  // An admission, or a refusal that writes, must be decided by Redis.
   const auto next = decide(now, states, nullptr);
   if (!next || next->any() || decision_.admitted()) return false;
-  // By the server's clock it is later by the way of the answer, and some milliseconds are lost in rounding.
+  // The server's clock is ahead by the network delay of the answer, and rounding loses some milliseconds.
   const Time unsure = late + 3;
   const auto wait = decision_.retry_after();
   if (wait && wait->count() <= unsure) return false;

@@ -1,4 +1,4 @@
-// An acquire, or a look at what one would be told.
+// An acquire, or a look: the same decision without the charge.
 #pragma once
 
 #include "base/recycled.h"
@@ -16,12 +16,13 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
  private:
   void send_plan();
   Time lease_for() const;
-  /// The marker that an admission leaves behind, but for its deadline and generations.
+  /// The marker that an admission writes, without its deadline and generations.
   std::string marker_text() const;
   void replied(const Reply& reply) override;
-  /// Takes the numbers of one bucket after the charge; false: they cannot be read.
+  /// Reads the numbers of one bucket after the charge; false: they are malformed.
   bool show_charged(std::size_t place, std::string_view& numbers, Time& moment);
-  /// Admitted, with the numbers of all buckets; `now` is 0 if every bucket was refilled now.
+  /// Admitted, with the numbers of all buckets; `now` is 0 if every bucket was refilled at the moment of the
+  /// decision.
   void admitted(std::string_view numbers, Time now);
   Result<decision::Next> decide(Time now, States& states, decision::Marker* marker) override;
   void unchanged(Time now, std::span<const ReadBucket> read) override;
@@ -31,7 +32,7 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
   const store::Plan& plan_;
   const decision::Verb verb_;
   Decision& decision_;
-  decision::Chain chain_;  ///< for the plain case: what is asked of each limit
+  decision::Chain chain_;  ///< for the plain case: the amounts of each limit
   Time sent_at_ = 0;       ///< by ServerTime::here()
 };
 

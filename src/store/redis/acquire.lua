@@ -1,33 +1,34 @@
--- Charges all buckets of a chain, or none: the plain case, in which every bucket exists, is under the limits of the
--- plan and stays out of debt. Everything else is answered with what was read; C++ then decides (src/decision) and
--- writes with put.lua. Any number of buckets and limits; nothing is written before all was read.
+-- Charges all buckets of a chain, or none: the plain case, in which every bucket exists, has the limits of
+-- the plan and stays out of debt. In every other case it returns the records; C++ then decides (src/decision)
+-- and writes with put.lua. Any number of buckets and limits; nothing is written before everything was read.
 --
 -- KEYS      the buckets of the chain; with ARGV[2] also the marker of the lease
 -- ARGV[1]   the plan, little-endian doubles:
---             now (for tests; -1: ask the server; -T: the server's clock, which the client takes to be T)
---             for each bucket: head, stamp, known stamp, digest, keep, valid until, and for each of its limits
+--             now (for tests; -1: ask the server; -T: the server's clock, which the client estimates as T)
+--             for each bucket: head, stamp, known stamp, digest, keep, valid until, and for each limit
 --               burst, rate amount, rate period, amount (2^53: not named; negative: given back)
---           behind it the resource
+--           followed by the resource
 -- ARGV[2]   only with a marker: its text as the client knows it (empty: there is none)
--- ARGV[3]   its text from now on; of an acquire what stands behind the generations
--- ARGV[4]   of an acquire: for how long its lease can be changed. Empty: this changes a lease, and writes only the
---           buckets of which it names a limit
+-- ARGV[3]   its new text; of an acquire the part after the generations
+-- ARGV[4]   of an acquire: how long its lease can be changed. Empty: this is a change to a lease, which
+--           writes only the buckets of which it names a limit
 -- ARGV[5]   the deadline of that lease, and from ARGV[6] on the generations that its buckets must have
 --
--- Answers a string, if every bucket was charged now: generation, refilled at, expires at, tokens and consumed of each
--- limit, for one bucket after the other. Else a list:
---   1, now, these strings...                  charged; a bucket was refilled later than now (the clock went back)
---   0, now, records..., marker                a limit holds too little; nothing written. nil: there is none
---   3, now, records..., marker                not the plain case; nothing written
+-- Returns a string if every bucket was charged and refilled now: generation, refilled at, expires at, tokens
+-- and consumed of each limit, bucket by bucket. Otherwise a list:
+--   1, now, these strings...            charged; a bucket was refilled later than now (the clock went back)
+--   0, now, records..., marker          a limit holds too little; nothing written. nil: there is none
+--   3, now, records..., marker          not the plain case; nothing written
 --
--- A record (docs/format/redis.md) begins with these doubles: head (512 + number of limits), kept until, version,
--- stamp, digest, hold, plain until, generation, refilled at, expires at, then tokens and consumed of each limit.
--- Those from the generation on are what a charge changes; it writes no others, unless the key must live longer.
+-- A record (docs/format/redis.md) begins with these doubles: head (512 + number of limits), kept until,
+-- version, stamp, digest, hold, plain until, generation, refilled at, expires at, then tokens and consumed of
+-- each limit. A charge writes those from the generation on, and kept until if the key must live longer.
 --
--- All numbers are integers below 2^53, and so are all products: a rate in lowest terms has amount * period <= 2^53.
--- Of such numbers a % b is exact, and (a - a % b) / b is the whole quotient. The time is the server's: PTTL costs half
--- of what TIME costs, and a record knows when its key expires. If the result is not what the client expects, somebody
--- has changed the key's expiry, and TIME is asked. One or two limits, the common case, get by with fewer calls.
+-- All numbers are integers below 2^53, and so are all products: a rate in lowest terms has amount * period <=
+-- 2^53. Of such numbers a % b is exact, and (a - a % b) / b is the integer quotient. The time is the
+-- server's: it is computed from PTTL, which costs half of TIME, and from the expiry of the key in the record.
+-- If the result is far from the client's estimate, the key's expiry was changed by other means, and TIME is
+-- used. One or two limits, the common case, need fewer calls.
 local never, round = 9007199254740992, 4503599627370496
 local get, put, call = struct.unpack, struct.pack, redis.call
 local plan, count, marker = ARGV[1], #KEYS, nil
@@ -68,7 +69,7 @@ for k = 1, code == 1 and count or 0 do
     if moved ~= refilled then
       local last, present = refilled % period, moved % period
       local whole = (moved - present - refilled + last) / period - 1
-      -- Saturated before anything can grow beyond 2^53.
+      -- Saturate before any number can exceed 2^53.
       if whole * amount >= burst - tokens then
         tokens = burst
       else
@@ -85,7 +86,7 @@ for k = 1, code == 1 and count or 0 do
       if tokens > burst then tokens = burst end
       consumed = consumed + asked
     end
-    -- A debt puts the expiry off, and a counter that goes past 2^52 goes round.
+    -- A debt extends the expiry, and a counter beyond 2^52 wraps around: C++ decides these cases.
     if code == 1 and (tokens < 0 or consumed < 0 or consumed >= round) then code = 3 end
     if i > 514 then
       state = state .. put('<dd', tokens, consumed)

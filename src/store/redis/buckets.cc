@@ -49,7 +49,7 @@ Result<store::Page<Bucket>> RedisBuckets::list_now(std::string_view name_space, 
     if (!loaded) return loaded.error();
     for (std::size_t i = 0; i < resources.size(); ++i) {
       const StoredBucket* const bucket = loaded->alive(i);
-      // Those that have expired stay in the index until it goes.
+      // Expired buckets stay in the index until the index expires.
       if (bucket == nullptr) continue;
       Bucket shown = remote::bucket_of(entity, resources[i], bucket->state);
       if (!remote::add(page, paging.limit, std::move(shown), &Bucket::resource)) return page;

@@ -30,11 +30,11 @@ class RedisBuckets final : public store::Buckets {
   void begin_round() override { context_.client.begin_round(); }
   void end_round() override { context_.client.end_round(); }
 
-  /// For a bucket, should it be new: no other has it. Counted on from a random start, below 2^52.
+  /// A unique generation for a bucket that may have to be created. Counts from a random start, below 2^52.
   std::uint64_t next_generation() {
     return (generations_.fetch_add(2, std::memory_order_relaxed) & ((std::uint64_t{1} << 52U) - 1)) | 1U;
   }
-  /// How often a plan had to be decided here and written under a condition.
+  /// How often a plan was decided in this process and written under a condition.
   std::uint64_t detours() const { return detours_.load(std::memory_order_relaxed); }
 
  private:

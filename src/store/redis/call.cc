@@ -30,7 +30,7 @@ void append_reply(std::string& out, const Reply& reply) {
   for (auto child = reply.children(); !child.at_end(); ++child) append_reply(out, *child);
 }
 
-/// A call whose owner waits for it.
+/// A call that its owner blocks on.
 class WaitingCall final : public ScriptCall {
  public:
   WaitingCall(Context& context, bool writes) : ScriptCall(context) {
@@ -66,7 +66,7 @@ void ScriptCall::begin(const Script& script, std::size_t keys, std::size_t words
 void ScriptCall::name_script(bool whole, std::string_view rest) {
   whole_ = whole;
   command.clear();
-  // Enough for a plan of two limits in two buckets.
+  // Enough for a plan with two limits in each of two buckets.
   command.reserve(960 + rest.size() + (whole ? script_->body.size() : 0));
   resp::append_command(command, words_ + 3);
   if (whole) {
@@ -85,7 +85,7 @@ void ScriptCall::key(std::string_view key) {
   word(key);
 }
 
-/// As it stands in the command: $LENGTH, then the key.
+/// Read from the command: $LENGTH, then the key.
 std::string_view ScriptCall::first_key() const {
   const std::string_view rest = std::string_view(command).substr(rest_at_);
   const std::size_t line = rest.find("\r\n");
@@ -102,7 +102,7 @@ void ScriptCall::on_reply(const Reply& reply) {
   const std::string_view why = reply.text();
   const bool forbidden = why.starts_with("NOPERM") && why.find("evalsha") != std::string_view::npos;
   if (!whole_ && (why.starts_with("NOSCRIPT") || forbidden)) {
-    // Nothing was done, so it may be sent again.
+    // Nothing was executed, so the call may be sent again.
     if (forbidden) context_.without_digests.store(true, std::memory_order_relaxed);
     const std::string rest = command.substr(rest_at_);
     name_script(true, rest);

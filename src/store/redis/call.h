@@ -12,17 +12,17 @@ namespace weir::redis {
 
 using wire::resp::Reply;
 
-/// How long what concerns the catalog may take: it may be large.
+/// The deadline of calls on the catalog, which may be large.
 inline constexpr std::chrono::milliseconds slow_call{5000};
 
-/// A script on its way. The script's own words are put behind its name and number of keys; a server that does
-/// not know the script yet gets it whole.
+/// A call of a script. The command is EVALSHA, the digest, the number of keys, and the arguments; a server
+/// that does not have the script yet gets its whole text.
 class ScriptCall : public net::RedisCall {
  public:
   explicit ScriptCall(Context& context) : context_(context) {}
 
  protected:
-  /// Starts over. `words`: how many keys and arguments will follow, of which `keys` are keys.
+  /// Starts a new command. `words`: how many keys and arguments will follow, of which `keys` are keys.
   void begin(const Script& script, std::size_t keys, std::size_t words);
   /// The first key decides which node of a cluster the call goes to.
   void key(std::string_view key);
@@ -30,10 +30,10 @@ class ScriptCall : public net::RedisCall {
   void word(std::int64_t number) { wire::resp::append_word(command, number); }
   virtual void send() { context_.send(*this); }
 
-  /// No error.
+  /// Called with a reply that is no error.
   virtual void replied(const Reply& reply) = 0;
   virtual void failed(Error error) = 0;
-  /// A key was not what the script takes it to be, and nothing was written. False: that is a failure.
+  /// A key has another type than the script expects, and nothing was written. False: that is a failure.
   virtual bool found_wrong_type() { return false; }
 
   Context& context() const { return context_; }
@@ -61,7 +61,7 @@ inline Time read_time(Reply::Children& at) {
   return seconds * 1000 + at.next().integer().value_or(0) / 1000;
 }
 
-/// A reply that was kept.
+/// A reply with its own copy of the bytes.
 class KeptReply {
  public:
   KeptReply() = default;
@@ -73,12 +73,12 @@ class KeptReply {
   wire::resp::ReplyReader reader_;
 };
 
-/// For the rare operations that take several steps: sends a command and waits for the answer. Not on the
+/// For the rare operations that take several steps: sends a command and blocks until the answer. Not for the
 /// client's own thread.
 class BlockingCalls {
  public:
   explicit BlockingCalls(Context& context) : context_(context) {}
-  /// `key`: decides the node. Errors of the server are errors here.
+  /// `key` selects the node. Error replies of the server are returned as errors.
   Result<KeptReply> ask(std::string_view key, std::string command, bool writes = false);
   Result<KeptReply> run(const Script& script, const std::vector<std::string>& keys,
                         const std::vector<std::string>& words, bool writes);
@@ -87,7 +87,7 @@ class BlockingCalls {
   Context& context_;
 };
 
-/// Fails where waiting would never end.
+/// Fails on the client's own thread, where waiting would never end.
 Result<void> check_may_wait(const Context& context);
 
 }  // namespace weir::redis

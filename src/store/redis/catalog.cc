@@ -31,13 +31,13 @@ std::string_view entity_of(std::string_view field) {
   return field.substr(2, field.find(' ', 2) - 2);
 }
 
-/// Reads a page of a sorted set: what begins like that, behind the cursor.
+/// The command that reads a page of a sorted set: members with this prefix, after the cursor.
 std::string page_command(const std::string& key, std::string begins_with, const store::Paging& paging) {
   std::string from = begins_with.empty() ? "-" : "[" + begins_with;
   if (!paging.cursor.empty()) from = "(" + paging.cursor;
   std::string to = "+";
   if (!begins_with.empty()) {
-    // Up to the first text that begins otherwise.
+    // Up to the first text without the prefix.
     ++begins_with.back();
     to = "(" + begins_with;
   }
@@ -72,7 +72,7 @@ class Lookup final : public net::RedisCall {
     if (!reply.is_list()) return finish(damaged("the catalog"));
     auto at = reply.children();
     store::Found found;
-    // Counted from 1, so that 0 can stand for nothing.
+    // Counted from 1, so that 0 means none.
     found.generation = static_cast<std::uint64_t>(at.next().integer().value_or(0)) + 1;
     if (const std::string_view text = at.next().text(); !text.empty()) {
       const auto entity = decode_entity(entity_, text);

@@ -1,5 +1,5 @@
 // Limits, entities and the audit in Redis. The catalog of a namespace is one hash, with sorted sets beside it
-// for listings; all lie in one slot, so that changes of several things happen together.
+// for listings; all lie in one slot, so that one script can change several of them atomically.
 //
 //   generation, stamp, sequence, audited   counters
 //   s | r RESOURCE | e ENTITY RESOURCE | e ENTITY<space>   limits of a level
@@ -20,8 +20,8 @@ namespace weir::redis {
 /// A process uses a cached chain for at most this long before it reads it again.
 inline constexpr std::chrono::hours longest_cache{1};
 
-/// Safe to use from any thread. What resolutions need, and limits, complete on the client's thread; the rest
-/// blocks its caller.
+/// Safe to use from any thread. find() and limits() complete on the client's thread; everything else blocks
+/// its caller.
 class RedisCatalog final : public remote::Catalog, public net::RedisListener {
  public:
   /// The context must outlive the catalog.
@@ -44,14 +44,14 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
                               const store::Paging& paging,
                               const std::function<bool(store::AuditEvent event)>& visit) override;
 
-  /// For the buckets: forget what is cached about an entity, which has turned out to be old.
+  /// For the buckets: drops the cache entries of an entity that have turned out to be out of date.
   void distrust(std::string_view name_space, std::string_view entity) { cache_.forget(name_space, entity); }
   void distrust() { cache_.forget_all(); }
-  /// Stamps up to here are not to be found in the catalog any more, although buckets have seen them.
+  /// The catalog has lost stamps up to here that buckets have seen.
   void accept(std::string_view name_space, Time stamp) { cache_.set_known(name_space, stamp); }
-  /// Up to which stamp the catalog is known to have lost something; 0: nothing.
+  /// The stamp up to which the catalog is known to have lost changes; 0: none.
   Time known(std::string_view name_space) { return cache_.known(name_space); }
-  /// The last entity of the chain of an entity: the family that its buckets lie in.
+  /// The last entity of an entity's chain: the family that its buckets lie in.
   Result<std::string> family_of(std::string_view name_space, std::string_view entity);
 
   // net::RedisListener
@@ -75,7 +75,7 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
 
   Context& context_;
   remote::CatalogCache cache_;
-  store::CompletionBatch batch_;  ///< the thread's on which calls are answered
+  store::CompletionBatch batch_;  ///< of the thread that handles replies
 
   friend class CatalogChange;
 };

@@ -2,14 +2,15 @@
 --
 -- KEYS[1]   the catalog, a hash; the others are sorted sets that the steps name by their number
 -- ARGV[1]   the generation that was read
--- ARGV[2]   the server's time when it was read, which the stamps of this change come from (-1: a clock of tests)
--- ARGV[3]   the channel to tell, ARGV[4] what
+-- ARGV[2]   the server's time when it was read, from which the stamps are taken (-1: in tests with their own
+--           clock)
+-- ARGV[3]   the channel to publish on, ARGV[4] the message
 -- ARGV[5..] steps:
 --   set FIELD VALUE | del FIELD | in KEY MEMBER | out KEY MEMBER | trim KEY BEFORE | stay KEY MS
 --
--- Answers 1, or 0 with nothing written.
+-- Returns 1, or 0 with nothing written.
 if (redis.call('HGET', KEYS[1], 'generation') or '0') ~= ARGV[1] then return 0 end
--- No bucket may count the new limits from a moment that has not come: the clock was set back meanwhile.
+-- The stamps must not lie in the future: fails if the clock was set back meanwhile.
 local time = redis.call('TIME')
 if time[1] * 1000 + math.floor(time[2] / 1000) < tonumber(ARGV[2]) then return 0 end
 local at = 5

@@ -13,11 +13,11 @@ using base::error;
 
 namespace {
 
-/// With more fields than this, everybody may as well forget everything.
+/// With more fields than this, every process clears its whole cache instead.
 constexpr std::size_t most_told = 64;
-/// Longer than anybody may know the chain from before.
+/// Longer than any process may have the old chain in its cache.
 constexpr std::chrono::milliseconds fence_stays = 2 * longest_cache;
-/// Each attempt to write a bucket that fails means that somebody else has written it.
+/// An attempt to write a bucket fails only if another operation has written it.
 constexpr int most_put_attempts = 200;
 
 /// The steps of the script.
@@ -45,7 +45,7 @@ struct Steps {
 
 Result<bool> CatalogChange::commit(const table::Draft& draft, const std::vector<store::AuditEvent>& events) {
   auto kept = keep(draft, events);
-  // If it is not known whether the change was made, the fences stay as they are for a while.
+  // If the outcome of the change is unknown, the fences stay until they expire.
   if (!kept && kept.error().code == ErrorCode::outcome_unknown) fenced_.clear();
   if (!kept || !*kept) return kept;
   auto fenced = set_fences(fence_stays);
@@ -55,7 +55,7 @@ Result<bool> CatalogChange::commit(const table::Draft& draft, const std::vector<
   return true;
 }
 
-/// False: another change was faster.
+/// False: another change was written first.
 Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events) {
   const Names& names = context_.names;
   Steps steps;
@@ -110,7 +110,7 @@ Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<st
   auto reply = BlockingCalls(context_).run(Script::catalog(), steps.keys, words, true);
   if (!reply) return reply.error();
   if (reply->get().integer() != 1) return false;
-  // At once here, whenever the others are told.
+  // This process applies the notification at once.
   catalog_.on_message(said);
   return true;
 }
@@ -130,8 +130,8 @@ Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
   return {};
 }
 
-/// Each bucket gets the stamp of its limits, so that no process with older ones writes to it from here on.
-/// Then each takes the new limits over.
+/// Each bucket gets the stamp of its new limits, so that no process with older limits writes to it. Then each
+/// adopts the new limits.
 Result<void> CatalogChange::tell_buckets_of(const table::Draft& draft, const std::string& entity,
                                             const std::map<std::string, Time>& stamps) {
   const auto of_all = stamps.find("");
@@ -186,14 +186,14 @@ Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& 
                " too often meanwhile; try again");
 }
 
-/// False: somebody else was faster.
+/// False: another operation has written the bucket first.
 Result<bool> CatalogChange::put(const std::string& entity, std::string_view resource,
                                 const std::string& before, const StoredBucket& bucket, Time now) {
   const Record record = encode(bucket);
   const bool tests = context_.time.for_tests();
   const Time moment = tests ? std::max<Time>(record.kept_until - now, 1) : record.kept_until;
   const std::string& family = families_[entity];
-  // What exists is not kept out by a fence.
+  // A fence does not apply to an existing bucket.
   const std::string generation = std::to_string(never_in_redis);
   auto reply = BlockingCalls(context_).run(
       Script::put(),

@@ -2,7 +2,7 @@
 //
 // The stamp of new limits is the server's time at the first read of the attempt, which lies between the
 // request and its answer. Refill is claimed at the old rate up to the stamp and at the new rate after it; a
-// bucket that was charged under the old limits later than that goes on from its last refill.
+// bucket that was charged under the old limits later than that continues from its last refill.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ class CatalogChange final : public remote::CatalogChange {
 
   Result<void> read_clock();
   Result<void> set_fences(std::chrono::milliseconds stay);
-  /// Where the buckets of an entity lie.
+  /// Finds the family of an entity's buckets.
   Result<void> find_family(const std::string& entity);
   Result<std::vector<std::string>> resources_of(const std::string& entity);
   Result<bool> keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events);
@@ -49,9 +49,9 @@ class CatalogChange final : public remote::CatalogChange {
 
   RedisCatalog& catalog_;
   Context& context_;
-  std::map<std::string, std::string> families_;  ///< of entities whose buckets are concerned
+  std::map<std::string, std::string> families_;  ///< of entities whose buckets are affected
   std::set<std::string> fenced_;                 ///< families whose chain changes
-  const std::string word_;                       ///< tells the fences of this change from others
+  const std::string word_;                       ///< identifies the fences of this change
 };
 
 }  // namespace weir::redis

@@ -1,4 +1,5 @@
-// What a change of the catalog in Redis depends on, and what keeps buckets from being made meanwhile.
+// Reads the records that a change of the catalog in Redis depends on, and sets the fences that keep buckets
+// from being created meanwhile.
 #include "base/text.h"
 #include "limits/names.h"
 #include "store/redis/catalog_change.h"
@@ -9,7 +10,7 @@ namespace resp = wire::resp;
 
 namespace {
 
-/// A process that ends in the middle of a move leaves its fences behind.
+/// The lifetime of a fence, for a process that dies in the middle of a move.
 constexpr std::chrono::seconds while_moving{15};
 
 }  // namespace
@@ -57,8 +58,7 @@ Result<void> CatalogChange::fence(const table::Draft& draft) {
   return set_fences(while_moving);
 }
 
-/// From here on no process makes a bucket there by the chain that it knows from before the change. 0: takes
-/// the fences away again.
+/// From here on no process creates a bucket in these families by the old chain. 0: removes the fences.
 Result<void> CatalogChange::set_fences(std::chrono::milliseconds stay) {
   // Generations are counted from 1 in plans.
   const std::string generation = std::to_string(head_.generation + 2);
@@ -71,7 +71,7 @@ Result<void> CatalogChange::set_fences(std::chrono::milliseconds stay) {
 }
 
 void CatalogChange::unfence(bool /*starts_over*/) {
-  // Those that stay behind go away by themselves.
+  // Fences that cannot be removed expire.
   (void)set_fences(std::chrono::milliseconds(0));
   fenced_.clear();
 }
@@ -105,8 +105,8 @@ Result<bool> CatalogChange::has_bucket(const std::string& entity) {
   return false;
 }
 
-/// In a cluster a bucket lies where its chain ends. An entity that moves would take its descendants' buckets
-/// to another node.
+/// In a cluster a bucket lies in the slot of the last entity of its chain. Moving an entity would move its
+/// descendants' buckets to another node.
 Result<void> CatalogChange::check_moved(const table::Draft& draft) {
   if (auto may = remote::CatalogChange::check_moved(draft); !may || !context_.cluster) return may;
   const std::vector<std::string> moved = draft.moved();

@@ -1,4 +1,4 @@
-// What `weir store check` says of a Redis server.
+// `weir store check` of a Redis server.
 #include "base/text.h"
 #include "store/redis/call.h"
 #include "store/redis/redis_store.h"

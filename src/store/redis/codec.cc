@@ -11,7 +11,7 @@ using limits::LimitSetRef;
 using limits::NamedParameters;
 using limits::Parameters;
 
-/// The version of texts of the catalog. A reader refuses those it does not know.
+/// The version of texts of the catalog. A reader refuses unknown versions.
 constexpr std::int64_t format = 1;
 constexpr std::int64_t marker_format = 2;
 constexpr std::string_view hex = "0123456789ABCDEF";
@@ -116,7 +116,7 @@ NamedParameters read_parameters(WordReader& reader) {
   for (std::int64_t* number : {&numbers.capacity, &numbers.burst, &numbers.refill_amount,
                                &numbers.refill_period, &numbers.rate.amount, &numbers.rate.period})
     *number = reader.number();
-  // Nothing is computed with a rate that divides by zero.
+  // Guards the arithmetic against a division by zero.
   if (numbers.rate.amount < 1 || numbers.rate.period < 1) numbers.rate = {1, 1};
   return limit;
 }

@@ -1,5 +1,5 @@
-// Between our types and the texts in Redis: words with a space between them. A text that may hold anything is
-// written with %XX for what is not plain; an empty one is %.
+// Converts between our types and the texts in Redis: words separated by spaces. Arbitrary text is
+// percent-encoded; an empty text is %.
 #pragma once
 
 #include <optional>
@@ -26,18 +26,18 @@ class Words {
   std::string text_;
 };
 
-/// Reads words; what does not fit leaves failed() behind and gives nothing.
+/// Reads words. On malformed input it returns nothing and sets failed().
 class WordReader {
  public:
   explicit WordReader(std::string_view text) : text_(text) {}
   std::int64_t number();
-  /// How many of something follow, each of at least one word; -1 where it may say that.
+  /// The number of items that follow, each of at least one word; -1 where that is allowed.
   std::int64_t count();
   std::string_view name();
   std::string text();
   bool failed() const { return failed_; }
   bool at_end() const { return text_.empty(); }
-  /// Everything was read, and read well.
+  /// Everything was read without an error.
   bool done() const { return !failed_ && at_end(); }
 
  private:
@@ -57,17 +57,17 @@ limits::LimitsRecordRef decode_limits(std::string_view text);
 std::string encode(const Entity& entity);
 std::optional<Entity> decode_entity(std::string_view id, std::string_view text);
 
-/// The id first, so that they sort by it.
+/// Begins with the id, so that events sort by it.
 std::string encode(const store::AuditEvent& event);
 std::optional<store::AuditEvent> decode_event(std::string_view text);
 
 /// `2 ENDING DEADLINE k GENERATION*k ENTITY*k n (LIMIT AMOUNT BUCKETS)*n m KEY*m`. Format 1 has neither
 /// generations nor entities; its readers still find the deadline in the third word.
 std::string encode(const decision::Marker& marker);
-/// The part behind the generations, for acquire.lua, which knows the rest.
+/// The part after the generations, for acquire.lua, which adds the rest.
 std::string encode_behind_generations(const decision::LeaseRecord& record,
                                       const std::vector<std::string_view>& entities);
-/// Of either format; that of format 1 has no buckets.
+/// Reads either format; a marker of format 1 has no buckets.
 std::optional<decision::Marker> decode_marker(std::string_view text);
 
 }  // namespace weir::redis

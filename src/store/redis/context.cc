@@ -28,14 +28,14 @@ struct Meaning {
   std::string_view advice;
 };
 
-/// The one script with this body.
+/// The single Script object with this body.
 template <const std::string_view& body>
 const Script& only() {
   static const Script script(body);
   return script;
 }
 
-/// Errors that come before anything is changed.
+/// Errors that occur before any write.
 constexpr Meaning refusals[] = {
     {"OOM", "it has no memory left; raise maxmemory or make room"},
     {"READONLY", "it is a replica that cannot be written; use the address of the primary"},
@@ -107,7 +107,7 @@ Error error_of(std::string_view reply, bool writes) {
     if (!reply.starts_with(meaning.begins)) continue;
     return base::error(ErrorCode::unavailable, "Redis refuses (", reply, "): ", meaning.advice);
   }
-  // Errors of commands inside a script are named in its own words.
+  // Redis wraps errors of commands inside a script in an ERR reply.
   for (const Meaning& meaning : refusals) {
     if (reply.find(meaning.begins) == std::string_view::npos || !reply.starts_with("ERR")) continue;
     return base::error(ErrorCode::unavailable, "Redis refuses (", reply, "): ", meaning.advice);

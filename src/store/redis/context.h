@@ -1,4 +1,4 @@
-// What every part of a Redis store shares: the connection, the names, the time.
+// The context of a Redis store: the connection, the names, the time.
 #pragma once
 
 #include <atomic>
@@ -33,29 +33,30 @@ struct Script {
   static const Script& open();
 };
 
-/// An estimate of the server's time: never ahead of it, behind it by the age of the last answer's way back.
-/// Decisions and stamps are made by the server's own clock; this is what scripts compare it with, and what is
-/// shown. Safe to use from any thread.
+/// An estimate of the server's time: never ahead of it, and behind it by the network delay of the last
+/// answer. Decisions and stamps use the server's own clock; scripts compare it with this estimate, and
+/// reports show the estimate. Safe to use from any thread.
 class ServerTime {
  public:
-  /// `instead`: for tests, a clock that holds for scripts too; null: the server's.
+  /// `instead`: a clock for tests, which scripts use too; null: the server's.
   explicit ServerTime(const Clock* instead) : instead_(instead) {}
   Time now() const;
-  /// A clock of this machine, by which the age of an answer is told: servers differ, and theirs can be set.
+  /// A monotonic clock of this machine for the age of answers: clocks of servers differ and can be set.
   Time here() const;
   bool for_tests() const { return instead_ != nullptr; }
-  /// What scripts are told that use TIME: -1, or the time in tests.
+  /// The time argument of scripts that use TIME: -1, or the time in tests.
   Time for_scripts() const { return for_tests() ? instead_->now() : -1; }
-  /// The same for acquire.lua, which tells the time by the expiry of a key if it knows about what to expect.
+  /// The same for acquire.lua, which derives the time from the expiry of a key if it has an estimate to check
+  /// it with.
   Time expected() const;
-  /// The server said so just now.
+  /// The server has just returned this time.
   void learn(Time now);
-  /// It may be another server from here on.
+  /// Discards the estimate: the next server may be another one.
   void forget() { learned_.store(false, std::memory_order_relaxed); }
 
  private:
   const Clock* const instead_;
-  std::atomic<Time> ahead_{0};  ///< of the local steady clock, in milliseconds
+  std::atomic<Time> ahead_{0};  ///< how far the server is ahead of the local steady clock, in milliseconds
   std::atomic<bool> learned_{false};
 };
 
@@ -68,24 +69,24 @@ struct Context {
   ServerTime time;
   base::Entropy& entropy;
   ExhaustedBuckets exhausted{std::chrono::milliseconds(0)};
-  StartUp* start_up = nullptr;               ///< null: nothing has to be read first
-  std::atomic<bool> without_digests{false};  ///< the server does not let us use EVALSHA
+  StartUp* start_up = nullptr;               ///< null: the store is open without it
+  std::atomic<bool> without_digests{false};  ///< the server forbids EVALSHA
   WriteHealth write_health{*this};
 
   /// Sends a call, once the store is open. Until then it fails at once.
   void send(net::RedisCall& call);
 
-  /// The family whose slot a bucket lies in. On a single server there are no slots, and families can be
-  /// rearranged: each entity is its own, and leases have none.
+  /// The family whose slot a bucket lies in. A single server has no slots, so there each entity is its own
+  /// family and can move freely, and leases have no family.
   std::string_view family(std::string_view entity, std::string_view end_of_chain) const {
     return cluster ? end_of_chain : entity;
   }
 };
 
-/// Why a call did not succeed, in words that say what to do.
+/// The error of a failed call, with a remedy.
 Error error_of(const net::RedisFailure& failure);
-/// What an error reply means. `writes`: it may have changed something, unless the error is known to come
-/// first.
+/// The error of an error reply. `writes`: the call may have changed something, unless this error is known to
+/// occur before any write.
 Error error_of(std::string_view reply, bool writes);
 
 }  // namespace weir::redis

@@ -5,7 +5,7 @@
 namespace weir::redis {
 namespace {
 
-// Past this many in a shard it is cheaper to ask again than to remember.
+// The size bound of a shard: beyond it, buckets are read again.
 constexpr std::size_t most_in_shard = 4096;
 
 }  // namespace
@@ -26,7 +26,7 @@ void ExhaustedBuckets::remember(std::string_view key, Seen seen) {
     if (shard.buckets.size() >= most_in_shard) shard.buckets.clear();
     shard.buckets.insert_or_assign(std::string(key), std::move(seen));
   }
-  // Behind it, so that nobody who has forgotten everything meanwhile takes it for nothing.
+  // Stored after the insertion, so that a concurrent forget_all() does not hide the new entry.
   newest_.store(std::max(newest_.load(std::memory_order_relaxed), sent), std::memory_order_relaxed);
 }
 

@@ -1,5 +1,5 @@
-// Buckets that Redis has just found too empty, as they were then. What they refill is known, so whoever asks
-// for more than they can hold by now is refused without asking Redis. Nobody is admitted by it.
+// The cache of buckets that Redis has just found too empty. Their refill is known, so a request for more than
+// they can hold by now is refused without asking Redis. The cache never admits a request.
 #pragma once
 
 #include <array>
@@ -24,21 +24,21 @@ class ExhaustedBuckets {
   struct Seen {
     std::shared_ptr<const StoredBucket> bucket;  ///< null: there was none
     Time at = 0;                                 ///< by the server's clock
-    Time sent = 0;                               ///< by ServerTime::here(): before that moment
-    Time heard = 0;                              ///< and after it
+    Time sent = 0;                               ///< by ServerTime::here(), before `at`
+    Time heard = 0;                              ///< by ServerTime::here(), after `at`
   };
-  /// `refuse_for`: how long what was seen counts; 0: not at all.
+  /// `refuse_for`: how long an entry is valid; 0: the cache is off.
   explicit ExhaustedBuckets(std::chrono::milliseconds refuse_for) : refuse_for_(refuse_for.count()) {}
 
   bool used() const { return refuse_for_ > 0; }
-  /// Whether anything is remembered at this moment, by ServerTime::here().
+  /// Whether there is a valid entry at this moment, by ServerTime::here().
   bool any(Time here) const { return is_fresh(newest_.load(std::memory_order_relaxed), here); }
   std::optional<Seen> find(std::string_view key, Time here) const;
   void remember(std::string_view key, Seen seen);
   void forget(std::string_view key);
   void forget_all();
 
-  /// How often somebody was refused by it.
+  /// How many requests it has refused.
   std::uint64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }
   void count_refusal() { refusals_.fetch_add(1, std::memory_order_relaxed); }
 

@@ -1,12 +1,12 @@
--- Keeps processes that know an older chain from making buckets in a family that a chain leaves: put.lua writes none
--- by a plan of an earlier generation of the catalog than the fence says. acquire.lua need not look at it, since it
--- charges only buckets that exist, and a chain changes only while there is none.
+-- Keeps processes that know an older chain from creating buckets in a family that a chain leaves: put.lua
+-- refuses plans of an earlier generation of the catalog than the fence has. acquire.lua need not check the
+-- fence, since it charges only existing buckets, and a chain changes only while there is none.
 --
 -- KEYS[1]   the fence of the family
--- ARGV[1]   the generation that the change leads to, ARGV[2] a word that tells this change from others
--- ARGV[3]   for how long the fence stays (0: it is taken away again, if it is this one)
+-- ARGV[1]   the generation that the change leads to, ARGV[2] a word that identifies this change
+-- ARGV[3]   the lifetime of the fence in milliseconds (0: removes it, if it is the fence of this change)
 --
--- A fence is never replaced by one of an earlier generation. Answers 1.
+-- A fence is never replaced by one of an earlier generation. Returns 1.
 local found, mine = redis.call('GET', KEYS[1]) or '0', ARGV[1] .. ' ' .. ARGV[2]
 if ARGV[3] == '0' then
   if found == mine then redis.call('DEL', KEYS[1]) end

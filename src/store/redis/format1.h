@@ -1,10 +1,9 @@
-// Reads the buckets of format 1, which the first version of weir wrote. The next write makes format 2 of
-// them.
+// Reads the buckets of format 1, which the first version of weir wrote. The next write converts a bucket to
+// format 2.
 //
 // A hash with the fields
 //   b   refilled at, expires at, kept until, version, stamp, generation, digest, hold, then tokens and
-//   consumed of
-//       each limit, as doubles
+//       consumed of each limit, as doubles
 //   p   names and parameters of the limits in force, as words
 //   d   dormant limits: parameters, tokens, consumed, refilled at
 //   oN  how often the counter of the N-th limit has gone past 2^52
@@ -17,7 +16,7 @@
 
 namespace weir::redis {
 
-/// From the names and values of a hash. False: it is damaged. An empty one is no bucket.
+/// Reads the names and values of a hash. False: it is damaged. An empty hash is no bucket.
 bool read_format1(const Reply& hash, ReadBucket& read);
 
 /// Dormant limits of either format, brought to the moment of the bucket's last refill.

@@ -49,7 +49,7 @@ void LeaseChange::send_differences(const decision::LeaseRecord& record, const st
   std::vector<limits::LimitSetRef> sets;
   for (const ChainBucket& place : buckets_in_chain_) sets.push_back(place.resolution->limits);
   auto step = decision::step(record, plan_.change, sets);
-  // A mistake, or nothing to do: only with everything at hand can that be said for certain.
+  // An error, or a repetition: only the stored marker and buckets can confirm it.
   if (!step || step->repeated) return load();
   next_ = *std::move(step);
   expected_ = marker;
@@ -81,7 +81,8 @@ void LeaseChange::replied(const Reply& reply) {
   const Time now = at.next().integer().value_or(0);
   context().time.learn(now);
   if (code == 1) return changed(joined_numbers(at));
-  // Somebody else has changed the lease: once more from what it is now. What is not plain is decided here.
+  // Another caller has changed the lease: start over from its present marker. Every other case is decided in
+  // this process.
   constexpr int most_overtaken = 20;
   auto last = at;
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) last.next();
@@ -91,7 +92,7 @@ void LeaseChange::replied(const Reply& reply) {
   decide_here(now, at);
 }
 
-/// Shows the buckets as they are after the change.
+/// Reports the buckets after the change.
 void LeaseChange::changed(const std::string& all) {
   outcome_.report.clear();
   std::string_view numbers = all;
@@ -107,7 +108,7 @@ void LeaseChange::changed(const std::string& all) {
   finish(Progress::decided);
 }
 
-/// What is in doubt is looked up: the marker tells whether it happened.
+/// Where the outcome is unknown, the marker shows whether the change happened.
 void LeaseChange::failed(Error error) {
   constexpr int most_doubts = 3;
   const bool in_doubt = error.code == ErrorCode::outcome_unknown && plan_.lease.shared;

@@ -1,8 +1,8 @@
-// A change to a lease: adjust, settle, rollback. Each leaves a marker, so that it happens once however often
+// A change to a lease: adjust, settle, rollback. Each writes a marker, so that it happens once however often
 // it is sent.
 //
-// Mostly it is a difference to buckets that are as they were: one call of acquire.lua, under the condition
-// that the marker is the one that the difference was computed from.
+// In the plain case it is one call of acquire.lua, which adds the differences to buckets that still exist,
+// under the condition that the marker is the one that the differences were computed from.
 #pragma once
 
 #include "decision/lease_change.h"
@@ -18,7 +18,7 @@ class LeaseChange final : public Operation {
 
  private:
   /// Sends the differences that the change makes to a lease with this record, if it is a plain case.
-  /// `marker`: the text that the record stands in; empty: there is no marker.
+  /// `marker`: the text of the marker with this record; empty: there is no marker.
   void send_differences(const decision::LeaseRecord& record, const std::string& marker);
   /// Puts the differences of next_ into chain_; false: some bucket does not have the limit.
   bool match_differences();

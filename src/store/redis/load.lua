@@ -1,10 +1,10 @@
--- Reads buckets and, where there is one, the marker of a lease, as of one moment.
+-- Reads buckets and, where there is one, the marker of a lease, atomically.
 --
 -- KEYS[1..n]  the buckets; KEYS[n+1] the marker, if ARGV[2] is 1
 -- ARGV[1]     now, for tests (negative: ask the server)
 --
--- Answers 3, now, the records of the buckets (nil: none; format 1: the names and values of a hash), the marker (nil:
--- none). As acquire.lua does where it leaves the decision to C++.
+-- Returns 3, now, the records of the buckets (nil: none; format 1: the names and values of a hash), the
+-- marker (nil: none), like acquire.lua where it leaves the decision to C++.
 local now = tonumber(ARGV[1])
 if now < 0 then
   local time = redis.call('TIME')

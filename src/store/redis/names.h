@@ -1,4 +1,4 @@
-// How the keys of Redis are called.
+// The names of the keys in Redis.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace weir::redis {
 struct Names {
   std::string prefix = "weir";
 
-  /// What the keys of an entity's buckets begin with; the resource follows. A colon in the entity is written
-  /// as %3A, so that it cannot be taken for the one before the resource.
+  /// The prefix of the keys of an entity's buckets; the resource follows. A colon in the entity is written as
+  /// %3A, so that it differs from the one before the resource.
   std::string buckets(std::string_view name_space, std::string_view family, std::string_view entity) const {
     return bucket(name_space, family, entity, {});
   }
@@ -29,7 +29,8 @@ struct Names {
     return of_entity(name_space, family, "}:i:", entity);
   }
   std::string lease(std::string_view name_space, std::string_view family, const decision::Nonce& nonce) const;
-  /// Keeps processes that know an older chain from making buckets in a family that it has left.
+  /// The fence: keeps processes that know an older chain from creating buckets in a family that the chain has
+  /// left.
   std::string fence(std::string_view name_space, std::string_view family) const {
     return base::join(prefix, ":", name_space, ":{", family, "}:f");
   }

@@ -1,12 +1,12 @@
--- Reads what all processes on a store agree on. The first process makes it. A store of an earlier format becomes one
--- of this format, so that earlier versions of weir, which check this first, do not open it any more; its buckets and
--- markers are converted with their next write.
+-- Reads the settings that all processes on a store share. The first process creates them. A store of an
+-- earlier format is raised to this one, so that earlier versions of weir, which check the format first,
+-- refuse to open it; its buckets and markers are converted with their next write.
 --
 -- KEYS[1]   the settings of the store, a hash
--- ARGV[1]   the version of the format, ARGV[2] the lease key, where there is none
+-- ARGV[1]   the version of the format, ARGV[2] the lease key to store if there is none
 --
--- Answers seconds and microseconds of the server's time, version, lease key, for how long the audit is kept (nil: as
--- usual).
+-- Returns seconds and microseconds of the server's time, version, lease key, how long the audit is kept (nil:
+-- the default).
 local found = redis.call('HMGET', KEYS[1], 'format', 'lease_key', 'keep_audit_for')
 for i, name in ipairs({'format', 'lease_key'}) do
   if not found[i] then

@@ -10,7 +10,7 @@ using store::Progress;
 
 namespace {
 
-/// Each attempt that fails means that somebody else got through.
+/// An attempt fails only if another operation has written the bucket.
 constexpr int most_operation_attempts = 200;
 
 }  // namespace
@@ -66,7 +66,7 @@ decision::NewGeneration Operation::new_generation() const {
 }
 
 void Operation::append_plan(std::string& plan, const decision::Chain& chain) const {
-  // The nodes of a cluster have clocks of their own, and a key may come from another one.
+  // The nodes of a cluster have different clocks, and a key may have been written by another node.
   append_number(plan, context().cluster ? context().time.for_scripts() : context().time.expected());
   for (std::size_t k = 0; k < buckets_in_chain_.size(); ++k) {
     const decision::Link& link = chain[k];
@@ -109,7 +109,7 @@ bool Operation::take(const Reply& reply) {
     step_ = Step::plain;
     const auto code = reply.integer();
     if (code == 2) {
-      // The chain is an old one. Which of its entities has moved is not known.
+      // The chain is out of date. Which of its entities has moved is unknown.
       buckets_.catalog_.distrust();
       finish(Progress::resolve_again);
     } else {
@@ -166,7 +166,7 @@ void Operation::decide_here(Time now, Reply::Children children) {
 void Operation::write(Time now, const decision::Next& next) {
   step_ = Step::writing;
   writes_ = true;
-  // With a marker: if it was written, this starts over and finds it done.
+  // Safe to repeat with a marker: if it was written, the operation starts over and finds it.
   repeatable = next.marker.has_value();
   const std::size_t keys = 3 * buckets_in_chain_.size() + (marker_.empty() ? 0 : 1);
   begin(Script::put(), keys, keys + 7 + 3 * buckets_in_chain_.size());
@@ -215,8 +215,8 @@ void Operation::resolve_again(Time seen, std::size_t place) {
        this});
 }
 
-/// If the catalog cannot have what the bucket has seen, it has lost something (or the clock was set back),
-/// and buckets are not held to it.
+/// If the catalog does not have the stamp that the bucket has seen, it has lost changes (or the clock was set
+/// back), and the stamp is accepted.
 void Operation::compare_stamp(const Result<store::Found>& found) {
   if (!found) return finish(found.error());
   const auto newest = limits::resolve(found->levels, {}, found->now, limits::default_ttl_multiplier);
@@ -225,8 +225,8 @@ void Operation::compare_stamp(const Result<store::Found>& found) {
 }
 
 void Operation::finish(Result<Progress> result) {
-  // It ends where it is told of, which is mostly where it was made: memory that is freed on another thread
-  // than it was taken on costs several times as much.
+  // The operation is destroyed on the thread of its completion, which mostly allocated it: freeing memory on
+  // another thread costs several times as much.
   store::complete(executor_,
                   {[](void* self, Result<Progress>&& told) {
                      auto* const operation = static_cast<Operation*>(self);

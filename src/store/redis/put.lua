@@ -1,19 +1,19 @@
 -- Writes buckets and the marker of a lease, if none of them has changed since it was read.
 --
--- KEYS[1..n]     the buckets that the decision rests on
+-- KEYS[1..n]     the buckets of the decision
 -- KEYS[n+1..2n]  the index of buckets of each entity
 -- KEYS[2n+1..3n] the fence of each family (fence.lua)
 -- KEYS[3n+1]     the marker, if there is one
 -- ARGV[1]        n
 -- ARGV[2]        the resource
--- ARGV[3]        PEXPIREAT; in tests with a clock of their own PEXPIRE, and then the moments below are durations
--- ARGV[4..5]     the marker as it was read (empty: there was none) and as it is from now on (empty: the same)
--- ARGV[6]        for how long the marker stays
+-- ARGV[3]        PEXPIREAT; in tests with their own clock PEXPIRE, and then the moments below are durations
+-- ARGV[4..5]     the marker as it was read (empty: there was none) and its new text (empty: unchanged)
+-- ARGV[6]        the lifetime of the marker in milliseconds
 -- ARGV[7]        the generation of the catalog that the chain comes from
--- then for each bucket: its record as it was read (empty: there was none; format 1: field b), its new record (empty:
--- the same), and when its key goes
+-- then for each bucket: its record as it was read (empty: there was none; format 1: field b), its new record
+-- (empty: unchanged), and when its key expires
 --
--- Answers 1; 0 with nothing written: something has changed; 2 with nothing written: the chain has changed.
+-- Returns 1; 0 with nothing written: something has changed; 2 with nothing written: the chain has changed.
 local count, expire = tonumber(ARGV[1]), ARGV[3]
 local marker = KEYS[3 * count + 1]
 for k = 1, count do
@@ -30,7 +30,7 @@ for k = 1, count do
   if record ~= '' then
     redis.call('SET', KEYS[k], record)
     redis.call(expire, KEYS[k], moment)
-    -- The index stays for as long as the last of its buckets. Format 1 has some that stay for good.
+    -- The index lives as long as the last of its buckets. An index of format 1 may have no expiry.
     local index = KEYS[count + k]
     local before = redis.call('PTTL', index)
     redis.call('ZADD', index, 0, ARGV[2])

@@ -1,4 +1,4 @@
-// A plain command and what is made of its answer, without blocking anybody.
+// A plain command and the conversion of its answer, without blocking.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace weir::redis {
 
-/// Owns itself and ends with its completion.
+/// Destroys itself with its completion.
 template <class T>
 class ReadCall final : public net::RedisCall {
  public:
@@ -37,7 +37,7 @@ class ReadCall final : public net::RedisCall {
   const bool writes_;
 };
 
-/// Sends a command whose key decides the node; `take` makes the result of the answer.
+/// Sends a command whose key selects the node; `take` converts the answer to the result.
 template <class T>
 void read(Context& context, std::string_view key, std::string command, store::Completion<T> done,
           typename ReadCall<T>::Take take, bool writes = false) {

@@ -17,10 +17,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "doubles are written as they lie in memory");
 
-// Past this many different sets they are hardly shared; forget them rather than grow.
+// With more distinct sets than this, few are shared: the cache is cleared instead of growing.
 constexpr std::size_t most_sets = 4096;
 
-/// Where the numbers of a record stand.
+/// The positions of the numbers in a record.
 struct Word {
   enum : std::uint8_t {
     head,
@@ -65,7 +65,7 @@ void read_rounds(WordReader reader, std::vector<bucket::LimitState>& limits, boo
   wrong = wrong || !reader.done();
 }
 
-/// The text of a record, behind its numbers.
+/// The text of a record, after its numbers.
 enum class Text : std::uint8_t { good, damaged, too_new };
 Text read_text(std::string_view text, StoredBucket& bucket) {
   bool wrong = false;
@@ -94,8 +94,8 @@ Text read_text(std::string_view text, StoredBucket& bucket) {
   return wrong ? Text::damaged : Text::good;
 }
 
-/// Until when acquire.lua may charge a bucket: not beyond the moment at which a dormant limit is full and is
-/// forgotten. Beside dormant limits the expiry of a debt depends on both, so that is left to us.
+/// Until when acquire.lua may charge a bucket: at most until a dormant limit is full and is dropped. With
+/// dormant limits the expiry of a debt depends on both, so C++ decides that case.
 Time plain_until_of(const bucket::State& state) {
   Time until = limits::never;
   bool in_debt = false;
@@ -138,7 +138,7 @@ void append_number(std::string& out, std::int64_t number) {
 std::int64_t number_at(std::string_view numbers, std::size_t index) {
   double number = 0;
   std::memcpy(&number, numbers.data() + 8 * index, sizeof number);
-  // What is no integer of ours is damage, and must not be undefined behaviour here.
+  // A number out of range means a damaged record, and must not cause undefined behaviour here.
   constexpr double bound = 9007199254740992.0 * 4;
   return number >= -bound && number <= bound ? static_cast<std::int64_t>(number) : 0;
 }
@@ -241,7 +241,7 @@ Record encode(const StoredBucket& bucket) {
   Words dormant;
   for (std::size_t i = 0; i < limits.size(); ++i) {
     append(parameters, limits[i]->name, limits[i]->parameters);
-    // Rounded down, so that what is left is never negative.
+    // Rounded down, so that the remainder is never negative.
     const std::int64_t times = limits[i]->consumed >> 52U;
     append_number(balances, limits[i]->tokens);
     append_number(balances, limits[i]->consumed - times * round_of_counter);

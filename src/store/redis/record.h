@@ -1,9 +1,9 @@
-// A bucket as it lies in Redis: one string, whose layout docs/format/redis.md draws.
+// The record of a bucket in Redis: one string, whose layout is in docs/format/redis.md.
 //
 //   head | kept until | version | stamp | digest | hold | plain until | generation | refilled at | expires at
-//   | tokens 1 | consumed 1 | ... |                          8 bytes each: little-endian doubles, integers
-//   below 2^53 name capacity burst ... of each limit in force \n      words FIELD word ... \n ... optional
-//   fields
+//   | tokens 1 | consumed 1 | ... |          8 bytes each: little-endian doubles, integers below 2^53
+//   name capacity burst ... \n              words of each limit in force
+//   FIELD word ... \n ...                   optional fields
 //
 // acquire.lua reads and writes the numbers. Everything else is read and written here.
 #pragma once
@@ -23,11 +23,11 @@
 
 namespace weir::redis {
 
-/// Stands for "never" where doubles count: 2^53.
+/// The value of "never" as a double: 2^53.
 inline constexpr std::int64_t never_in_redis = std::int64_t{1} << 53;
 inline constexpr std::int64_t round_of_counter = std::int64_t{1} << 52;
 
-/// A time as Redis keeps it, and back.
+/// Converts a time to the form in Redis, and back.
 inline std::int64_t to_redis(Time time) { return time >= never_in_redis ? never_in_redis : time; }
 inline Time from_redis(std::int64_t time) { return time >= never_in_redis ? limits::never : time; }
 
@@ -35,12 +35,12 @@ void append_number(std::string& out, std::int64_t number);
 /// The double at a position counted in doubles. The text must be long enough.
 std::int64_t number_at(std::string_view numbers, std::size_t index);
 
-/// What a record begins with, and what a plan says that it must begin with.
+/// The first number of a record, which the plan repeats for comparison.
 inline constexpr std::int64_t head_of(std::size_t limits) {
   return 2 * 256 + static_cast<std::int64_t>(limits);
 }
 
-/// What acquire.lua leaves behind in one bucket: a view of numbers.
+/// One bucket after acquire.lua has charged it: a view of the numbers in the answer.
 struct Charged {
   static constexpr std::size_t words = 3;
   std::uint64_t generation = 0;
@@ -49,27 +49,27 @@ struct Charged {
 
   std::int64_t tokens(std::size_t limit) const { return number_at(numbers, words + 2 * limit); }
 };
-/// Takes the numbers of a bucket with so many limits from the front of an answer. Nothing, if it is too
+/// Takes the numbers of a bucket with this many limits from the front of an answer. Nothing if it is too
 /// short.
 std::optional<Charged> take_charged(std::string_view& answer, std::size_t limits);
 /// The numbers of all buckets, where an answer has a text for each.
 std::string joined_numbers(Reply::Children texts);
-/// An answer of acquire.lua that is none.
+/// The error for a malformed answer of acquire.lua.
 inline Error unreadable() { return {ErrorCode::outcome_unknown, "Redis answers nonsense"}; }
 
 /// A bucket that was read, or is to be written.
 struct StoredBucket {
   bucket::State state;
-  Time stamp = 0;                   ///< the newest that it was written under or told of
-  std::vector<std::string> others;  ///< fields of later versions, which stay as they are
+  Time stamp = 0;                   ///< the newest that it was written under or notified of
+  std::vector<std::string> others;  ///< fields of later versions, kept unchanged
 };
 
-/// One bucket of an answer. `raw`: what a write compares with; empty: there is none.
+/// One bucket of an answer. `raw`: the bytes that a write compares; empty: there is none.
 struct ReadBucket {
   std::string raw;
   std::optional<StoredBucket> bucket;
 };
-/// From a record, from a hash of format 1, or from nothing. Fails on one that is damaged, or that needs a
+/// Reads a record, a hash of format 1, or an absent bucket. Fails on a damaged record, or one that needs a
 /// later version.
 Result<ReadBucket> read_bucket(const Reply& reply, std::string_view entity, std::string_view resource);
 Result<ReadBucket> read_bucket(std::string_view record, std::string_view entity, std::string_view resource);
@@ -78,7 +78,7 @@ Result<ReadBucket> read_bucket(std::string_view record, std::string_view entity,
 struct LoadedBuckets {
   Time now = 0;
   std::vector<ReadBucket> buckets;  ///< in the order of the resources
-  /// Null, if there is none or it has expired.
+  /// Null if there is none or it has expired.
   const StoredBucket* alive(std::size_t index) const {
     const auto& bucket = buckets[index].bucket;
     return bucket && bucket->state.expires_at > now ? &*bucket : nullptr;
@@ -88,22 +88,22 @@ struct LoadedBuckets {
 Result<LoadedBuckets> load_buckets(Context& context, std::string_view name_space, std::string_view family,
                                    std::string_view entity, const std::vector<std::string>& resources);
 
-/// A record, and when its key goes.
+/// A record, and when its key expires.
 struct Record {
   std::string bytes;
   Time kept_until = 0;
 };
 Record encode(const StoredBucket& bucket);
 
-/// What a set of limits looks like in a plan. Immutable.
+/// A set of limits as encoded in a plan. Immutable.
 struct SetInPlan {
-  std::string text;  ///< as it stands in a record
+  std::string text;  ///< as in a record
   std::int64_t digest = 0;
   std::string parameters;  ///< burst, rate amount, rate period of each limit as doubles
   limits::LimitSetRef set;
 };
 
-/// Sets are few and used often. Safe to use from any thread.
+/// A cache of these, since sets are few and used often. Safe to use from any thread.
 class SetsInPlan {
  public:
   std::shared_ptr<const SetInPlan> get(const limits::LimitSetRef& set);

@@ -23,7 +23,7 @@ RedisStore::RedisStore(const RedisStoreOptions& options)
   client_->start();
 }
 
-// First of all its thread ends, which uses the rest.
+// The client's thread uses the other members, so it ends first.
 RedisStore::~RedisStore() { client_.reset(); }
 
 Result<std::shared_ptr<RedisStore>> RedisStore::open(const RedisStoreOptions& options) {

@@ -1,5 +1,5 @@
-// `redis://` and `rediss://`: decided by scripts in a Redis server or cluster, shared by any number of
-// processes.
+// `redis://` and `rediss://`: scripts decide in a Redis server or cluster, which any number of processes
+// share.
 #pragma once
 
 #include <chrono>
@@ -19,22 +19,22 @@ namespace weir::redis {
 struct RedisStoreOptions {
   net::RedisOptions server;
   std::string prefix = "weir";
-  /// How long limits are remembered without being told of a change.
+  /// How long limits are cached without a notification of a change.
   std::chrono::milliseconds cache_for{60'000};
-  /// For how long a bucket that was just found too empty is refused without asking; 0: always ask. Credits
-  /// and changes that other processes make meanwhile are noticed that much later.
+  /// For how long requests on a bucket that was just found too empty are refused without asking the server;
+  /// 0: always ask. Credits and changes by other processes take effect that much later.
   std::chrono::milliseconds refuse_for{0};
-  /// Whether opening fails while the server cannot be used. If not, calls fail until it can.
+  /// Whether opening fails while the server is unavailable. If not, calls fail until it answers.
   bool must_be_reachable = true;
-  /// For tests: the time, instead of the server's. Everybody on the store must agree on it.
+  /// For tests: the time, instead of the server's. All processes on the store must use the same.
   std::shared_ptr<const Clock> clock;
 };
 
 /// Safe to use from any thread.
 class RedisStore final : public store::Store {
  public:
-  /// Fails with unavailable where the server cannot be reached or does not accept us, unless the options say
-  /// that this is no reason not to begin.
+  /// Fails with unavailable where the server cannot be reached or rejects the login, unless must_be_reachable
+  /// is false.
   static Result<std::shared_ptr<RedisStore>> open(const RedisStoreOptions& options);
   ~RedisStore() override;
 
@@ -49,7 +49,7 @@ class RedisStore final : public store::Store {
   Result<void> keep_audit_for(Time duration) override;
   bool every_change_is_marked() const override { return true; }
 
-  /// Whether the server answers, and if not, why.
+  /// The client, which knows whether the server answers.
   const net::RedisClient& client() const { return *client_; }
   RedisBuckets& redis_buckets() { return buckets_; }
 
@@ -65,7 +65,7 @@ class RedisStore final : public store::Store {
   RedisBuckets buckets_;
 };
 
-/// Looks the server over without changing anything.
+/// Checks the server without changing anything.
 std::vector<store::Finding> check(const RedisStoreOptions& options);
 
 }  // namespace weir::redis

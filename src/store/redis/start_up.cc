@@ -9,9 +9,10 @@
 namespace weir::redis {
 namespace {
 
-/// Of the layout of keys and values. A store of an earlier one is upgraded, of a later one refused.
+/// The version of keys and values. A store of an earlier version is upgraded, one of a later version is
+/// refused.
 constexpr std::int64_t format_version = 2;
-/// While the server answers but does not let us read.
+/// The time between attempts while the server answers but rejects the read.
 constexpr std::chrono::milliseconds between_openings{100};
 
 std::string address_of(const Context& context) { return context.client.options().address.to_string(); }
@@ -22,7 +23,7 @@ StartUp::StartUp(Context& context)
     : remote::StartUp(context.entropy, between_openings,
                       in_trouble(address_of(context) + " is only just being asked for the store's settings")),
       ScriptCall(context) {
-  // Nothing changes that is there, so it may be sent again.
+  // Existing settings do not change, so the call may be sent again.
   repeatable = true;
   within = context.client.options().connect_within;
 }
@@ -31,7 +32,7 @@ void StartUp::request(std::chrono::milliseconds /*patience*/) {
   begin(Script::open(), 1, 3);
   key(context().names.store());
   word(format_version);
-  // A server that has lost everything gets the key that leases were signed with so far.
+  // A server that has lost its data gets the present lease key again, so that earlier ids stay valid.
   word(lease_key_bytes());
   send();
 }
@@ -58,7 +59,7 @@ void StartUp::replied(const Reply& reply) {
   end(std::move(taken));
 }
 
-/// The server's own words, which begin with "Redis".
+/// Puts the address in place of the message's first word, which is "Redis".
 void StartUp::failed(Error error) {
   const std::string_view why = error.message;
   end(in_trouble(address_of(context()) + std::string(why.substr(std::min(why.find(' '), why.size())))));

@@ -1,4 +1,4 @@
-// Reads what all processes on a Redis store agree on, whenever a connection is made.
+// Reads the settings that all processes on a Redis store share, whenever a connection is made.
 #pragma once
 
 #include <string>
@@ -11,12 +11,13 @@ namespace weir::redis {
 /// Safe to use from any thread.
 class StartUp final : public remote::StartUp, private ScriptCall {
  public:
-  /// The context must outlive it, and its client must have ended all calls first.
+  /// The context must outlive this object, and all calls of its client must have ended before its
+  /// destruction.
   explicit StartUp(Context& context);
 
   /// Not on the client's own thread.
   Result<void> read_and_wait();
-  /// Why the store is not open; empty: it is. A call has it tried again, now and then.
+  /// Why the store is not open; empty: it is open. Calls start another attempt now and then.
   std::string trouble();
 
  private:

@@ -1,13 +1,14 @@
--- Tells every bucket of an entity the stamp of its new limits, so that no process with older ones writes to it, and
--- reads them all. Or forgets them all.
+-- Writes the stamp of new limits into every bucket of an entity, so that no process with older limits writes
+-- to it, and reads them all. Or deletes them all.
 --
 -- KEYS[1]     the index of buckets of the entity; the buckets lie in the same slot
--- ARGV[1]     what the keys of the buckets begin with
--- ARGV[2]     'forget', or the stamp of a change that concerns all of them (0: there is none)
+-- ARGV[1]     the prefix of the keys of the buckets
+-- ARGV[2]     'forget', or the stamp of a change that concerns all buckets (0: there is none)
 -- ARGV[3]     now, for tests (negative: ask the server)
--- ARGV[4...]  resource and stamp in turn, of changes that concern one of them
+-- ARGV[4...]  resource and stamp in turn, for changes that concern one bucket
 --
--- Answers 3, now, then for each bucket its resource and its record as load.lua does. Buckets of format 1 are not told.
+-- Returns 3, now, then for each bucket its resource and its record as load.lua does. Buckets of format 1 get
+-- no stamp.
 local now, stamps, found = tonumber(ARGV[3]), {}, nil
 if now < 0 then
   local time = redis.call('TIME')

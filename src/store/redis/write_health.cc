@@ -36,7 +36,7 @@ Result<void> WriteHealth::check() {
     if (try_again) {
       trying_ = true;
       tried_at_ = now;
-      // Adds to what is there, and there is nothing.
+      // XX updates existing members only, and the key has none.
       command = wire::resp::command({"ZADD", key_ + ":?", "XX", "0", "?"});
       slot = refused_slot_;
       repeatable = true;

@@ -1,5 +1,5 @@
-// A server that answers, but refuses to write: it is full, a replica, or its disk is. Remembered until a
-// write goes through, so that the store can say how it is without asking anybody.
+// Detects a server that answers but refuses writes: its memory or its disk is full, or it is a replica.
+// Remembered until a write succeeds, so that health() needs no request.
 #pragma once
 
 #include <atomic>
@@ -18,17 +18,18 @@ struct Context;
 /// Safe to use from any thread.
 class WriteHealth final : private net::RedisCall {
  public:
-  /// The context must outlive it, and its client must have ended all calls first.
+  /// The context must outlive this object, and all calls of its client must have ended before its
+  /// destruction.
   explicit WriteHealth(Context& context) : context_(context) {}
 
-  /// A write was refused, whose first key lies in the slot `at`.
+  /// A write whose first key lies in the slot `at` was refused.
   void refused(const Error& error, int at, std::string_view key);
-  /// A write went through. Costs nothing unless one was refused before.
+  /// A write succeeded. Costs nothing unless one was refused before.
   void accepted(int at) {
     if (refusing_.load(std::memory_order_relaxed)) [[unlikely]]
       clear(at);
   }
-  /// The trouble. A call has it tried again, now and then, with a write that changes nothing.
+  /// The last refusal. Calls try again now and then, with a write that changes nothing.
   Result<void> check();
 
  private:

@@ -14,7 +14,7 @@ using limits::LimitsRecordRef;
 
 namespace {
 
-/// Records are read at least so many at a time, where a filter may leave few of them.
+/// The least number of records to read at a time, since a filter may drop most of them.
 constexpr std::size_t least_read = 100;
 
 }  // namespace
@@ -32,7 +32,7 @@ Result<LimitsRecordRef> Catalog::limits_of(std::string_view name_space, const Le
                                            Result<LimitsRecordRef> read) {
   const std::string key = table::level_key(level);
   if (!read) {
-    // The system record says what to do while the store is unavailable, so its last version counts.
+    // The system record has the policy for an unavailable store, so its last known version is used.
     const bool counts = read.error().code == ErrorCode::unavailable && level.kind() == Source::system;
     const LimitsRecordRef last = counts ? cache_.last_record(name_space, key) : LimitsRecordRef();
     if (last && !last->absent(now())) return last;
@@ -108,7 +108,7 @@ Result<store::Page<Entity>> Catalog::entities_now(std::string_view name_space, c
   auto found = entities_by_id(name_space, {ids->items.begin(), ids->items.end()});
   if (!found) return found.error();
   store::Page<Entity> page{.items = {}, .next = ids->next};
-  // One that is missing was deleted since the page was read. Both are in the order of ids.
+  // Entities that are missing were deleted since the page was read. Both are in the order of ids.
   for (auto& [id, entity] : *found) page.items.push_back(std::move(entity));
   return page;
 }

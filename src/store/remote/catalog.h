@@ -1,5 +1,5 @@
-// The catalog of a store that is elsewhere: what Redis and DynamoDB have in common. A store says how it lists
-// names, and how it reads records and entities.
+// The catalog of a remote store: the common part of Redis and DynamoDB. A store implements listing of names,
+// and reading of records and entities.
 #pragma once
 
 #include <functional>
@@ -20,12 +20,12 @@ namespace weir::remote {
 struct Listing {
   enum class Of : unsigned char { limits, entities, children };
   Of of = Of::limits;            ///< keys of table::level_key(), or ids
-  std::string entity = {};       ///< whose children
+  std::string entity = {};       ///< the parent, for children
   std::string begins_with = {};  ///< what the names begin with
 };
 
-/// Safe to use from any thread. Changes and listings block their caller and complete there; asked inside a
-/// completion on the client's thread, they fail.
+/// Safe to use from any thread. Changes and listings block their caller and complete on its thread; called
+/// from a completion on the client's thread, they fail.
 class Catalog : public store::Catalog {
  public:
   void change(const store::Changes& changes, store::Completion<std::vector<store::Changed>> done) final;
@@ -47,7 +47,7 @@ class Catalog : public store::Catalog {
       std::string_view name_space, const std::set<std::string>& keys) = 0;
   virtual Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
                                                                const std::set<std::string>& ids) = 0;
-  /// Events, newest first, from the cursor on until `visit` returns false. An empty subject: every one.
+  /// Visits events, newest first, from the cursor on until `visit` returns false. An empty subject: all.
   virtual Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                                       const store::Paging& paging,
                                       const std::function<bool(store::AuditEvent event)>& visit) = 0;
@@ -63,7 +63,7 @@ class Catalog : public store::Catalog {
   /// Makes the changes. Called by one thread at a time.
   virtual Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) = 0;
 
-  /// What limits() answers, of a record that was read; empty: there is none.
+  /// The answer of limits() from a record that was read; empty: there is none.
   Result<limits::LimitsRecordRef> limits_of(std::string_view name_space, const Level& level,
                                             Result<limits::LimitsRecordRef> read);
 
@@ -74,11 +74,11 @@ class Catalog : public store::Catalog {
   Result<store::Page<Entity>> entities_now(std::string_view name_space, const store::Paging& paging);
 
   CatalogCache& cache_;
-  base::Mutex changing_;  ///< changes of this process do not get in each other's way
+  base::Mutex changing_;  ///< serializes the changes of this process
 };
 
-/// Puts an item on a page whose cursor is `name(item)` of the last. False: the page is full, and another one
-/// follows.
+/// Adds an item to a page whose cursor is `name(item)` of its last item. False: the page is full, and another
+/// one follows.
 template <class T, class Name>
 bool add(store::Page<T>& page, std::size_t limit, T item, Name&& name) {
   if (page.items.size() == limit) {
@@ -89,7 +89,7 @@ bool add(store::Page<T>& page, std::size_t limit, T item, Name&& name) {
   return true;
 }
 
-/// What a bucket looks like from outside.
+/// A bucket in the public form.
 Bucket bucket_of(std::string_view entity, std::string_view resource, const bucket::State& state);
 
 }  // namespace weir::remote

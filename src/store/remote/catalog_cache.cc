@@ -8,7 +8,7 @@
 namespace weir::remote {
 namespace {
 
-// Past this many it is cheaper to ask again than to remember.
+// The size bound of the cache: beyond it, entries are read again from the store.
 constexpr std::size_t most_entities = 200'000;
 constexpr std::size_t most_records = 200'000;
 constexpr std::size_t most_resources = 1'000;
@@ -89,7 +89,7 @@ bool CatalogCache::learn(const CacheKey& key, store::Found& found, const Ticket&
   in.generation = found.generation;
   Entry& learned = make_entry(in, key);
   learned.found = found;
-  // Something that this process has changed meanwhile may be missing in it.
+  // A change that this process has made since the read began may be missing in it.
   learned.until = ticket.changes == in.changes ? now + keep_for_ : Clock::time_point();
   learned.after = std::max(learned.after, ticket.seen);
   learned.seen = std::max(learned.seen, ticket.seen);
@@ -145,7 +145,7 @@ void CatalogCache::forget_all() {
 }
 
 Time CatalogCache::known(std::string_view name_space) {
-  // Nearly always: nothing was ever lost.
+  // The common case: the catalog has lost nothing.
   if (!any_known_.load(std::memory_order_acquire)) return 0;
   const base::Guard guard(mutex_);
   return tenant(name_space).known;

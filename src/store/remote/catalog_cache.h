@@ -1,10 +1,10 @@
-// What this process knows of the catalog of a store that is elsewhere: limits, parents, and that there are
-// none. Kept until it is old, or until one of two things says that it does not hold any more:
+// A cache of the catalog of a remote store: limits and parents, also negative results. Entries are valid
+// until they are too old, or until one of two mechanisms invalidates them:
 //
-// - Generations. Each change of a namespace's catalog moves its generation by one and tells every process
-//   which fields changed. Everything in here is as of one generation; a process that misses one forgets all.
-// - Versions. A bucket that was written under newer limits than are known here has a newer version than the
-//   entry was read after.
+// - Generations. Each change of a namespace's catalog increments its generation and notifies every process of
+//   the changed fields. All entries are as of one generation; a process that misses one clears its cache.
+// - Versions. A bucket that was written under newer limits has a newer version than the one that was seen
+//   before the entry was read.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct CacheKey {
   CacheKey(std::string_view in, std::string_view of, std::string_view on)
       : name_space(in), entity(of), resource(on) {}
   /// From one text, with a zero byte between the parts.
-  // NOLINTNEXTLINE(google-explicit-constructor): it says the same
+  // NOLINTNEXTLINE(google-explicit-constructor): the two forms are equivalent
   CacheKey(const std::string& id);
 
   std::string_view name_space;
@@ -38,46 +38,46 @@ struct CacheKey {
 class CatalogCache {
  public:
   using Clock = std::chrono::steady_clock;
-  /// `keep_for`: how long what was read is used without asking again.
+  /// `keep_for`: how long an entry is used before it is read again.
   explicit CatalogCache(std::chrono::milliseconds keep_for) : keep_for_(keep_for) {}
 
   bool keeps_catalog() const { return keep_for_.count() > 0; }
-  /// An entry that still holds; nothing, if it has to be asked for.
+  /// A valid entry; nothing if it has to be read from the store.
   std::optional<store::Found> find(const CacheKey& key);
-  /// What was the case when the catalog began to be read.
+  /// The state of the cache when a read of the catalog began.
   struct Ticket {
     std::int64_t seen = 0;
     std::uint64_t changes = 0;
   };
-  /// Before the catalog is read for a bucket: what to hand to learn() afterwards.
+  /// Called before the catalog is read for a bucket; learn() takes the ticket.
   Ticket reading(const CacheKey& key);
-  /// What was read, as of a generation; its records become those of intern(). False: a later generation is
-  /// known, read again.
+  /// Stores what was read, as of a generation, and replaces its records by intern(). False: a later
+  /// generation is known, read again.
   bool learn(const CacheKey& key, store::Found& found, const Ticket& ticket);
-  /// The same object as before, if the record of this level (table::level_key()) says the same as before.
+  /// The previous object, if the record of this level (table::level_key()) has not changed.
   limits::LimitsRecordRef intern(std::string_view name_space, std::string_view level,
                                  limits::LimitsRecordRef record);
-  /// The last record of this level that was read, whether it still holds or not; may be empty.
+  /// The last record of this level that was read, valid or not; may be empty.
   limits::LimitsRecordRef last_record(std::string_view name_space, std::string_view level);
 
   // Generations.
-  /// A change that led to this generation, and the entities that it is about; an empty one: every entity.
+  /// A change led to this generation and concerns these entities; an empty one: every entity.
   void changed(std::string_view name_space, std::uint64_t generation,
                const std::vector<std::string_view>& entities);
   void forget(std::string_view name_space, std::string_view entity);
   void forget_all();
-  /// Stamps up to here may have been seen by buckets although the catalog does not know them any more.
+  /// Buckets may have seen stamps up to here that the catalog has lost.
   Time known(std::string_view name_space);
   void set_known(std::string_view name_space, Time stamp);
 
   // Versions.
-  /// A bucket of this version was seen, which is newer than what is known here; 0: its chain is another one.
+  /// A bucket was seen whose version is newer than the cached entry; 0: its chain has changed.
   void distrust(const CacheKey& key, std::int64_t version);
-  /// Up to this version of the bucket nothing is newer than these records.
+  /// The version of the bucket up to which these records are the newest.
   std::int64_t resolved_after(const CacheKey& key, const limits::Levels& levels);
   /// This process has written the bucket under these records, as this version.
   void wrote_version(const CacheKey& key, const limits::Levels& levels, std::int64_t version);
-  /// A change of the catalog by this process: reads again, and does not keep what is being read.
+  /// This process has changed the catalog: entries are read again, and reads under way are not kept.
   void distrust_all(std::string_view name_space);
 
  private:
@@ -87,10 +87,10 @@ class CatalogCache {
   };
   struct Entry {
     std::string resource;
-    store::Found found = {};  ///< of generation 0: not read yet
+    store::Found found = {};  ///< generation 0: not read yet
     Clock::time_point until = {};
-    std::int64_t seen = 0;   ///< the newest version of the bucket that was met here
-    std::int64_t after = 0;  ///< what it was when `found` was read
+    std::int64_t seen = 0;   ///< the newest version of the bucket that this process has seen
+    std::int64_t after = 0;  ///< `seen` when `found` was read
     bool rests_on(const limits::Levels& levels) const {
       return found.generation != 0 && found.levels == levels;
     }

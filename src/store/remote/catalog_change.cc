@@ -50,7 +50,7 @@ Result<std::optional<std::vector<store::Changed>>> CatalogChange::attempt() {
   return *done ? std::optional(*std::move(changed)) : start_over;
 }
 
-/// A change that is drafted twice is told of once.
+/// Reports the progress of a change once, even if it is drafted twice.
 void CatalogChange::tell(std::size_t done) {
   if (done < told_) return;
   told_ = done;
@@ -88,7 +88,7 @@ Result<void> CatalogChange::read_concerned() {
   }
   entities.insert(erased.begin(), erased.end());
   for (const std::string& id : erased) {
-    // The key of an entity's own level is what those of its resources begin with.
+    // The key of an entity's default level is a prefix of the keys of its resources.
     auto keys = list_all({.begins_with = table::level_key(Source::entity_default, id, {})});
     if (!keys) return keys.error();
     levels.insert(keys->begin(), keys->end());

@@ -1,6 +1,6 @@
-// One change of the catalog of a store that is elsewhere: reads what it depends on, checks and computes it as
-// every store does, and writes it under the condition that the namespace's catalog has not changed meanwhile;
-// if it has, once more from the beginning.
+// One change of the catalog of a remote store: reads the records that it depends on, drafts it as every store
+// does, and writes it under the condition that the namespace's catalog has not changed meanwhile; otherwise
+// it starts over.
 #pragma once
 
 #include <map>
@@ -36,28 +36,28 @@ class CatalogChange {
 
   /// Begins an attempt: reads head_ and now_. False: start over.
   virtual Result<bool> begin() = 0;
-  /// From here on no bucket is made for an entity that moves or is erased.
+  /// From here on no bucket is created for an entity that moves or is erased.
   virtual Result<void> fence(const table::Draft& draft) = 0;
-  /// Takes back what was fenced for a change that did not happen.
+  /// Removes the fences of a change that did not happen.
   virtual void unfence(bool starts_over) = 0;
   /// Whether an entity has a bucket that has not expired.
   virtual Result<bool> has_bucket(const std::string& entity) = 0;
-  /// What else keeps entities from moving.
+  /// Further conditions that keep entities from moving.
   virtual Result<void> check_moved(const table::Draft& draft);
-  /// The buckets that have to know of new limits, and what holds for them.
+  /// Reads the buckets that have to adopt new limits, and the levels that hold for them.
   virtual Result<void> read_buckets(const table::Draft& draft) = 0;
-  /// The moment that stamps are taken from, asked after everything was read.
+  /// The time for new stamps; called after everything was read.
   virtual Time stamp_at() const { return now_; }
-  /// Writes it all. False: another change was faster, start over.
+  /// Writes the draft. False: another change was written first, start over.
   virtual Result<bool> commit(const table::Draft& draft, const std::vector<store::AuditEvent>& events) = 0;
 
   Result<void> read_levels(const std::set<std::string>& keys);
-  /// The levels that hold for buckets of an entity.
+  /// Reads the levels that hold for buckets of an entity.
   Result<void> read_levels_of(const std::string& entity, const std::vector<std::string>& resources);
   Result<void> read_entities(const std::set<std::string>& ids);
-  /// The children of entities, and theirs.
+  /// Reads the children of entities, and with `all_below` all descendants.
   Result<void> read_children(const std::set<std::string>& of, bool all_below);
-  /// What holds for a bucket after the change.
+  /// The resolution of a bucket after the change.
   limits::ResolutionRef resolve(const table::Draft& draft, std::string_view entity, std::string_view resource,
                                 Time at) const;
   /// The newest stamp of entities that stay and whose limits change, by resource; an empty one: all of them.

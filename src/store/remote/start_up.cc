@@ -48,7 +48,7 @@ Result<void> StartUp::check() {
 }
 
 void StartUp::end(Result<void> result) {
-  // Told with the lock held: once it is released, the waiter may end the store.
+  // Notify with the lock held: once it is released, the waiter may destroy the store.
   const base::Guard guard(mutex_);
   reading_ = false;
   result_ = std::move(result);

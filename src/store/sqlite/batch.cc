@@ -19,7 +19,7 @@ Batch::Batch(Database& database)
           "ON CONFLICT DO UPDATE SET balances = excluded.balances, limit_set = excluded.limit_set, "
           "refilled_at_ms = excluded.refilled_at_ms, expires_at_ms = excluded.expires_at_ms, "
           "version = excluded.version, generation = excluded.generation, "
-          // Of a bucket that expired and was made anew nothing is left.
+          // The fields of an expired bucket do not carry over to its successor.
           "later = iif(generation = excluded.generation, later, NULL)"),
       upsert_lease_(database,
                     "INSERT INTO leases (nonce, ending, amounts, keys, deadline_ms, buckets) "
@@ -29,7 +29,7 @@ Batch::Batch(Database& database)
       find_set_(database, "SELECT id FROM limit_sets WHERE limits = ?1"),
       add_set_(database, "INSERT INTO limit_sets (limits) VALUES (?1) RETURNING id") {}
 
-// Called while the whole table stands still: copies, and nothing more.
+// Called with every shard of the table locked, so it only copies.
 void Batch::put(const table::Record& record) {
   const std::string_view key = record.entity_and_resource();
   rows_.push_back({.text_at = texts_.size(),
@@ -54,7 +54,7 @@ void Batch::put(const table::Nonce& nonce, const table::Marker& marker) {
 }
 
 Result<void> Batch::write() {
-  // Neighbours lie on the same pages. Of several rows of one bucket the last one stays the last.
+  // Sorted, because neighbouring rows share pages. Several rows of one bucket keep their order.
   std::sort(rows_.begin(), rows_.end(), [this](const Row& a, const Row& b) {
     const int order = key_text(a).compare(key_text(b));
     return order != 0 ? order < 0 : a.text_at < b.text_at;

@@ -1,5 +1,4 @@
-// Rows on their way into the file: copied out of the table in one go, while it stands still, and written
-// afterwards.
+// Rows to be written to the file: copied from the table under its locks, and written afterwards.
 #pragma once
 
 #include <string>
@@ -22,12 +21,12 @@ class Batch final : public table::Sink {
 
   bool empty() const { return rows_.empty() && markers_.empty(); }
   std::size_t buckets() const { return rows_.size(); }
-  /// Buckets that the file did not know.
+  /// Buckets that are new to the file.
   std::size_t new_buckets() const { return new_buckets_; }
   std::size_t leases() const { return markers_.size(); }
 
-  /// Writes everything, inside the caller's transaction. What is in the batch stays until clear(), so that a
-  /// transaction that failed can be tried again.
+  /// Writes all rows inside the caller's transaction. The batch keeps them until clear(), so that a failed
+  /// transaction can be retried.
   Result<void> write();
   /// After a commit.
   void clear();
@@ -66,7 +65,7 @@ class Batch final : public table::Sink {
   std::size_t new_buckets_ = 0;
   std::vector<std::pair<table::Nonce, table::Marker>> markers_;
   struct KnownSet {
-    limits::LimitSetRef set;  // keeps the address from being used again
+    limits::LimitSetRef set;  // keeps its address from being reused
     std::int64_t id;
   };
   std::unordered_map<const limits::LimitSet*, KnownSet> set_ids_;

@@ -61,7 +61,7 @@ Finding check_schema(Database& database) {
           "an empty file or an earlier version; it is brought up to date when it is next opened"};
 }
 
-/// Every page and index, and whether rows keep to the types of their columns.
+/// Checks every page and index, and the column types of all rows.
 Finding check_integrity(Database& database) {
   Statement statement(database, "PRAGMA integrity_check(5)");
   statement.begin();

@@ -9,7 +9,7 @@
 
 namespace weir::sqlite {
 
-/// Reads the whole file; changes nothing. Works beside the process that owns it.
+/// Reads the whole file; changes nothing. Works while another process owns the file.
 std::vector<store::Finding> check(const std::string& path, Time now);
 
 }  // namespace weir::sqlite

@@ -3,11 +3,11 @@
 namespace weir::sqlite {
 namespace {
 
-// 8 MB of log between two checkpoints: rare enough, and little to read after a crash.
+// 8 MB of log between two checkpoints: checkpoints are rare, and recovery after a crash is short.
 constexpr int pages_between = 2000;
-// What the writer may copy while its callers wait: 1 MB.
+// The most that the writer copies while its callers wait: 1 MB.
 constexpr int few_pages = 256;
-// A log that grows faster than it is copied must end somewhere: from here on (64 MB) callers wait.
+// Back pressure on a log that grows faster than it is copied: from here on (64 MB) callers wait.
 constexpr int most_pages = 16'384;
 constexpr int most_rounds = 8;
 
@@ -54,7 +54,7 @@ void Checkpointer::run() {
 void Checkpointer::copy() {
   for (int round = 0; round < most_rounds; ++round) {
     const auto checkpoint = database_->checkpoint();
-    // A failure here shows itself to the writer too, who says so.
+    // The writer meets the same failure and reports it.
     if (!checkpoint) return;
     const int left = pages_.load(std::memory_order_relaxed) - (checkpoint->pages - checkpoint->left);
     if (left <= few_pages || checkpoint->pages >= most_pages) {

@@ -1,7 +1,7 @@
-// Copies the write-ahead log into the file beside the commits, so that no caller waits for it.
+// Copies the write-ahead log into the file concurrently with commits, so that no caller waits for it.
 //
-// Most of the work is done on a connection of its own while commits go on. The log can start over only after
-// a moment in which everything in it was copied, so when little is left the writer copies that little itself.
+// Most of the work is done on a separate connection while commits continue. SQLite can reset the log only
+// when all of it has been copied, so the writer copies the last few pages itself, between two commits.
 #pragma once
 
 #include <atomic>
@@ -21,9 +21,9 @@ class Checkpointer {
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  /// After each commit: how many pages are in the log.
+  /// Called after each commit with the number of pages in the log.
   void log_has(int pages);
-  /// Whether the writer should do what is left, between two commits.
+  /// Whether the writer should copy the rest, between two commits.
   bool wants_last_step() const { return last_step_.load(std::memory_order_relaxed); }
   void last_step_done(const Database::Checkpoint& checkpoint);
 

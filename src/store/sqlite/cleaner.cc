@@ -77,7 +77,8 @@ Result<bool> Cleaner::clean_buckets(Time now) {
   return !at_end;
 }
 
-/// What is forgotten must not be asked for again, even if the clock goes back: the file remembers up to when.
+/// A lease whose marker was deleted must not be changed again, even if the clock goes back: the file stores
+/// the latest deadline of the deleted markers.
 Result<bool> Cleaner::clean_leases(Time now) {
   auto row = last_lease_.begin().bind(now).bind(static_cast<std::int64_t>(slice_)).step();
   if (!row) return row.error();

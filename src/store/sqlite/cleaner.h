@@ -1,4 +1,4 @@
-// Removes what has expired, a slice at a time.
+// Deletes expired rows, a slice at a time.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ class Cleaner {
 
   struct Moment {
     Time now = 0;
-    Time oldest_audit = 0;  ///< events at or before this are gone
+    Time oldest_audit = 0;  ///< events at or before this are deleted
   };
 
-  /// What was added since: cleaning has to go faster than that, however much comes in one commit.
+  /// Rows added since the last slice: cleaning must keep up with them, however many come in one commit.
   struct Added {
     std::size_t buckets = 0;
     std::size_t leases = 0;
@@ -28,14 +28,14 @@ class Cleaner {
   void expect(const Added& added) {
     owed_ += looked_at_per_new_row * (added.buckets + added.leases + added.events);
   }
-  /// Looks at a slice of the buckets, and removes a slice of the leases and of the audit, in one transaction.
+  /// Visits a slice of the buckets, and deletes a slice of the leases and of the audit, in one transaction.
   /// False: this was the end of a round.
   Result<bool> clean(const Moment& moment);
-  /// Whether more was added than was looked at.
+  /// Whether rows are added faster than they are visited.
   bool behind() const { return owed_ >= least_slice; }
 
  private:
-  // As in memory: more are looked at than are added, so cleaning overtakes filling.
+  // As in memory: more rows are visited than added, so cleaning keeps up with filling.
   static constexpr std::size_t looked_at_per_new_row = 4;
   static constexpr std::size_t least_slice = 500;
 

@@ -11,7 +11,7 @@ namespace {
 using decision::Ending;
 using limits::LimitSetRef;
 
-// Past this many different sets they are hardly shared; forget them rather than grow.
+// With more distinct sets than this, few are shared: the cache is cleared instead of growing.
 constexpr std::size_t most_sets = 65'536;
 
 void append_number(std::string& text, std::int64_t number) {
@@ -20,7 +20,7 @@ void append_number(std::string& text, std::int64_t number) {
   text.append(digits, end.ptr);
 }
 
-/// Walks over a text that we wrote ourselves.
+/// Reads a text that append_balances() wrote.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {}

@@ -1,5 +1,5 @@
-// Between our types and the texts in the file. Times are milliseconds, amounts inside JSON are millitokens
-// except in limits, which are in the long form of the API.
+// Converts between our types and the texts in the file. Times are milliseconds, amounts inside JSON are
+// millitokens except in limits, which are in the long form of the API.
 #pragma once
 
 #include <map>
@@ -20,16 +20,15 @@ namespace weir::sqlite {
 std::string to_json(const limits::LimitSet& set);
 /// Bit i: the i-th limit of a bucket's set is not in force.
 using Dormant = std::uint32_t;
-/// `{"rpm":[85000,15000]}`: what it holds and what was consumed, and a 1 behind them where it is dormant.
-/// Appends.
+/// `{"rpm":[85000,15000]}`: tokens and consumed, and a third element 1 where the limit is dormant. Appends.
 void append_balances(std::string& text, const limits::LimitSet& set, std::span<const table::Balance> balances,
                      Dormant dormant);
-/// Fills the balances. Nothing, if the text does not have exactly the limits of the set, in order.
+/// Fills the balances. Nothing if the text does not have exactly the limits of the set, in order.
 std::optional<Dormant> read_balances(std::string_view text, const limits::LimitSet& set,
                                      std::span<table::Balance> balances);
 
-/// `[{"stamp":1,"gap":false,"limits":{"rpm":[capacity,burst,amount,period]}}]`, in millitokens: versions that
-/// were merged need not be limits that anybody could set.
+/// `[{"stamp":1,"gap":false,"limits":{"rpm":[capacity,burst,amount,period]}}]`, in millitokens: the limits of
+/// merged versions may not be valid limits of the API.
 std::string to_json(const std::vector<limits::Version>& versions);
 std::string to_json(const std::map<std::string, std::string>& metadata);
 /// `[["rpm",1000,3]]`: limit, millitokens, bits of the buckets in the chain.
@@ -46,7 +45,7 @@ class JsonDecoder {
  public:
   explicit JsonDecoder(Database& database);
 
-  /// Sets that are written alike are the same object.
+  /// Equal texts give the same object.
   Result<limits::LimitSetRef> limit_set(std::string_view json);
   Result<std::vector<limits::Version>> versions(std::string_view json);
   Result<std::map<std::string, std::string>> metadata(std::string_view json);

@@ -8,7 +8,7 @@
 namespace weir::sqlite {
 namespace {
 
-// Only a person at the sqlite3 shell can hold the file; a service must not hang on them for long.
+// Only a user of the sqlite3 shell can lock the file; a service must not wait for that for long.
 constexpr int busy_timeout_ms = 5000;
 
 std::string advice(int code, const std::string& path) {
@@ -50,7 +50,7 @@ Error Database::error(int code) const {
 }
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path, Access access) {
-  // SQLite would open it for reading only and fail later, for another reason.
+  // SQLite would open it read-only and fail later with a misleading error.
   if (access == Access::write && ::access(path.c_str(), F_OK) == 0 &&
       ::access(path.c_str(), R_OK | W_OK) != 0)
     return base::error(ErrorCode::unavailable, path, ": ", advice(SQLITE_READONLY, path));
@@ -84,7 +84,7 @@ Result<Database::Checkpoint> Database::checkpoint() {
   int pages = 0;
   int copied = 0;
   const int code = sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
-  // Busy: somebody else is at it, or a reader stands in the way. The next one will do more.
+  // Busy: another checkpoint is running, or a reader blocks this one. The next one copies the rest.
   if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) return error(code);
   return Checkpoint{pages, pages - copied};
 }
@@ -170,7 +170,7 @@ void Statement::reset() {
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
 
 std::string_view Statement::text(int column) const {
-  // As a blob: the bytes as they are, for texts and for blobs.
+  // Read as a blob: the raw bytes, for texts and for blobs.
   const void* const data = sqlite3_column_blob(statement_, column);
   const int size = sqlite3_column_bytes(statement_, column);
   return data == nullptr ? std::string_view()
@@ -180,7 +180,7 @@ std::string_view Statement::text(int column) const {
 bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
 Transaction::~Transaction() {
-  // Some failures have rolled back already; then there is nothing left to do.
+  // After some failures SQLite has rolled back already; then this has no effect.
   if (open_) static_cast<void>(database_.execute("ROLLBACK"));
 }
 

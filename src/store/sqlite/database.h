@@ -1,4 +1,4 @@
-// A thin, typed door to SQLite: connections, statements, and errors that say what to do next.
+// A thin, typed wrapper of SQLite: connections, statements, and errors that name a remedy.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,10 @@ class Statement {
   Statement& bind(std::string_view text);
   Statement& bind_blob(std::span<const std::byte> bytes);
   Statement& bind_null();
-  /// Nothing becomes NULL.
+  /// Binds NULL for an empty text.
   Statement& bind_or_null(std::string_view text) { return text.empty() ? bind_null() : bind(text); }
 
-  /// True: there is a row. False: done, and reset.
+  /// True: there is a row. False: the statement is done and was reset.
   Result<bool> step();
   /// Runs to the end.
   Result<void> run();
@@ -56,22 +56,22 @@ class Statement {
 
 enum class Access { read, write };
 
-/// One connection. Not safe for concurrent use: whoever owns it guards it.
+/// One connection. Not safe for concurrent use: its owner guards it.
 class Database {
  public:
-  /// `write` makes the file where there is none.
+  /// `write` creates a missing file.
   static Result<std::unique_ptr<Database>> open(const std::string& path, Access access);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  /// Several statements, none of which gives rows.
+  /// Runs several statements that return no rows.
   Result<void> execute(const char* sql);
   /// The first number of the first row, 0 if there is none.
   Result<std::int64_t> number(const char* sql);
 
-  /// Copies pages from the write-ahead log into the file as far as nobody has to wait for it. How many pages
-  /// the log holds, and how many of them were not copied.
+  /// Copies pages from the write-ahead log into the file, without blocking readers or writers. Returns how
+  /// many pages the log holds, and how many of them were not copied.
   struct Checkpoint {
     int pages = 0;
     int left = 0;
@@ -80,7 +80,7 @@ class Database {
   /// Calls `hook(context, pages)` after each commit, with the size of the write-ahead log.
   void on_commit(void (*hook)(void* context, int pages), void* context);
 
-  /// What SQLite said last, in words.
+  /// The last error of SQLite.
   Error error(int code) const;
   const std::string& path() const { return path_; }
   sqlite3* handle() const { return handle_; }

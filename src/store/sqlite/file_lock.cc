@@ -37,11 +37,11 @@ std::string read_all(int file) {
 }
 
 void write_all(int file, const std::string& words) {
-  // For people; a lock that cannot say whose it is still locks.
+  // Information for the operator; the lock holds even if this cannot be written.
   if (::ftruncate(file, 0) == 0) static_cast<void>(::pwrite(file, words.data(), words.size(), 0));
 }
 
-/// Whether the name still leads to the open file: its last holder may have removed it.
+/// Whether the path still names the open file: its last holder may have removed it.
 bool still_there(int file, const std::string& path) {
   struct stat open_file{};
   struct stat named{};
@@ -51,7 +51,7 @@ bool still_there(int file, const std::string& path) {
 
 std::string whose(const std::string& words) { return words.empty() ? "another process" : words; }
 
-/// An open file with the lock; -1 while somebody else has it.
+/// An open file with the lock; -1 while another process holds it.
 Result<int> try_lock(const std::string& path) {
   for (;;) {
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);

@@ -1,4 +1,4 @@
-// One process owns a file. The lock lies beside it, in PATH-lock, and says who holds it.
+// One process owns a file. The lock is PATH-lock beside it, which also describes the holder.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace weir::sqlite {
 
-/// Held while it lives. A process that dies lets go of it by itself.
+/// Held during the life of the object. The kernel releases the lock of a process that dies.
 class FileLock {
  public:
   FileLock() = default;
@@ -17,9 +17,9 @@ class FileLock {
   FileLock& operator=(FileLock&& other) noexcept;
   ~FileLock();
 
-  /// Waits up to `patience` for whoever holds it.
+  /// Waits up to `patience` for the holder to release it.
   static Result<FileLock> acquire(const std::string& path, std::chrono::milliseconds patience);
-  /// What others are told of the holder: how to reach it.
+  /// Stores how to reach the holder, for the error messages of other processes.
   void announce(const std::string& how);
 
  private:
@@ -29,7 +29,7 @@ class FileLock {
   std::string path_;
 };
 
-/// Who holds the file, in words; nothing if nobody does.
+/// A description of the process that holds the file; nothing if none does.
 std::optional<std::string> holder_of(const std::string& path);
 
 }  // namespace weir::sqlite

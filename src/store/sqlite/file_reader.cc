@@ -218,8 +218,8 @@ Result<void> FileReader::read_entities(Past& past) {
 }
 
 Result<void> FileReader::read_stamps(Past& past) {
-  // Deleting limits or entities leaves tombstones, so the rows know every stamp; of the audit a part may have
-  // been cleaned away, whose ids are older than what is left.
+  // Deleted limits and entities leave tombstones, so the rows have every stamp. Part of the audit may have
+  // been deleted, with older ids than the rest.
   Statement last(*database_,
                  "SELECT max(substr(id, 1, 14)), max(substr(id, 16)) FROM (SELECT max(id) AS id FROM audit "
                  "GROUP BY namespace)");

@@ -1,4 +1,4 @@
-// The reading side of the file, on a connection of its own: it does not wait for commits.
+// Reads the file on a separate connection, so that reads do not wait for commits.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class FileReader {
   Result<std::optional<table::Marker>> load_marker(const table::Nonce& nonce);
   Result<store::Page<store::AuditEvent>> audit(std::string_view name_space, std::string_view subject,
                                                const store::Paging& paging, Time oldest);
-  /// Limits, entities and where their stamps and ids stand.
+  /// Limits, entities, and their latest stamp and audit id.
   Result<table::TableCatalog::Past> past();
 
  private:

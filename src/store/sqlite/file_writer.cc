@@ -9,7 +9,8 @@ namespace weir::sqlite {
 
 namespace {
 
-// Every commit would write one page more; a minute is what matters (decision/repair.h).
+// Not with every commit, which would write one more page; the bound that matters is a minute
+// (decision/repair.h).
 constexpr Time marks_apart = 10'000;
 
 }  // namespace
@@ -102,7 +103,7 @@ Result<void> FileWriter::keep(table::Table& table, std::string_view name_space, 
                               const std::vector<store::AuditEvent>& events,
                               const std::function<void()>& kept) {
   const base::Guard guard(mutex_);
-  // Buckets that have taken over new limits must be in the same commit.
+  // Buckets that have adopted new limits must be in the same commit.
   table.capture(batch_);
   const auto rest = [&]() WEIR_NOT_ANALYSED { return write(draft, name_space, events); };
   if (auto done = commit(table, rest); !done) {

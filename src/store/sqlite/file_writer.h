@@ -1,4 +1,4 @@
-// The writing side of the file: one connection, one transaction at a time.
+// Writes the file: one connection, one transaction at a time.
 #pragma once
 
 #include <chrono>
@@ -17,22 +17,22 @@ namespace weir::sqlite {
 /// Safe to use from any thread.
 class FileWriter {
  public:
-  /// The checkpointer hears of every commit. Both it and the clock must outlive the writer.
-  /// `written_at`: what the file says of its last commit; 0: nothing that counts.
+  /// The checkpointer is notified of every commit. It and the clock must outlive the writer. `written_at`:
+  /// the time of the last commit in the file; 0: unknown or invalid.
   FileWriter(std::unique_ptr<Database> database, Checkpointer& checkpointer, const Clock& clock,
              Time written_at);
 
-  /// Writes what changed in the table since the last time, and commits. On failure it is tried again with the
-  /// next call.
+  /// Writes the changes of the table since the last call, and commits. After a failure the next call writes
+  /// them again.
   Result<void> flush(table::Table& table);
-  /// The same; the table then lets go of everything that is in the file.
+  /// The same; the table then drops everything that is in the file.
   Result<void> flush_and_let_go(table::Table& table);
-  /// Writes a change of the catalog and what changed in the table. See table::Backing.
+  /// Writes a change of the catalog together with the changes of the table. See table::Backing.
   Result<void> keep(table::Table& table, std::string_view name_space, const table::Draft& draft,
                     const std::vector<store::AuditEvent>& events, const std::function<void()>& kept);
-  /// Removes a slice of what has expired. True: there may be more.
+  /// Deletes a slice of the expired rows. True: there may be more.
   Result<bool> clean(const Cleaner::Moment& moment);
-  /// Whether buckets are added faster than they are looked at.
+  /// Whether buckets are added faster than cleaning visits them.
   bool cleaning_is_behind();
   Result<Database::Checkpoint> checkpoint();
 
@@ -42,10 +42,10 @@ class FileWriter {
   struct Counts {
     std::uint64_t commits = 0;
     std::uint64_t bucket_rows = 0;
-    std::uint64_t new_buckets = 0;  ///< of these, that the file did not know
+    std::uint64_t new_buckets = 0;  ///< of these, new to the file
   };
   Counts counts();
-  /// Called after each commit with what it took, syncing included.
+  /// Sets a function that is called after each commit with its duration, syncing included.
   void observe_commits(std::function<void(std::chrono::nanoseconds)> observer);
 
  private:
@@ -56,11 +56,12 @@ class FileWriter {
                             const limits::LimitsRecord& record) WEIR_REQUIRES(mutex_);
   Result<void> write_entity(std::string_view name_space, const Entity& entity) WEIR_REQUIRES(mutex_);
   Result<void> write_event(std::string_view name_space, const store::AuditEvent& event) WEIR_REQUIRES(mutex_);
-  /// Begins, writes the batch and what `more` writes, and commits. Fails with outcome_unknown if the commit
-  /// itself failed: it is undone, but what of it is on the disk would count after a crash.
+  /// One transaction: writes the batch, calls `more`, and commits. Fails with outcome_unknown if the commit
+  /// itself failed: it is rolled back, but after a crash the part that reached the disk could still take
+  /// effect.
   Result<void> commit(table::Table& table, const std::function<Result<void>()>& more) WEIR_REQUIRES(mutex_);
-  /// Keeps in the file what the clock says, now and then: see Settings::written_at. Returns the time that the
-  /// file holds once the transaction is committed.
+  /// Stores the time in the file now and then: see Settings::written_at. Returns the stored time after this
+  /// transaction.
   Result<Time> mark_time(table::ClockWatch& watch) WEIR_REQUIRES(mutex_);
 
   base::Mutex mutex_;

@@ -1,5 +1,5 @@
-// How a level stands in a row: no entity and no resource is the system, an entity's default is the resource
-// `_default_`, which no resource can be called.
+// A level as columns of a row: the system level has neither entity nor resource; an entity's default has the
+// resource `_default_`, which is no valid name of a resource.
 #pragma once
 
 #include <string_view>

@@ -94,9 +94,9 @@ SELECT b.namespace, b.entity, b.resource, each.key AS "limit",
 FROM buckets AS b JOIN limit_sets AS s ON s.id = b.limit_set, json_each(b.balances) AS each;
 )sql";
 
-// From 1 to 2: leases name the buckets that they charged, the file says by which time it was last written,
-// and every record has room for fields of later versions. A weir that does not know a field leaves it as it
-// is; a field that must be known raises settings.least_client.
+// From 1 to 2: leases name the buckets that they charged, the file has the time of its last commit, and every
+// record has a column for fields of later versions. Programs keep fields that they do not know; a field that
+// must be known raises settings.least_client.
 constexpr const char* named_buckets_and_later_fields = R"sql(
 ALTER TABLE leases ADD COLUMN buckets TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE leases ADD COLUMN later TEXT;
@@ -108,11 +108,11 @@ INSERT INTO settings (name, value)
 SELECT 'written_at_ms', newest FROM (SELECT max(refilled_at_ms) AS newest FROM buckets) WHERE newest IS NOT NULL;
 )sql";
 
-/// steps[i] leads from version i to i + 1. A step that was released is never changed again.
+/// steps[i] leads from version i to i + 1. A released step must never be changed.
 constexpr const char* steps[] = {first_tables, named_buckets_and_later_fields};
 static_assert(std::size(steps) == schema_version);
 
-/// True, or why this version must not open the file.
+/// True, or an error if this version must not open the file.
 Result<bool> check_least_client(Database& database) {
   auto least = database.number("SELECT value FROM settings WHERE name = 'least_client'");
   if (!least) return least.error();
@@ -161,7 +161,7 @@ Result<void> migrate(Database& database) {
 }
 
 Result<void> set_up(Database& database, Access access) {
-  // Checkpoints are the checkpointer's business, so that no commit waits for one.
+  // The checkpointer makes the checkpoints, so that no commit waits for one.
   const char* const sql = access == Access::write
                               ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
                                 "PRAGMA wal_autocheckpoint = 0; "

@@ -25,7 +25,7 @@ Result<Progress> result_of(Start&& start) {
   return *std::move(result);
 }
 
-// As long as most leases last: less ahead, leases of today end after those that were forgotten.
+// The usual lease deadline: if the file is ahead by less, present leases end after the deleted ones.
 constexpr Time leases_ahead = 600'000;
 
 /// How far a stored time is ahead of the clock; 0 where that is within bounds.
@@ -65,7 +65,7 @@ void DurableBuckets::change(const store::LeasePlan& plan, store::LeaseOutcome& o
   if (const Error* const failure = writer_.failure()) return done(*failure);
   auto progress = result_of([&](auto inner) { table_.change(plan, outcome, inner); });
   if (!progress || *progress != Progress::decided) return done(std::move(progress));
-  // Also what was changed before and is only repeated: the first time may not be on the disk yet.
+  // A repeated change waits too: its first execution may not be on the disk yet.
   writer_.commit(done);
 }
 
@@ -88,8 +88,8 @@ Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, bas
     std::memcpy(settings.lease_key.data(), rows.text(1).data(), settings.lease_key.size());
     has_key = true;
   }
-  // Leases were forgotten by a clock that was ahead. Those of today would count as forgotten, too, until the
-  // clock has caught up. Under a new key they are told from those of before, which must not change again.
+  // Leases were deleted by a clock that was ahead, and present leases would count as deleted too until the
+  // clock has caught up. A new key separates them from the earlier ones, which must not change again.
   settings.new_key = has_key && settings.leases_forgotten_to - now > leases_ahead;
   if (has_key && !settings.new_key) return settings;
   entropy.fill(settings.lease_key);
@@ -119,7 +119,7 @@ Result<SqliteStore::Parts> SqliteStore::open_parts(const std::string& path, cons
     auto opened = Database::open(path, access);
     if (!opened) return opened.error();
     *database = *std::move(opened);
-    // Before anything is changed: it may not be ours to change.
+    // Check before any write: it may be another program's file.
     auto current = check_version(**database);
     if (!current) return current.error();
     if (auto done = set_up(**database, access); !done) return done.error();
@@ -151,7 +151,7 @@ SqliteStore::SqliteStore(Parts parts, const OpenOptions& options, base::Entropy&
       found_ahead_(ahead_of(*clock_, parts.settings.written_at)),
       keep_audit_for_(parts.settings.keep_audit_for),
       checkpointer_(std::move(parts.copy), options.checkpoints),
-      // Found now, it is not to be found once more by the next commit.
+      // Reported here already, so the next commit must not report it again.
       file_writer_(std::move(parts.write), checkpointer_, *clock_,
                    found_ahead_ != 0 ? 0 : parts.settings.written_at),
       file_reader_(std::move(parts.read)),

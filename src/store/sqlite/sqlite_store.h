@@ -1,5 +1,5 @@
-// `sqlite:PATH`: decided in memory, kept in one file. An answer is given when what it rests on is on the
-// disk.
+// `sqlite:PATH`: decides in memory and stores everything in one file. A caller is answered once the changes
+// behind its answer are on the disk.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace weir::sqlite {
 
-/// The table, with each change on its way to the disk before the caller hears of it.
+/// The table, with a commit of each change before its completion is called.
 class DurableBuckets final : public store::Buckets {
  public:
   DurableBuckets(table::Table& table, Writer& writer) : table_(table), writer_(writer) {}
@@ -49,14 +49,14 @@ class DurableBuckets final : public store::Buckets {
 struct OpenOptions {
   std::shared_ptr<const Clock> clock;
   std::chrono::milliseconds wait_for_file{0};
-  bool create = true;       ///< make the file where there is none
+  bool create = true;       ///< create the file if it is missing
   bool checkpoints = true;  ///< false, for measurements: the log grows until the file is closed
 };
 
 /// Safe to use from any thread. Owns the file until it is destroyed.
 class SqliteStore final : public store::Store, private table::Backing {
  public:
-  /// Makes the file where there is none, and brings one of an earlier version up to date.
+  /// Creates a missing file, and migrates one of an earlier version.
   static Result<std::shared_ptr<SqliteStore>> open(const std::string& path, const OpenOptions& options,
                                                    base::Entropy& entropy);
   ~SqliteStore() override;
@@ -74,13 +74,13 @@ class SqliteStore final : public store::Store, private table::Backing {
   Result<void> keep_audit_for(Time duration) override;
 
   const Clock& clock() const { return *clock_; }
-  /// What others who want the file are told: how to reach its owner.
+  /// Stores how to reach the owner of the file, for other processes that try to open it.
   void announce(const std::string& how) { lock_.announce(how); }
-  /// Writes everything and keeps no bucket in memory: each is read again when it is needed.
+  /// Writes everything and drops all buckets from memory: each is read again when it is needed.
   Result<void> let_go_of_buckets() { return file_writer_.flush_and_let_go(table_); }
-  /// Cleans a slice now; the writer does so by itself. True: the round is not at its end.
+  /// Cleans a slice at once, as the writer does regularly. True: the round has not ended.
   Result<bool> clean() { return file_writer_.clean(moment()); }
-  /// Told how long each commit takes; called with the writer locked.
+  /// Sets a function that is called with the duration of each commit, with the writer locked.
   void observe_commits(std::function<void(std::chrono::nanoseconds)> observer) {
     file_writer_.observe_commits(std::move(observer));
   }
@@ -88,13 +88,13 @@ class SqliteStore final : public store::Store, private table::Backing {
   std::size_t buckets_in_memory() { return table_.size(); }
 
  private:
-  /// What the file says about itself.
+  /// The settings stored in the file.
   struct Settings {
     store::LeaseKey lease_key{};
     Time keep_audit_for = 0;
     Time leases_forgotten_to = 0;
     Time written_at = 0;   ///< by the clock of its last commit, to within some seconds
-    bool new_key = false;  ///< leases from before are not known any more
+    bool new_key = false;  ///< the lease key was replaced: earlier leases are void
   };
   struct Parts {
     FileLock lock;
@@ -128,7 +128,7 @@ class SqliteStore final : public store::Store, private table::Backing {
 
   Cleaner::Moment moment() const { return {clock_->now(), clock_->now() - keep_audit_for_}; }
 
-  // In the order in which they can do without each other: what comes later goes first.
+  // In the order of dependency: later members use earlier ones, and are destroyed first.
   FileLock lock_;
   const std::shared_ptr<const Clock> clock_;
   const store::LeaseKey lease_key_;
@@ -136,7 +136,7 @@ class SqliteStore final : public store::Store, private table::Backing {
   const Time found_ahead_;  ///< how far the file was ahead of the clock when it was opened; 0: within bounds
   std::atomic<Time> keep_audit_for_;
   std::atomic<std::uint64_t> catalog_generation_{1};
-  // The last connection to close tidies up, which one that only reads could not.
+  // The last connection to close cleans up the log, which a read-only one could not.
   Checkpointer checkpointer_;
   FileWriter file_writer_;
   FileReader file_reader_;

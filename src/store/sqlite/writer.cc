@@ -9,11 +9,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Nobody waits for these: rows whose expiry was put off, cleaning, and trying again after a failure.
+// Background work that no caller waits for: rows whose expiry was extended, cleaning, and retries after a
+// failure.
 constexpr auto soon = 100ms;
 constexpr auto later = 30s;
-// How long a commit waits for those who are about to ask for it, too. What it costs a caller is small beside
-// the commit; a caller that is held up must not hold up the others.
+// How long a commit waits for further callers to join it. The delay is small compared with the commit, and
+// bounded, so that one slow caller does not delay the others.
 constexpr auto moment_to_gather = 500us;
 
 }  // namespace
@@ -39,7 +40,7 @@ void Writer::commit(Done done) {
   if (wait_for_commit(done)) wake_.notify_one();
 }
 
-/// Whether the writer has to be told.
+/// Returns whether the writer has to be woken.
 bool Writer::wait_for_commit(Done done) {
   store::Executor* const executor = store::Executor::here();
   const base::Guard guard(mutex_);
@@ -49,24 +50,24 @@ bool Writer::wait_for_commit(Done done) {
   group->done.push_back(done);
   if (awaited_.load()) return false;
   awaited_.store(true);
-  // In a round more will follow, and its end is soon. Threads without an executor have no rounds of their
-  // own, and others may be held up.
+  // Within a round more operations will follow, and its end wakes the writer soon. Threads without an
+  // executor have no rounds, and must not wait for those of other threads.
   return executor == nullptr || rounds_.load() <= 0;
 }
 
 void Writer::end_round() {
   rounds_.fetch_sub(1);
   if (!awaited_.load()) return;
-  // Not to be missed by a writer that has looked and does not wait yet.
+  // Taking the lock ensures that a writer between its test and its wait does not miss the notification.
   {
     const base::Guard guard(mutex_);
   }
-  // Told without the lock, which the writer wants first of all.
+  // Notify without the lock, which the writer acquires first.
   wake_.notify_one();
 }
 
-/// Whoever was answered by the last commit is about to ask for the next one. Together they make one, where
-/// otherwise each half would wait for the commit of the other.
+/// Callers that the last commit answered are about to ask for the next one. Waiting for them makes one commit
+/// of all; otherwise each half of the callers would wait for the commit of the other half.
 void Writer::gather() {
   const auto end = std::chrono::steady_clock::now() + moment_to_gather;
   while (!stopping_ && rounds_.load() > 0 && wake_.wait_until(mutex_, end)) {
@@ -80,7 +81,7 @@ void Writer::run() {
   flush();
 }
 
-/// One commit, or a wait in vain. False: it ends.
+/// One commit, or an idle wait. False: the thread ends.
 bool Writer::serve(bool& more) {
   bool idle = false;
   {
@@ -124,7 +125,7 @@ void Writer::note(const Result<void>& flushed) {
     return;
   }
   if (failures_.empty() || failures_.back()->message != flushed.error().message)
-    // Who comes from now on is not charged at all.
+    // Later callers fail with unavailable and are not charged.
     failures_.push_back(std::make_unique<Error>(Error{ErrorCode::unavailable, flushed.error().message}));
   failing_.store(failures_.back().get(), std::memory_order_release);
 }

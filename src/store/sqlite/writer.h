@@ -1,5 +1,5 @@
-// The thread that writes. Callers are answered when what they changed is on the disk; all who come while one
-// commit is under way share the next one.
+// The writer thread. Callers are answered when their changes are on the disk; all callers that arrive during
+// one commit share the next one (group commit).
 #pragma once
 
 #include <atomic>
@@ -19,20 +19,20 @@ class Writer {
  public:
   using Done = store::Completion<store::Progress>;
 
-  /// All must outlive the writer. `moment`: by which time to clean.
+  /// All must outlive the writer. `moment`: gives the time for cleaning.
   Writer(FileWriter& file_writer, table::Table& table, Checkpointer& checkpointer,
          std::function<Cleaner::Moment()> moment);
-  /// Writes what is left.
+  /// Writes the remaining changes.
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  /// Completes with `decided` once everything that the table holds now is on the disk.
+  /// Completes with `decided` once the present state of the table is on the disk.
   void commit(Done done);
   /// See store::Buckets: a commit waits a moment for rounds to end.
   void begin_round() { rounds_.fetch_add(1); }
   void end_round();
-  /// Why nothing can be written at the moment, if so: then nobody should be admitted.
+  /// The error while the file cannot be written, else null. During a failure no request must be admitted.
   const Error* failure() const {
     return failing_.load(std::memory_order_relaxed) ? failing_.load(std::memory_order_acquire) : nullptr;
   }
@@ -42,7 +42,7 @@ class Writer {
   void run();
   bool serve(bool& more);
   void gather() WEIR_REQUIRES(mutex_);
-  /// True: there is more to do soon.
+  /// True: there is more work soon.
   bool work(bool idle);
   void flush();
   void note(const Result<void>& flushed);
@@ -54,16 +54,16 @@ class Writer {
   base::Mutex mutex_;
   base::Condition wake_;
   bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
-  std::atomic<int> rounds_{0};        // that are under way; for a moment less than none
-  std::atomic<bool> awaited_{false};  // somebody waits for the next commit
-  /// Those who wait for a commit, by where they are told.
+  std::atomic<int> rounds_{0};        // under way; may be negative for a moment
+  std::atomic<bool> awaited_{false};  // a caller waits for the next commit
+  /// Callers that wait for a commit, by their executor.
   struct Waiting {
     store::Executor* executor;
     std::vector<Done> done;
   };
   std::vector<Waiting> waiting_ WEIR_GUARDED_BY(mutex_);
   std::vector<Waiting> served_;                   // the writer's own
-  std::vector<std::unique_ptr<Error>> failures_;  // readers may still look at an old one
+  std::vector<std::unique_ptr<Error>> failures_;  // old ones stay, since readers may still use them
   std::atomic<const Error*> failing_{nullptr};
   std::thread thread_;
 };

@@ -1,11 +1,11 @@
-// Between a table and its backing: brings in records that are missing, hands out those that changed.
+// Between a table and its backing: loads missing records, captures changed ones.
 #include "store/table/locks.h"
 #include "store/table/table.h"
 
 namespace weir::table {
 namespace {
 
-/// A record that was read from the backing for one link while nothing was locked.
+/// A record that was read from the backing for one link, without locks.
 struct Sought {
   bool looked = false;
   std::uint64_t erasures = 0;  ///< of the shard's map, before
@@ -14,9 +14,9 @@ struct Sought {
 
 }  // namespace
 
-/// Reads the records that are missing with the locks released. A record that was read counts only while the
-/// plan is current, since deleting an entity makes the plan out of date first, and while the map has
-/// forgotten nothing, since that may have been a newer state of the same bucket.
+/// Reads the missing records with the locks released. A record that was read is used only if the plan is
+/// still current, since deleting an entity first makes the plan out of date, and if the map has erased
+/// nothing meanwhile, since that may have been a newer state of the same bucket.
 Result<bool> Table::lock_loaded(const store::Request& request, Slots& slots, Locks& locks, Time now) {
   std::array<Sought, limits::max_chain> sought;
   for (;;) {
@@ -49,7 +49,7 @@ Result<bool> Table::lock_loaded(const store::Request& request, Slots& slots, Loc
 void Table::bring_in(const decision::Link& link, const Slot& slot, RecordPtr record, Time now) {
   if (!record || record->expires_at <= now) return;
   const limits::LimitSetRef& resolved = link.resolution->limits;
-  // A set with dormant limits is not the resolved one, even if it has the same names.
+  // A set with dormant limits is never the resolved one, even if it has the same names.
   if (resolved && record->dormant == 0 && *record->limits == *resolved) record->limits = resolved;
   Locks::map_of(*slot.shard).put(slot.hash, record.release(), now);
 }

@@ -1,4 +1,4 @@
-// What lies behind a table that is more than memory. The memory store has none.
+// The persistent storage behind a table. The memory store has none.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@ namespace weir::table {
 using decision::Marker;
 using decision::Nonce;
 
-/// Read on a miss in memory, which never forgets anything but what has expired or was deleted here. Safe to
-/// use from any thread; called without the table's locks.
+/// Read when a record is not in memory. Memory drops only records that have expired or were deleted, except
+/// by Table::let_go(). Safe to use from any thread; called without the table's locks.
 class Backing {
  public:
   virtual ~Backing() = default;
@@ -31,14 +31,14 @@ class Backing {
   virtual Result<store::Page<store::AuditEvent>> audit(std::string_view name_space, std::string_view subject,
                                                        const store::Paging& paging, Time oldest) = 0;
 
-  /// Keeps everything in the draft, with these events, or nothing and fails. Once it is kept, and before
-  /// anything else can be written, calls `kept`.
+  /// Stores the whole draft with these events, or nothing and fails. Once it is stored, and before anything
+  /// else can be written, calls `kept`.
   virtual Result<void> keep(std::string_view name_space, const Draft& draft,
                             const std::vector<store::AuditEvent>& events,
                             const std::function<void()>& kept) = 0;
 };
 
-/// Takes what changed in memory since it was last asked.
+/// Receives the records that changed in memory since the last capture.
 class Sink {
  public:
   virtual ~Sink() = default;

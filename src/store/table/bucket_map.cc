@@ -4,7 +4,7 @@ namespace weir::table {
 namespace {
 
 constexpr std::size_t first_size = 16;
-// More slots than are filled by one put are looked at, so cleaning overtakes filling.
+// More slots are visited than a put fills, so cleaning keeps up with filling.
 constexpr std::size_t cleaned_per_put = 4;
 
 }  // namespace
@@ -66,8 +66,8 @@ void BucketMap::clean_some(Time now) {
   for (std::size_t i = 0; i < cleaned_per_put; ++i) {
     cleaned_to_ = (cleaned_to_ + 1) & mask();
     const Record* const record = slots_[cleaned_to_].record;
-    // Strictly before: a bucket that expires as it is made is still in the hands of the operation that made
-    // it.
+    // Strictly before: a bucket that expires at the moment of its creation is still used by the operation
+    // that made it.
     if (record != nullptr && record->expires_at < now && !record->dirty) erase_at(cleaned_to_);
   }
 }

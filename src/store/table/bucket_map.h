@@ -1,7 +1,8 @@
 // The hash map of one shard: open addressing over (hash, record) pairs.
 //
-// Why not a library's: a decision wants one cache miss for the slot and one for the record, growing must
-// not touch the records (the hashes are at hand), and cleaning must be able to go on where it stopped.
+// Why not a library's map: a decision must cost one cache miss for the slot and one for the record, growing
+// must not touch the records (the slots hold the hashes), and cleaning must be able to resume where it
+// stopped.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,9 @@ class BucketMap {
       if (first_slot_[at].hash == hash) visit(*first_slot_[at].record);
     }
   }
-  /// Puts a record in; destroys the one with the same key, if any. Also looks at a few other records and
-  /// destroys those that have expired and are not dirty, so that the map stays as large as what is alive.
+  /// Inserts a record; destroys the one with the same key, if any. Also visits a few other records and
+  /// destroys those that have expired and are not dirty, so that the map does not grow beyond the live
+  /// records.
   void put(std::uint64_t hash, Record* record, Time now);
 
   /// Destroys every record for which `doomed(record)`; returns how many.
@@ -60,7 +62,7 @@ class BucketMap {
     }
   }
   std::size_t size() const { return size_; }
-  /// How many records it has forgotten so far.
+  /// How many records it has erased so far.
   std::uint64_t erasures() const { return erasures_; }
 
  private:
@@ -77,7 +79,7 @@ class BucketMap {
 
   static constexpr Slot no_slot_{};
 
-  const Slot* first_slot_ = &no_slot_;  // of slots_; while there are none, one that stays empty
+  const Slot* first_slot_ = &no_slot_;  // of slots_; while that is empty, a slot that stays empty
   std::size_t mask_ = 0;
   std::vector<Slot> slots_;
   std::size_t size_ = 0;

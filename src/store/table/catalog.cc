@@ -13,11 +13,11 @@ using base::error;
 using base::quoted;
 using limits::LimitsRecordRef;
 
-// How much of the audit is kept in memory; a store behind the table keeps the rest.
+// How many audit events are kept in memory; the backing keeps the rest.
 constexpr std::size_t audit_in_memory = 100'000;
 
-/// Fills a page with `accept(item)`s from an ordered range behind the cursor. The cursor is the key of the
-/// last item that was shown.
+/// Fills a page with the items after the cursor for which `accept(item)` holds. The cursor is the key of the
+/// last item of the previous page.
 template <class Map, class Accept>
 void fill(const Map& map, const store::Paging& paging, std::string& next, Accept&& accept) {
   std::size_t taken = 0;
@@ -93,8 +93,8 @@ void TableCatalog::put_in_place(const store::Changes& changes, Draft& draft,
   for (const std::string& id : erased) table_.forget(changes.name_space, id);
 }
 
-/// From here on and until the lock is released no bucket is made for an entity that moves or goes, or charged
-/// for one whose limits change: plans from before are out of date, and new ones wait for the lock.
+/// From here until the lock is released no bucket is created for an entity that moves or is deleted, or
+/// charged for one whose limits change: existing plans are out of date, and new ones wait for the lock.
 Result<void> TableCatalog::hold_still(std::string_view name_space, const Draft& draft) {
   const std::vector<std::string> moved = draft.moved();
   if (moved.empty() && draft.erased().empty() && draft.limits().empty()) return {};
@@ -106,8 +106,8 @@ Result<void> TableCatalog::hold_still(std::string_view name_space, const Draft& 
   return {};
 }
 
-/// Buckets take over the limits that their entity has from now on. Where the change then fails, they go on by
-/// the strictest of the two.
+/// Buckets adopt the new limits of their entity. If the change then fails, they continue under the stricter
+/// of the two.
 Result<void> TableCatalog::adopt(std::string_view name_space, const Draft& draft, Time now, int multiplier) {
   for (const auto& [key, record] : draft.limits()) {
     const Level changed = level_of(key);

@@ -14,23 +14,23 @@
 
 namespace weir::table {
 
-/// Safe to use from any thread. Every operation completes inline. Reading is rare: buckets carry what was
-/// resolved until the generation moves.
+/// Safe to use from any thread. Every operation completes inline. Reads are rare: buckets keep their
+/// resolution until the generation changes.
 class TableCatalog final : public store::Catalog {
  public:
-  /// The clock, the table and what lies behind (may be null) must outlive the catalog. `generation` is moved
-  /// by every change.
+  /// The clock, the table and the backing (may be null) must outlive the catalog. Every change increments
+  /// `generation`.
   TableCatalog(const Clock& clock, std::atomic<std::uint64_t>& generation, Table& table, Backing* backing)
       : clock_(clock), generation_(generation), table_(table), backing_(backing) {}
 
-  /// What an earlier catalog on the same backing left behind.
+  /// The state of an earlier catalog on the same backing.
   struct Past {
     std::map<std::string, Tenant, std::less<>> tenants;  ///< without children and audit
     Time last_stamp = 0;
     std::uint64_t audit_sequence = 0;
     Time audited_to = 0;
   };
-  /// Goes on where that one stopped. Before anything else.
+  /// Continues from that state. Must be called before anything else.
   void resume(Past past);
 
   void change(const store::Changes& changes, store::Completion<std::vector<store::Changed>> done) override;

@@ -16,10 +16,10 @@ const Marker* Markers::find(const Nonce& nonce) const {
 
 const Marker& Markers::put(const Nonce& nonce, Marker marker, Time now) {
   while (!expiries_.empty() && expiries_.top().first < now) {
-    // The clock may go back, and what is forgotten must not be asked for again.
+    // The clock may go back, and a lease whose marker was purged must not be changed again.
     const auto [deadline, expired] = expiries_.top();
     purged_to_ = std::max(purged_to_, deadline);
-    // A key that was used again has a later one meanwhile.
+    // A key that was used again has a marker with a later deadline.
     const auto found = markers_.find(expired);
     if (found != markers_.end() && found->second.deadline == deadline) markers_.erase(found);
     expiries_.pop();
@@ -32,7 +32,7 @@ const Marker& Markers::put(const Nonce& nonce, Marker marker, Time now) {
 
 void Table::change(const LeasePlan& plan, store::LeaseOutcome& outcome, store::Completion<Progress> done) {
   if (plan.lease.shared) return done(change_shared(plan, outcome));
-  // Nobody else knows this lease, so its holder's record is the only one.
+  // Only the holder knows this lease, so its record is the only one.
   outcome.record = decision::record_of(plan.lease);
   done(change_lease(plan, outcome, clock_.now()));
 }

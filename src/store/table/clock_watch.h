@@ -1,4 +1,4 @@
-// What a store in this process notices of a clock that was ahead and has been set back.
+// Detects a clock that was ahead and has been set back, in stores inside the process.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ std::string rough_duration(Time duration);
 /// Safe to use from any thread.
 class ClockWatch {
  public:
-  /// A stored time lay so far ahead of the clock. The first one is told.
+  /// A stored time lay this far ahead of the clock. Only the first one is reported.
   void saw_ahead(Time by) {
     Time none = 0;
     first_ahead_.compare_exchange_strong(none, by, std::memory_order_relaxed);

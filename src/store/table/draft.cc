@@ -146,7 +146,7 @@ void Draft::visit_children(std::string_view id, Visit&& visit) const {
 std::vector<std::string> Draft::moved() const {
   std::vector<std::string> moved;
   for (const auto& [id, entity] : entities_) {
-    // An entity that was erased on the way starts anew, without buckets.
+    // An entity that an earlier change erased starts anew, without buckets.
     if (!entity || erased_.contains(id)) continue;
     const auto before = tenant_.entities.find(id);
     const bool known = before != tenant_.entities.end();
@@ -176,7 +176,7 @@ LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
                              const store::LimitsWrite& limits_write) {
   last_stamp_ = std::max(now_, last_stamp_ + 1);
   auto next = limits::next_record(old, limits_write.limits, last_stamp_, now_);
-  // A record can outlive its own expiry, whose moment then is a version too; stamps go on after it.
+  // A replaced record may have expired, and its expiry is a version too; later stamps must follow it.
   last_stamp_ = next->current.stamp;
   next->owner = limits_write.owner;
   next->expires_at =
@@ -193,7 +193,7 @@ LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
   return written;
 }
 
-/// How many levels of entities hang below this one, itself included; stops counting past `enough`.
+/// The height of the tree below this entity, itself included; stops counting past `enough`.
 std::size_t Draft::height(std::string_view id, std::size_t enough) const {
   std::size_t below = 0;
   if (enough > 0) {
@@ -205,7 +205,7 @@ std::size_t Draft::height(std::string_view id, std::size_t enough) const {
   return below + 1;
 }
 
-/// Refuses a parent that would close a circle or make a chain too long.
+/// Refuses a parent that would make a cycle or a chain that is too long.
 Result<void> Draft::check_chain(const Entity& entity) const {
   std::size_t length = height(entity.id, limits::max_chain);
   std::string_view at = entity.parent;

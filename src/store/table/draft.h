@@ -1,5 +1,4 @@
-// Changes to the catalog of one namespace while they are being checked: what they would leave behind, and
-// nothing of it in place yet.
+// Changes to the catalog of one namespace that are checked and computed, but not applied yet.
 #pragma once
 
 #include <deque>
@@ -15,7 +14,7 @@
 
 namespace weir::table {
 
-/// What one namespace has.
+/// The catalog of one namespace.
 struct Tenant {
   std::map<std::string, limits::LimitsRecordRef, std::less<>> limits;  ///< by level_key()
   std::map<std::string, Entity, std::less<>> entities;
@@ -32,23 +31,24 @@ Level level_of(std::string_view key);
 /// For messages: "resource "gpt-4"".
 std::string described(const Level& level);
 
-/// Why the parent and cascade of an entity cannot change.
+/// The error for a change of parent or cascade while the entity has buckets.
 Error has_buckets(std::string_view entity);
 
 /// Not safe for concurrent use; the catalog's lock guards it.
 class Draft {
  public:
-  /// `last_stamp`: every stamp made here is later. The tenant must not change meanwhile.
+  /// `last_stamp`: every stamp made here is later. The tenant must not change during the draft's life.
   Draft(const Tenant& tenant, Time now, Time last_stamp)
       : tenant_(tenant), now_(now), last_stamp_(last_stamp) {}
 
-  /// Fails as store::Catalog::change does, except for what only the buckets know.
+  /// Fails as store::Catalog::change does, except for conditions on buckets.
   Result<store::Changed> add(const store::Change& change);
-  /// Adds all of them; an error says which it was. `tell(done)` hears now and then how far it is.
+  /// Adds all changes; an error names the one that failed. `tell(done)` is called now and then with the
+  /// progress.
   Result<std::vector<store::Changed>> add_all(std::span<const store::Change> changes,
                                               const std::function<void(std::size_t done)>& tell);
 
-  /// Limits and entities that differ now; an empty entity was erased.
+  /// Limits and entities that differ after the changes; an empty entity was erased.
   const std::map<std::string, limits::LimitsRecordRef>& limits() const { return limits_; }
   const std::map<std::string, std::optional<Entity>>& entities() const { return entities_; }
   /// The events of the audit, with ids that follow `audited_to` and `sequence`.
@@ -56,17 +56,17 @@ class Draft {
                                       std::uint64_t sequence) const;
   /// Entities whose parent or cascade changes: they must not have a bucket.
   std::vector<std::string> moved() const;
-  /// Entities whose buckets go.
+  /// Entities whose buckets are deleted.
   const std::set<std::string>& erased() const { return erased_; }
   Time last_stamp() const { return last_stamp_; }
-  /// What a level says after the changes; may be empty.
+  /// The record of a level after the changes; may be empty.
   limits::LimitsRecordRef record(const std::string& key) const;
-  /// What all levels say of a bucket after the changes.
+  /// The records of all levels for a bucket after the changes.
   limits::Levels levels(std::string_view entity, std::string_view resource) const;
   /// An entity as it is after the changes; null if there is none.
   const Entity* entity(std::string_view id) const;
 
-  /// Puts everything in place.
+  /// Applies the changes.
   void merge_into(Tenant& tenant) &&;
 
  private:
@@ -74,7 +74,7 @@ class Draft {
   Result<store::Changed> apply(const store::EntityPut& put);
   Result<store::Changed> apply(const store::EntityErase& erase);
 
-  /// What changes among the children of one entity.
+  /// Changes among the children of one entity.
   struct Children {
     std::set<std::string> added;
     std::set<std::string> removed;

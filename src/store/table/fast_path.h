@@ -1,7 +1,7 @@
-// The fast path: a decision on a bucket whose record stands under exactly the resolved limits. A warm acquire
+// The fast path: a decision on a bucket whose record has exactly the resolved limits. Every warm acquire
 // takes it, so it is inline and allocates nothing. It is the arithmetic of bucket/claims.h and
-// decision/next_state.h for the case in which no parameter has changed; tests/vectors and tests/twins hold it
-// to them.
+// decision/next_state.h for the case in which no parameter has changed; tests/vectors and tests/twins compare
+// them.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 
 namespace weir::table {
 
-/// Whether the balances of the record stand under exactly the limits of the resolution.
+/// Whether the record has exactly the limits of the resolution.
 inline bool is_aligned(const Record* record, const limits::Resolution& resolution) {
   return record != nullptr && record->limits == resolution.limits && record->version >= resolution.stamp;
 }
 
-/// Computes what a link with `count` limits holds now. Requires an aligned record.
+/// Computes the present balances of a link with `count` limits. Requires an aligned record.
 inline void refill_in_place(decision::Link& link, const Record& record, Time now, std::size_t count) {
   const auto* const entries = record.limits->entries();
   const Time from = record.refilled_at;

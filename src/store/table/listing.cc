@@ -1,4 +1,4 @@
-// What a bucket looks like from outside.
+// A bucket in the public form.
 #include <algorithm>
 
 #include "store/table/table.h"

@@ -8,9 +8,9 @@
 
 namespace weir::table {
 
-/// Holds the shards of a chain. Which shards those are is known only at run time, so the compiler cannot
-/// follow it; this class is where that is confined. Shards are locked in the order of their addresses, so
-/// that no two operations can wait for each other.
+/// Holds the locks of a chain's shards. Which shards those are is known only at run time, so the compiler
+/// cannot check them; this class confines the unchecked code. Shards are locked in the order of their
+/// addresses, so that there is no deadlock.
 class Table::Locks {
  public:
   Locks() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the storage

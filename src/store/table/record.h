@@ -1,7 +1,6 @@
 // A bucket in memory: one block of about 100 bytes and its key.
 //
-//     | Record: times, version, generation, what it carries | balances of its limits | entity resource
-//     namespace |
+//     | Record: times, version, generation, resolution | balances of limits | entity resource namespace |
 //
 // Parameters and names of limits are not in it: they are shared with every other bucket under the same
 // limits. A change of the set of limits makes a new block.
@@ -19,7 +18,7 @@
 
 namespace weir::table {
 
-/// Which bucket.
+/// The key of a bucket.
 struct Key {
   std::string_view name_space;
   std::string_view entity;
@@ -36,8 +35,7 @@ struct Record {
   std::int64_t version = 0;
   Time expires_at = limits::never;
   std::uint64_t generation = 0;
-  /// What the last decision resolved, so that the next one need not: good while the catalog has not
-  /// changed and it has not expired.
+  /// The resolution of the last decision, for the next one: valid until the catalog changes or it expires.
   limits::ResolutionRef resolution;
   /// The limits in the order of the balances. The same set as the resolution's, unless the bucket has not
   /// followed a change yet or holds dormant limits.
@@ -46,8 +44,8 @@ struct Record {
   std::uint8_t resource_size = 0;
   std::uint8_t name_space_size = 0;
   std::uint8_t limit_count = 0;
-  bool dirty = false;         ///< changed since the backing was last told
-  bool stored = false;        ///< the backing knows the bucket, or was told of it
+  bool dirty = false;         ///< changed since the last capture for the backing
+  bool stored = false;        ///< the backing has the bucket, or it was captured
   std::uint32_t dormant = 0;  ///< bit i: the i-th limit was not in force when the record was last written
 
   static Record* make(const Key& key, limits::LimitSetRef limits);
@@ -81,8 +79,8 @@ struct Destroy {
 };
 using RecordPtr = std::unique_ptr<Record, Destroy>;
 
-/// The record in the form that the general arithmetic works on, and back. `resolution`: of the decision that
-/// made the state; its set of limits is shared where the state has no others.
+/// Converts a record to the form of the general arithmetic, and back. `resolution`: of the decision that made
+/// the state; its set of limits is shared where the state has no others.
 bucket::State state_of(const Record& record);
 Record* record_of(const Key& key, const bucket::State& state, limits::ResolutionRef resolution);
 

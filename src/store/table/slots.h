@@ -1,4 +1,4 @@
-// Where the buckets of a chain lie in the table.
+// The slots of a chain's buckets in the table.
 #pragma once
 
 #include "decision/chain.h"

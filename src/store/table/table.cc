@@ -42,7 +42,7 @@ void Table::add(const Request& request, std::string_view entity, const limits::R
   slots[slots.size() - 1] = slot_of(request, entity);
 }
 
-/// The links behind the first one, along the chain of parents.
+/// Adds the ancestors of the first link.
 void Table::add_chain(const Request& request, Slots& slots, const limits::Resolution& resolution) const {
   for (const limits::Resolution* at = &resolution; at->parent_resolution && !slots.full();
        at = at->parent_resolution.get()) {
@@ -75,15 +75,15 @@ bool Table::usable(const Record* record, const Request& request, Time now) const
   return current(resolution, now);
 }
 
-/// A link at a record, under the limits that it carries.
+/// Starts a link from a record and its resolution.
 inline void start(Link& link, const Request& request, const Record& record) {
   link.entity = request.entity;
   link.key = record.entity_and_resource();
   link.resolution = record.resolution.get();
 }
 
-/// Reports a refusal. Brings the bucket to the present once more, so
-/// that the link of an admitted request has no address and the compiler can keep it in registers.
+/// Reports a refusal. Computes the link a second time, so that the link of an admitted request never has its
+/// address taken and the compiler can keep it in registers.
 void Table::refuse(const Request& request, Record& record, Decision& decision, Time now) {
   Link link;
   start(link, request, record);
@@ -125,7 +125,7 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
   return true;
 }
 
-// One function with all that it runs through, since calls would cost as much as the rest.
+// Inlines everything that it calls, since the calls would cost as much as the work.
 [[gnu::flatten]] bool Table::acquire_carried(const Request& request, Decision& decision) {
   const Time now = clock_.now();
   const Slot slot = slot_of(request, request.entity);
@@ -139,12 +139,13 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
     if (alone && is_aligned(record, *record->resolution)) [[likely]] {
       if (backing_ != nullptr) [[unlikely]]
         return decide_and_touch(request, slot, *record, decision, now);
-      // Requests and tokens: where the compiler knows the number, it unrolls every loop.
+      // Two limits (requests and tokens) are the common case: with a constant count the compiler unrolls
+      // every loop.
       if (record->limit_count == 2)
         return decide_aligned(request, *record, decision, now, std::integral_constant<std::size_t, 2>());
       return decide_any_aligned(request, *record, decision, now);
     }
-    // What the limits of a whole chain are called is found out on the way that resolves it.
+    // The names of the limits of a whole chain are known only to the slow path, which resolves it.
     if (request.every != nullptr) return false;
     resolution = record->resolution;
   }
@@ -155,7 +156,7 @@ bool Table::decide_any_aligned(const Request& request, Record& record, Decision&
   return decide_aligned(request, record, decision, now, std::size_t{record.limit_count});
 }
 
-/// The same with a backing, which has to be told of what changes.
+/// The same with a backing: marks the record as dirty.
 bool Table::decide_and_touch(const Request& request, const Slot& slot, Record& record, Decision& decision,
                              Time now) {
   const bool decided = decide_any_aligned(request, record, decision, now);
@@ -163,7 +164,7 @@ bool Table::decide_and_touch(const Request& request, const Slot& slot, Record& r
   return decided;
 }
 
-/// The slow path, which locks the chain in order. A mistake in the request is left to acquire().
+/// The slow path, which locks the chain in order. Leaves errors in the request to acquire().
 bool Table::acquire_chain(const store::Plan& plan, Decision& decision, Time now) {
   const auto decided = decide(plan, decision, Verb::acquire, now);
   return decided && *decided == Progress::decided;
@@ -193,7 +194,7 @@ Result<Progress> Table::decide_once(const store::Plan& plan, Decision& decision)
   return progress;
 }
 
-/// Carries out what a decision leaves behind. Requires the locks.
+/// Writes the outcome of a decision to the records. Requires the locks.
 class Table::Writer {
  public:
   Writer(Table& table, const Request& request, Slots& slots, Time now)
@@ -262,8 +263,8 @@ Result<bool> Table::lock(const Request& request, Slots& slots, Locks& locks, Tim
   return is_current;
 }
 
-/// Matches the charges with the limits of every link and brings each to the present, in place where its
-/// record allows it.
+/// Matches the charges with the limits of every link and claims its refill, in place where its record allows
+/// it.
 Result<void> Table::evaluate(const Request& request, Slots& slots, Time now) const {
   if (auto matched = decision::match_all(slots.chain, request.consume); !matched) return matched;
   for (Link& link : slots.chain) {

@@ -1,4 +1,4 @@
-// The table of buckets in memory that in-process stores decide in.
+// The table of buckets in memory, in which in-process stores decide.
 //
 // Buckets lie in shards, each with a lock; all buckets of one entity lie in one shard. An operation on a
 // chain locks the shards of all its buckets, in order, decides, and writes all or nothing.
@@ -31,7 +31,7 @@ struct alignas(64) Shard {
   std::vector<std::uint64_t> dirty WEIR_GUARDED_BY(lock);  ///< hashes of dirty records; may name one twice
 };
 
-/// Which leases have been changed by their id, and how: what makes a repeated change harmless.
+/// The markers of leases: they make a repeated change or keyed acquire harmless.
 class Markers {
  public:
   struct NonceHash {
@@ -40,9 +40,9 @@ class Markers {
 
   base::Mutex mutex;
   const Marker* find(const Nonce& nonce) const WEIR_REQUIRES(mutex);
-  /// Whether leases with this deadline may have been forgotten already.
+  /// Whether markers with this deadline may have been purged already.
   bool purged(Time deadline) const WEIR_REQUIRES(mutex) { return deadline <= purged_to_; }
-  /// What was forgotten before this table was there.
+  /// Markers that were purged before this table existed.
   void start_purged(Time to) WEIR_REQUIRES(mutex) { purged_to_ = to; }
   const Marker& put(const Nonce& nonce, Marker marker, Time now) WEIR_REQUIRES(mutex);
   void clear() WEIR_REQUIRES(mutex);
@@ -51,21 +51,21 @@ class Markers {
   Time purged_to_ WEIR_GUARDED_BY(mutex) = 0;
   std::unordered_map<Nonce, Marker, NonceHash> markers_ WEIR_GUARDED_BY(mutex);
   using Expiry = std::pair<Time, Nonce>;
-  // The earliest first: deadlines differ, and those from a clock that was ahead must not hold up the others.
+  // Ordered by deadline, since deadlines from a clock that was ahead must not delay the others.
   std::priority_queue<Expiry, std::vector<Expiry>, std::greater<>> expiries_ WEIR_GUARDED_BY(mutex);
 
  public:
-  std::vector<Nonce> dirty WEIR_GUARDED_BY(mutex);  ///< changed since what lies behind was last told
+  std::vector<Nonce> dirty WEIR_GUARDED_BY(mutex);  ///< changed since the last capture for the backing
 };
 
 /// Safe to use from any thread. Every operation completes inline.
 class Table final : public store::Buckets {
  public:
-  /// The clock, the catalog's generation and what lies behind (may be null) must outlive the table.
+  /// The clock, the catalog's generation and the backing (may be null) must outlive the table.
   Table(const Clock& clock, base::HashSeed seed, std::uint64_t first_bucket_generation,
         const std::atomic<std::uint64_t>& catalog_generation, Backing* backing);
 
-  /// Its hash.
+  /// The hash of the namespace.
   std::uint64_t token_of(std::string_view name_space) const override;
   bool acquire_carried(const store::Request& request, Decision& decision) override;
   bool carries_every() const override { return true; }
@@ -76,24 +76,24 @@ class Table final : public store::Buckets {
   void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
             store::Completion<store::Page<Bucket>> done) override;
 
-  /// Brings the buckets of the entity in from behind the table, where the next three functions do not look.
+  /// Loads the buckets of the entity from the backing, which the next three functions do not read.
   Result<void> bring_in(std::string_view name_space, std::string_view entity);
   /// Whether the entity has a bucket, on whatever resource, that has not expired.
   bool has_bucket(std::string_view name_space, std::string_view entity);
-  /// Forgets every bucket of the entity.
+  /// Erases every bucket of the entity.
   void forget(std::string_view name_space, std::string_view entity);
-  /// Has the bucket of the entity on one resource, or on all if `on` is empty, take over the limits that
-  /// `resolve(resource)` gives.
+  /// Makes the entity's bucket on the resource `on`, or on every resource if it is empty, adopt the limits of
+  /// `resolve(resource)`.
   void adopt(std::string_view name_space, std::string_view entity, std::string_view on,
              const std::function<base::Ref<limits::Resolution>(std::string_view resource)>& resolve);
   std::size_t size();
 
-  /// Gives everything that changed since the last call to the sink, as of one moment: no operation is half
-  /// in it.
+  /// Passes everything that changed since the last call to the sink, as a consistent snapshot: no operation
+  /// is half in it.
   void capture(Sink& sink);
-  /// Forgets everything that what lies behind knows too. Nothing that was captured may still be unwritten.
+  /// Drops everything that the backing has too. Everything captured must have been written.
   void let_go();
-  /// Leases with a deadline up to here were forgotten by an earlier table on the same backing.
+  /// Markers with a deadline up to here were purged by an earlier table on the same backing.
   void start_purged(Time to);
   ClockWatch& clock_watch() { return clock_watch_; }
   const ClockWatch& clock_watch() const { return clock_watch_; }
@@ -104,7 +104,7 @@ class Table final : public store::Buckets {
 
   std::uint64_t owner_hash(std::uint64_t name_space_token, std::string_view entity) const;
   Shard& shard_of(std::uint64_t owner_hash) const;
-  /// Where a bucket lies; its record is not looked for yet.
+  /// The slot of a bucket, without its record.
   Slot slot_of(const store::Request& request, std::string_view entity) const;
   /// The record of a bucket, unless it has expired. Requires the shard's lock.
   static Record* find(const store::Request& request, std::string_view entity, const Slot& slot, Time now);
@@ -114,7 +114,7 @@ class Table final : public store::Buckets {
   bool current(const limits::Resolution& resolution, Time now) const;
   bool all_current(const decision::Chain& chain, Time now) const;
   void bring_in(const decision::Link& link, const Slot& slot, RecordPtr record, Time now);
-  /// Locks the shards of the chain and finds its records. False, if the plan is out of date.
+  /// Locks the shards of the chain and finds its records. False if the plan is out of date.
   Result<bool> lock(const store::Request& request, Slots& slots, Locks& locks, Time now);
   Result<bool> lock_loaded(const store::Request& request, Slots& slots, Locks& locks, Time now);
   Result<const Marker*> find_marker(const Nonce& nonce, Time now) WEIR_REQUIRES(markers_.mutex);

@@ -33,7 +33,7 @@ class TableStore : public store::Store {
     catalog_.keep_audit_for(duration);
     return {};
   }
-  /// How many buckets there are, expired ones that are not cleaned up yet included.
+  /// How many buckets are in memory, including expired ones that are not cleaned up yet.
   std::size_t bucket_count() { return table_.size(); }
 
  private:
