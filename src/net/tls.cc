@@ -17,7 +17,7 @@ namespace weir::net {
 namespace {
 
 // OpenSSL's own BIO for sockets writes with write(), which raises SIGPIPE when the peer is gone. A library
-// must not ask its program to ignore signals, so this one sends.
+// must not ask its program to ignore signals, so this BIO uses send().
 
 int socket_of(BIO* bio) { return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio))); }
 
@@ -81,8 +81,7 @@ Result<TlsContext> load_server_tls(const TlsFiles& files) {
   SSL_CTX* raw = context.get();
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  // A write takes what the socket takes, from wherever the bytes are by then; idle connections hold no
-  // buffers.
+  // A write may be partial, and may be retried from another address; idle connections hold no buffers.
   SSL_CTX_set_mode(
       raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_alpn_select_cb(raw, choose_protocol, nullptr);
