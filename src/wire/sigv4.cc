@@ -58,7 +58,7 @@ std::string canonical_query(std::string_view query) {
   return text;
 }
 
-/// Without spaces around it, and with runs of spaces inside as one.
+/// Trimmed, and with runs of spaces collapsed into one.
 std::string canonical_value(std::string_view value) {
   std::string text;
   for (const char c : value) {
