@@ -59,7 +59,7 @@ std::string path_of(const Environment& environment, const char* variable, std::s
 
 Environment Environment::of_process() {
   return {[](const std::string& name) -> std::optional<std::string> {
-            // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here changes the environment
+            // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment
             const char* const value = std::getenv(name.c_str());
             if (value == nullptr || *value == '\0') return std::nullopt;
             return value;

@@ -30,7 +30,7 @@ struct Sender {
 void write_upstream_head(wire::Buffer& out, const wire::http::RequestHead& request, const Sender& sender,
                          std::string_view host);
 
-/// What write_answer_fields() found in an answer.
+/// Fields that write_answer_fields() found in an answer.
 struct AnswerFields {
   bool dated = false;
 };

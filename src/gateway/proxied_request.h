@@ -52,7 +52,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
     ended,    ///< the upstream sends no more
     lost,     ///< reset, or broken otherwise
   };
-  /// What is awaited while the request is sent, and so what a timeout means.
+  /// The event awaited while the request is sent, which determines the meaning of a timeout.
   enum class Awaits : std::uint8_t {
     answer,      ///< the upstream is too slow
     connection,  ///< the client's body waits for it, so that the request can still go to another upstream

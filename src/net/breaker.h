@@ -13,8 +13,8 @@ class Breaker {
  public:
   using Moment = std::chrono::steady_clock::time_point;
   struct Options {
-    int failures = 1;                      ///< so many calls in a row without an answer open it
-    std::chrono::milliseconds silence{0};  ///< and only if the server has sent nothing for so long
+    int failures = 1;                      ///< this many calls in a row without an answer open it
+    std::chrono::milliseconds silence{0};  ///< and only if the server has sent nothing for this long
   };
   /// `trouble`: the error to report until the first answer.
   explicit Breaker(Options options, std::string trouble = {})

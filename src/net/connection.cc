@@ -118,8 +118,8 @@ void Connection::update() {
   arm_open();
 }
 
-/// Ends our side, and reads on until the client has ended its own. To close with bytes unread would reset
-/// the connection, and the client might lose our last answer.
+/// Ends the sending side, and reads until the client has ended its own. Closing with unread bytes would reset
+/// the connection, and the client might lose the last answer.
 void Connection::start_linger() {
   if (session_.ended() || session_.was_idle()) return close();
   transport_.shut_down();

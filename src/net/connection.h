@@ -46,7 +46,7 @@ class Connection final : private Timer, private Watched {
 
  private:
   enum class Stage : std::uint8_t { handshake, open, lingering, closed };
-  /// What the deadline is for.
+  /// The event that the deadline is for.
   enum class Awaits : std::uint8_t { nothing, handshake, idle, head, body, write, linger };
 
   void on_ready() override { drive(); }

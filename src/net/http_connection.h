@@ -22,7 +22,7 @@ class HttpConnection final : private OutboundUser {
 
   /// `tls` is null without TLS.
   void connect(std::vector<Address> addresses, const TlsContext& tls);
-  /// Sends a request, whose answer must be whole within the time. Requires a connection that is free.
+  /// Sends a request, whose answer must be complete within the time. Requires a free connection.
   void carry(HttpCall& call, std::chrono::milliseconds within);
   /// Closes the connection; the call that it carries fails.
   void close(const Failure& failure);

@@ -38,7 +38,7 @@ class HttpPool final : private Timer {
   /// Fails all outstanding and all later calls. Not from a callback.
   void stop();
   void send(HttpCall& call);
-  /// Runs `work` on the pool's thread after the pause, or early when the pool ends. Never inline.
+  /// Runs `work` on the pool's thread after the pause; early when the pool ends, and inline after that.
   void after(std::chrono::milliseconds pause, std::function<void()> work);
   Loop& loop() { return *loop_; }
   /// Whether this is the thread of the callbacks: waiting there for a call would deadlock.

@@ -30,7 +30,7 @@ class Loop {
   void run();
   void stop() { stopped_ = true; }
   enum class Wait : std::uint8_t { until_something_happens, not_at_all };
-  /// Waits for events unless told otherwise, then handles them.
+  /// One turn: waits for events unless `wait` forbids it, then handles them.
   void turn(Wait wait = Wait::until_something_happens);
   /// Whether the calling thread is in run().
   bool is_here() const;

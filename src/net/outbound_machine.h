@@ -30,7 +30,7 @@ class OutboundMachine {
     deliver,         ///< the bytes that were read
     tell_end,        ///< the server sends no more, and ended in good order
     tell_late,       ///< the timeout has passed; the user decides what follows
-    read_what_came,  ///< nothing can be sent any more, but an answer may have arrived
+    read_what_came,  ///< the server accepts no more bytes, but an answer may have arrived
     fail,            ///< close the socket and pass failure() to the user
   };
   using Status = Transport::Status;
@@ -87,7 +87,7 @@ class OutboundMachine {
 
   Stage stage_ = Stage::closed;
   bool tls_ = false;
-  bool cut_ = false;  ///< nothing can be sent any more
+  bool cut_ = false;  ///< the server accepts no more bytes
   std::size_t addresses_ = 0;
   std::size_t address_ = 0;
   std::uint64_t sent_ = 0;

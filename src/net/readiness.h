@@ -74,8 +74,8 @@ class Readiness {
   Readiness(const Readiness&) = delete;
   Readiness& operator=(const Readiness&) = delete;
 
-  /// Waits for events, for at most so many milliseconds; -1: for ever. True if there are some: call
-  /// take_events().
+  /// Waits for events, for at most this many milliseconds; -1: without a timeout. True if there are some:
+  /// call take_events().
   bool wait(int at_most);
   /// Delivers events until there are none or the bound of one turn is reached.
   void take_events();

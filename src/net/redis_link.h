@@ -29,7 +29,7 @@ class RedisLink final : private OutboundUser {
 
   const RedisAddress& address() const { return address_; }
   void connect();
-  /// Queues a call; flush() sends what is queued. Without a connection it waits for one, until its deadline.
+  /// Queues a call; flush() sends the queue. Without a connection the call waits for one, until its deadline.
   void submit(RedisCall& call);
   void flush();
   /// Closes, and fails all outstanding calls.

@@ -36,7 +36,7 @@ Session::~Session() {
   worker_.give_back(std::move(out_));
 }
 
-/// Whether no further request may be taken from the input for now.
+/// Whether the bound of requests or of unsent bytes is reached, so that no further request is parsed.
 bool Session::at_capacity() const {
   if (exchanges_ == 0) return out_.size() >= worker_.options().max_unsent;
   return exchanges_ >= worker_.options().max_pipelined || out_.size() >= worker_.options().max_unsent ||

@@ -25,7 +25,8 @@ class Connection;
 /// Not safe for use by several threads at once: everything happens on the thread of its worker.
 class Session {
  public:
-  /// What the session waits for. A new serial with the same kind is a new wait, with a new deadline.
+  /// The event that the session waits for. A new serial with the same kind is a new wait, with a new
+  /// deadline.
   struct Wait {
     enum class Kind : std::uint8_t { idle, head, body, handler };
     Kind kind = Kind::idle;

@@ -48,7 +48,7 @@ const BIO_METHOD* socket_method() {
   return method;
 }
 
-/// The first error that OpenSSL has queued, as an error of ours.
+/// The first error in OpenSSL's queue, as an Error.
 Error tls_error(std::string_view what, std::string_view file) {
   std::array<char, 256> text{};
   ERR_error_string_n(ERR_get_error(), text.data(), text.size());
@@ -106,7 +106,7 @@ TlsConnection tls_on(const TlsContext& context, int socket) {
     BIO_free(bio);
     return nullptr;
   }
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a BIO keeps a pointer, and the socket is all that we need
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a BIO keeps a pointer, and only the socket is needed
   BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
   BIO_set_init(bio, 1);
   SSL_set_bio(connection.get(), bio, bio);

@@ -44,7 +44,7 @@ Transport::Outcome Transport::outcome_of_tls(int result) const {
 
 Transport::Outcome Transport::handshake() {
   if (!tls_) return {Status::done};
-  // Errors of other connections on this thread must not be taken for ours.
+  // Errors of other connections on this thread must not be taken for those of this one.
   ERR_clear_error();
   const int result = SSL_do_handshake(tls_.get());
   return result == 1 ? Outcome{Status::done} : outcome_of_tls(result);

@@ -34,7 +34,7 @@ class Tokens {
   /// Parses a tokens file; errors name the line, never its content.
   static Result<Tokens> parse(std::string_view text, std::string_view file);
 
-  /// The owner of a token; null if it is unknown. Takes constant time for every wrong token.
+  /// The owner of a token; null if it is unknown. Takes the same time for every wrong token.
   const Caller* find(std::string_view token) const;
   std::size_t size() const { return entries_.size(); }
 

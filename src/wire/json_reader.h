@@ -35,7 +35,7 @@ class Reader {
   bool element();
 
   bool string(std::string& out);
-  /// A number as it is written.
+  /// A number as written.
   bool number(std::string_view& out);
   bool boolean(bool& out);
   bool null();
