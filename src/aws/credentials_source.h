@@ -31,7 +31,7 @@ struct Server {
   friend bool operator==(const Server&, const Server&) = default;
 };
 
-/// "http://127.0.0.1:8000", "https://dynamodb.eu-central-1.amazonaws.com/"; what follows is a path, from "/"
+/// "http://127.0.0.1:8000", "https://dynamodb.eu-central-1.amazonaws.com/"; the rest is the path, from "/"
 /// on.
 struct Url {
   Server server;

@@ -33,7 +33,7 @@ struct World {
   std::function<Result<std::shared_ptr<Limiter>>(std::string_view url, const Options& options)> open;
   std::function<Result<std::vector<app::Finding>>(std::string_view url, const Options& options)> check;
   std::shared_ptr<base::Entropy> entropy = std::make_shared<base::SystemEntropy>();
-  /// Creates the tables or files that a store needs before it can be opened.
+  /// Creates the table of a DynamoDB store; other stores are created when they are opened.
   std::function<Result<void>(std::string_view url, const std::function<void(const std::string&)>& say)> make =
       app::make_store;
   std::function<Result<app::MigrationReport>(std::string_view url, const app::MigrationOptions& options)>

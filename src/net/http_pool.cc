@@ -162,7 +162,7 @@ void HttpPool::on_closed(HttpConnection& connection, const std::optional<Failure
   connections_.erase(found);
   open_.store(static_cast<unsigned>(connections_.size()), std::memory_order_relaxed);
   if (!failure) return assign_later();
-  // Calls wait for connections that are open.
+  // If another connection is open, the calls wait for it.
   const bool made = std::any_of(connections_.begin(), connections_.end(),
                                 [](const auto& one) { return !one->is_connecting(); });
   if (made) return;

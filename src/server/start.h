@@ -24,7 +24,7 @@ std::string kind_of(const std::string& store);
 Result<std::unique_ptr<telemetry::AccessLog>> open_access_log(const std::string& path,
                                                               telemetry::LogFormat format);
 
-/// "http://127.0.0.1:8080": the first address that it listens on.
+/// "http://127.0.0.1:8080": the first address of the server.
 std::string url_of(const net::Server& server, bool tls);
 
 /// The metrics of the server and the access log; both must outlive the metrics. `access` may be null.

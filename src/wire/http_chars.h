@@ -11,8 +11,7 @@ namespace weir::wire::http {
 enum CharClass : std::uint8_t {
   token_char = 1,   ///< in names: methods, fields, tokens (RFC 9110, 5.6.2)
   value_char = 2,   ///< in values of fields: visible, space, tab and bytes above 127 (RFC 9110, 5.5)
-  target_char = 4,  ///< in a request target: the characters of RFC 3986, and those that browsers send
-                    ///< unescaped
+  target_char = 4,  ///< in a request target: those of RFC 3986, and those that browsers send unescaped
   host_char = 8,    ///< in a host name
   hex_char = 16,
 };

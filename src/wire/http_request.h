@@ -15,7 +15,7 @@ class RequestHead {
   Method method() const { return method_; }
   std::string_view method_text() const { return view(method_text_); }
   Version version() const { return version_; }
-  /// As it was sent: "/a/b?c=d", "http://host/a/b?c=d" or "*".
+  /// As sent: "/a/b?c=d", "http://host/a/b?c=d" or "*".
   std::string_view target() const { return view(target_); }
   /// Between host and query: "/a/b", not decoded. "/" for an absolute target without one; "*" for OPTIONS *.
   std::string_view path() const { return path_.length == 0 ? std::string_view("/") : view(path_); }
