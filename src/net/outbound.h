@@ -89,7 +89,7 @@ class Outbound : private Watched, private Timer {
   std::uint64_t sent() const { return machine_.sent(); }
   std::uint64_t received() const { return machine_.received(); }
   const Failure& failure() const { return machine_.failure(); }
-  /// Whether the peer has not closed the connection, as far as is known.
+  /// Whether the peer has not closed the connection, as far as can be seen.
   bool looks_alive() const;
 
  private:

@@ -67,7 +67,7 @@ class RedisClient final : private Timer {
   Result<void> wait_until_ready();
 
   void send(RedisCall& call);
-  /// Calls sent between the two wake the thread once for all. Rounds may overlap.
+  /// Calls with `gathers` that are sent between the two wake the thread once for all. Rounds may overlap.
   void begin_round() { rounds_.fetch_add(1); }
   void end_round();
   /// Whether this is the thread of the callbacks: waiting there for a call would deadlock.
@@ -77,7 +77,7 @@ class RedisClient final : private Timer {
   bool up() const { return up_.load(std::memory_order_relaxed); }
   /// Why it is not up.
   std::string trouble() const;
-  /// How often the breaker has opened.
+  /// How often up() has become false.
   std::uint64_t outages() const { return outages_.load(std::memory_order_relaxed); }
   const RedisOptions& options() const { return options_; }
 

@@ -73,8 +73,8 @@ class Worker final : public Loop, private Timer {
   std::atomic<ExchangeState*> handed_over_{nullptr};
   WakeUp handed_over_bell_;
   std::atomic<bool> busy_{false};
-  /// The number of other threads inside post() and hand_over(). The worker may finish the work that they
-  /// bring, and its last, before they have returned.
+  /// The number of other threads inside post() and hand_over(). The worker waits for them before it ends: it
+  /// may have finished the work that they bring before they have returned.
   std::atomic<unsigned> visitors_{0};
   bool draining_ = false;
 };
