@@ -8,7 +8,7 @@
 namespace weir::aws {
 namespace {
 
-/// Asks a server once.
+/// Sends one request.
 Result<net::HttpAnswer> ask(const CredentialsRequest& wanted, const CredentialsOptions& options) {
   net::HttpClient client({.host = wanted.server.host,
                           .port = wanted.server.port,

@@ -1,4 +1,4 @@
-// The credentials that requests are signed with: got when first needed, and again before they expire.
+// The credentials for signing requests: fetched when first needed, and again before they expire.
 #pragma once
 
 #include <functional>
@@ -13,38 +13,38 @@
 namespace weir::aws {
 
 struct CredentialsOptions {
-  /// This long before they expire new ones are got; the old ones go on meanwhile.
+  /// New credentials are fetched this long before the old ones expire; the old ones are used meanwhile.
   std::chrono::milliseconds early{5 * 60'000};
-  /// After a failure nothing is tried for this long.
+  /// The pause after a failed fetch.
   std::chrono::milliseconds pause{1'000};
-  /// How long one request may take.
+  /// The timeout of one request.
   std::chrono::milliseconds timeout{2'000};
-  /// With TLS: whom to believe; empty: whom the machine believes.
+  /// With TLS: the trusted CA certificates; empty: those of the system.
   std::string ca_file = {};
 };
 
-/// Safe to use from any thread. Where credentials have to be asked for, a thread of its own does.
+/// Safe to use from any thread. Credentials of a service are fetched on a thread of its own.
 class CredentialsKeeper {
  public:
   using Shared = std::shared_ptr<const Credentials>;
   using Done = std::function<void(Result<Shared>)>;
 
   CredentialsKeeper(Source source, Environment environment, CredentialsOptions options = {});
-  /// Whoever still waits is told that there are none.
+  /// Fails the calls that still wait.
   ~CredentialsKeeper();
   CredentialsKeeper(const CredentialsKeeper&) = delete;
   CredentialsKeeper& operator=(const CredentialsKeeper&) = delete;
 
-  /// Calls `done` once: at once where good credentials are at hand, else on the keeper's thread.
+  /// Calls `done` once: inline if valid credentials are cached, else on the keeper's thread.
   void get(Time now, Done done);
-  /// The credentials were not accepted: new ones are got, where they can be.
+  /// The credentials were rejected: fetches new ones, where the source can.
   void distrust(const Shared& refused);
 
  private:
   Result<Leased> fetch() const;
   void run();
   void wake() WEIR_REQUIRES(mutex_);
-  /// Those who wait, without the mutex.
+  /// Calls all waiting callbacks, with the mutex released.
   void tell(const Result<Shared>& result) WEIR_REQUIRES(mutex_);
 
   const Source source_;
@@ -60,7 +60,7 @@ class CredentialsKeeper {
   bool wanted_ WEIR_GUARDED_BY(mutex_) = false;
   bool fetching_ WEIR_GUARDED_BY(mutex_) = false;
   bool ending_ WEIR_GUARDED_BY(mutex_) = false;
-  Time now_ WEIR_GUARDED_BY(mutex_) = 0;  ///< as last told
+  Time now_ WEIR_GUARDED_BY(mutex_) = 0;  ///< of the last call of get()
   std::vector<Done> waiting_ WEIR_GUARDED_BY(mutex_);
   std::thread thread_;
 };

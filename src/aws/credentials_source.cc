@@ -27,14 +27,14 @@ std::string trimmed_token(std::string text) {
   return text;
 }
 
-/// A line in a header must stay one.
+/// A value with a line end would inject another field.
 bool fits_in_a_field(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F; });
 }
 
 bool is_plain_address(const Server& server) {
-  // What the SDKs of AWS allow without TLS: this machine, and the addresses of ECS and EKS.
+  // The hosts that the SDKs of AWS allow without TLS: loopback, and the addresses of ECS and EKS.
   return is_loopback(server.host) || server.host == "169.254.170.2" || server.host == "169.254.170.23" ||
          server.host == "fd00:ec2::23";
 }

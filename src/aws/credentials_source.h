@@ -1,5 +1,5 @@
-// Where credentials come from, and what the services that hand them out answer. No sockets: a source is asked
-// what to request next, and told what came.
+// The sources of credentials, and the answers of the services that issue them. No sockets: a source returns
+// the next request, and is given the answer.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace weir::aws {
 
 using wire::aws::Credentials;
 
-/// Credentials and until when they are good.
+/// Credentials and when they expire.
 struct Leased {
   Credentials credentials;
   Time expires_at = limits::never;
@@ -31,7 +31,7 @@ struct Server {
   friend bool operator==(const Server&, const Server&) = default;
 };
 
-/// "http://127.0.0.1:8000", "https://dynamodb.eu-central-1.amazonaws.com/"; what follows is a path, from "/"
+/// "http://127.0.0.1:8000", "https://dynamodb.eu-central-1.amazonaws.com/"; the rest is the path, from "/"
 /// on.
 struct Url {
   Server server;
@@ -52,14 +52,14 @@ struct CredentialsRequest {
 struct Container {
   Url url;
   std::string token;       ///< for Authorization; may be empty
-  std::string token_file;  ///< the same, read each time
+  std::string token_file;  ///< the same, read from the file each time
 };
-/// With a token of somebody whom AWS believes (Kubernetes): STS gives credentials of a role for it.
+/// With a token of a trusted identity provider (Kubernetes): STS exchanges it for credentials of a role.
 struct WebIdentity {
   std::string token_file;
   std::string role;
   std::string session;
-  std::string region;  ///< whose STS; empty: the global one
+  std::string region;  ///< of the STS endpoint; empty: the global one
   std::optional<Url> endpoint = {};
 };
 /// On a virtual machine: its metadata service, version 2.
@@ -69,22 +69,22 @@ struct Instance {
 
 using Source = std::variant<Credentials, Container, WebIdentity, Instance>;
 
-/// What the machine offers, in the order that AWS's own tools have: keys in the environment, web identity,
-/// the profile, a container's service, an instance's. Fails where something is there but cannot be used. The
-/// last one is taken where nothing else is; nothing, if even that is switched off.
+/// The first source that is configured, in the order of AWS's own tools: keys in the environment, web
+/// identity, the profile, a container's service, an instance's. Fails if a configured source cannot be used.
+/// The instance's service needs no configuration; nothing if it is switched off.
 Result<std::optional<Source>> find_source(const Environment& environment);
 
-/// What a service answers with: {"AccessKeyId":...,"SecretAccessKey":...,"Token":...,"Expiration":...}.
+/// The answer of a service: {"AccessKeyId":...,"SecretAccessKey":...,"Token":...,"Expiration":...}.
 Result<Leased> read_container_answer(std::string_view body);
-/// What STS answers to AssumeRoleWithWebIdentity.
+/// The answer of STS to AssumeRoleWithWebIdentity.
 Result<Leased> read_sts_answer(std::string_view body);
-/// "2030-01-02T03:04:05Z", fractions passed over; nothing if it is not one.
+/// "2030-01-02T03:04:05Z", fractions ignored; nothing if it is malformed.
 std::optional<Time> parse_moment(std::string_view text);
 
-/// The requests that lead to credentials, one after the other.
+/// The sequence of requests that fetches credentials.
 class Fetch {
  public:
-  /// The source must outlive the fetch and need one: not keys.
+  /// The source must outlive the fetch, and must be one that needs requests: not keys.
   Fetch(const Source& source, const Environment& environment) : source_(source), surroundings_(environment) {}
   /// The first request.
   Result<CredentialsRequest> start();

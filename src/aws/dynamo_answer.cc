@@ -141,7 +141,7 @@ constexpr std::array meanings = {
 };
 
 Kind kind_of(const std::string& code, const std::string& message, int status) {
-  // Signed well, but too early or too late.
+  // The signature is valid, but its time is too early or too late.
   if (code == "InvalidSignatureException" && (message.find("Signature expired") != std::string::npos ||
                                               message.find("Signature not yet current") != std::string::npos))
     return Kind::skewed;
@@ -149,11 +149,12 @@ Kind kind_of(const std::string& code, const std::string& message, int status) {
     if (meaning.code == code) return meaning.kind;
   }
   if (status == 429) return Kind::throttled;
-  // What stands between us and DynamoDB, or DynamoDB itself, does not know.
+  // DynamoDB, or a proxy before it, does not know the outcome.
   return status >= 500 ? Kind::unknown : Kind::invalid;
 }
 
-/// A transaction is as its reasons are: what will not do later goes before what will.
+/// The kind of a transaction follows from its reasons: permanent ones win over those that a retry can
+/// resolve.
 Kind kind_of(const std::vector<CancellationReason>& reasons) {
   const auto has = [&](std::string_view code) {
     return std::any_of(reasons.begin(), reasons.end(),
@@ -204,7 +205,7 @@ DynamoFailure read_failure(int status, std::string_view body) {
   well = well && reader.end();
   failure.code.erase(0, failure.code.find('#') + 1);
   if (!well || failure.code.empty()) {
-    // A proxy, perhaps. It has said no, unless it lost what stands behind it.
+    // Perhaps an answer of a proxy. It is a refusal, unless the proxy lost the server behind it.
     const Kind kind = status == 429 ? Kind::throttled : status >= 500 ? Kind::unknown : Kind::invalid;
     return {.kind = kind, .message = base::join("status ", std::to_string(status))};
   }
@@ -226,7 +227,7 @@ std::optional<Time> parse_http_date(std::string_view text) {
 }
 
 Time least_skew(Time date, Time sent, Time received) {
-  // It said `date` at some moment in between, and it was up to a second later.
+  // The server took `date` between the two, truncated by up to a second.
   const Time low = date - received;
   const Time high = date + 999 - sent;
   if (low > 0) return low;

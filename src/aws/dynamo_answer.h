@@ -1,5 +1,4 @@
-// What DynamoDB answers, read without a socket: items, what could not be done, and what can be known of a
-// request that failed.
+// Parses the answers of DynamoDB, without a socket: items, unprocessed parts, and the meaning of errors.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +21,12 @@ struct DynamoAnswer {
   std::vector<Item> items = {};        ///< Items, or all Responses
   std::vector<Item> unprocessed = {};  ///< keys of a BatchGetItem that were not looked up
   bool unprocessed_writes = false;     ///< some of a BatchWriteItem were not carried out
-  Item last_key = {};                  ///< where a Query or Scan goes on; empty at its end
+  Item last_key = {};                  ///< where a Query or Scan continues; empty at its end
   std::int64_t consumed = 0;           ///< capacity units, in thousandths, of all tables
-  std::string_view body = {};          ///< everything, as it came; valid during the callback
+  std::string_view body = {};          ///< the raw answer; valid during the callback
 };
 
-/// Reads a body. Nothing if it is not what DynamoDB answers with.
+/// Parses a body. Nothing if it is not an answer of DynamoDB.
 std::optional<DynamoAnswer> read_answer(std::string_view body);
 
 /// One item of a transaction that was cancelled.
@@ -36,38 +35,38 @@ struct CancellationReason {
   std::optional<Item> item = {};
 };
 
-/// Why a request did not succeed, by what can be done about it.
+/// Why a request failed, by the possible reaction.
 struct DynamoFailure {
   enum class Kind : std::uint8_t {
     condition,    ///< a condition did not hold; nothing was written
-    conflict,     ///< another transaction was in the way; nothing was written, and the same will do later
-    throttled,    ///< too much at once; nothing was written
+    conflict,     ///< another transaction was in progress; nothing was written, and a retry can succeed
+    throttled,    ///< too many requests; nothing was written
     not_found,    ///< no such table or index
     exists,       ///< the table exists already, or is being changed
     invalid,      ///< a mistake in the request; nothing was written
-    denied,       ///< the credentials are not accepted, or not for this
-    skewed,       ///< signed with a time that is not the server's
-    unavailable,  ///< it was not reached; nothing was written
-    not_open,     ///< it was not asked, since a table was not opened yet; the message says all
-    unknown,      ///< it may have been carried out, or may still be
+    denied,       ///< the credentials are invalid, or lack the permission
+    skewed,       ///< the time of the signature is too far from the server's
+    unavailable,  ///< the server was not reached; nothing was written
+    not_open,     ///< not sent, since a table is not open yet; the message has the details
+    unknown,      ///< the request may have been carried out, or may still be
   };
   Kind kind = Kind::unavailable;
-  std::string code = {};                         ///< as DynamoDB calls it
-  std::string message = {};                      ///< as DynamoDB, or the connection, says it
-  std::optional<Item> item = {};                 ///< condition: the item as it is, where it exists
+  std::string code = {};                         ///< the error code of DynamoDB
+  std::string message = {};                      ///< of DynamoDB, or of the connection
+  std::optional<Item> item = {};                 ///< condition: the stored item, if it exists
   std::vector<CancellationReason> reasons = {};  ///< of a transaction, by its items
   bool nothing_written() const { return kind != Kind::unknown; }
 };
 
-/// What an error answer means.
+/// Parses an error answer.
 DynamoFailure read_failure(int status, std::string_view body);
 
-/// "Sun, 06 Nov 1994 08:49:37 GMT"; nothing if it is not one.
+/// "Sun, 06 Nov 1994 08:49:37 GMT"; nothing if it is malformed.
 std::optional<Time> parse_http_date(std::string_view text);
 
-/// How far the server's clock is ahead of ours at least, given what its Date said in an answer to a request
-/// that left at `sent` and came back at `received`. Date has whole seconds, and somewhere between the two it
-/// was true; 0 where the clocks may agree.
+/// The least skew by which the server's clock is ahead of the local one, given the Date of an answer to a
+/// request sent at `sent` and answered at `received`. Date has whole seconds and was taken between the two; 0
+/// if the clocks may agree.
 Time least_skew(Time date, Time sent, Time received);
 
 }  // namespace weir::aws

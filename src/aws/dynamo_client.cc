@@ -16,9 +16,9 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view content_type = "application/x-amz-json-1.0";
 constexpr std::string_view target_prefix = "DynamoDB_20120810.";
-/// A signature may be this far from the server's time; nearer than that nothing needs correcting.
+/// A signature may be this far from the server's time; a smaller skew needs no correction.
 constexpr Time signature_slack = 60'000;
-/// A capacity unit, as they are counted.
+/// A capacity unit in thousandths.
 constexpr std::uint64_t unit = 1000;
 
 DynamoFailure failure_of(const net::HttpFailure& failure) {
@@ -66,11 +66,11 @@ Error error_of(const DynamoFailure& failure) {
 void DynamoCall::on_reply(const net::HttpReply& reply) { client_->replied(*this, reply); }
 void DynamoCall::on_failure(const net::HttpFailure& failure) { client_->failed(*this, failure_of(failure)); }
 
-/// Asks whether DynamoDB is back, and what time it has.
+/// Probes whether DynamoDB is back, and reads its clock.
 class DynamoClient::Probe final : public DynamoCall {
  public:
   explicit Probe(DynamoClient& client) : client_of_it_(client) {}
-  // Any answer will do; the client has taken note of it by now.
+  // Any answer will do; the client has already recorded it.
   void on_answer(const DynamoAnswer&) override { ended(); }
   void on_error(const DynamoFailure&) override { ended(); }
 
@@ -212,7 +212,7 @@ void DynamoClient::failed(DynamoCall& call, DynamoFailure failure) {
   if (failure.kind == Kind::unknown) call.in_doubt_ = true;
   if (failure.kind == Kind::unknown || failure.kind == Kind::unavailable) unanswered(failure.message);
   if (again(call, failure)) return;
-  // An earlier copy may have been carried out, whatever became of this one.
+  // An earlier copy may have been carried out, whatever the result of this one.
   if (call.in_doubt_ && failure.kind != Kind::condition) failure.kind = Kind::unknown;
   call.on_error(failure);
 }
@@ -284,7 +284,7 @@ Result<void> DynamoClient::health() const {
 
 namespace {
 
-/// A call, and waiting for it.
+/// A call that blocks its caller.
 class Waiting final : public DynamoCall {
  public:
   void on_answer(const DynamoAnswer& answer) override {

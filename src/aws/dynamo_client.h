@@ -1,12 +1,11 @@
-// The client of DynamoDB: signs, sends, tells what became of it, and tries again what certainly did not
-// happen.
+// The client of DynamoDB: signs and sends requests, classifies the answers, and retries.
 //
-// What is known not to have been carried out (throttled, in conflict, never sent) is sent again after a pause
-// of random length whose bound doubles ("full jitter"), as long as the call's time lasts. What may have been
-// carried out is sent again only if the call says that this is harmless.
+// A request that was certainly not carried out (throttled, in conflict, never sent) is retried until the
+// call's deadline, with exponential backoff and full jitter. A request that may have been carried out is
+// retried only if the call is marked repeatable.
 //
-// The breaker: after several calls in a row that brought no answer, calls fail at once for a while. The
-// client asks by itself whether DynamoDB is back.
+// The breaker: after several calls in a row without an answer, calls fail at once for a while. The client
+// then probes DynamoDB.
 #pragma once
 
 #include <atomic>
@@ -27,20 +26,20 @@ namespace weir::aws {
 
 struct DynamoOptions {
   std::string region;  ///< "eu-central-1"
-  Url endpoint;        ///< where it is
+  Url endpoint;        ///< the URL of DynamoDB
   std::string ca_file = {};
   unsigned most_connections = 32;
   std::size_t most_calls = 10'000;
-  /// How long a call may take, all its attempts together, unless it says otherwise.
+  /// The timeout of a call, all its attempts together, unless the call has its own.
   std::chrono::milliseconds deadline{250};
-  /// Before a call is sent again: a random time up to this, doubled each time.
+  /// The backoff before a retry: a random time up to this, doubled each time.
   std::chrono::milliseconds first_pause{10};
   std::chrono::milliseconds longest_pause{200};
   int most_attempts = 6;
-  /// So many calls in a row without an answer open the breaker.
+  /// This many calls in a row without an answer open the breaker.
   int failures_until_open = 5;
   std::chrono::milliseconds open_for{500};
-  /// A read that shows whether DynamoDB is back.
+  /// The read that probes DynamoDB.
   std::string probe_operation = "ListTables";
   std::string probe_request = R"({"Limit":1})";
 };
@@ -48,13 +47,13 @@ struct DynamoOptions {
 /// AWS's own endpoint of DynamoDB in a region.
 Url dynamodb_endpoint(std::string_view region);
 
-/// What was sent and what came of it; counted up.
+/// Counters of requests and their results.
 struct DynamoCounts {
   std::atomic<std::uint64_t> requests{0};
   std::atomic<std::uint64_t> repeated{0};  ///< requests that were not the first of their call
   std::atomic<std::uint64_t> throttled{0};
-  std::atomic<std::uint64_t> consumed{0};  ///< capacity units, in thousandths, as far as answers tell
-  std::atomic<std::uint64_t> by_reads{0};  ///< of those, for what only reads
+  std::atomic<std::uint64_t> consumed{0};  ///< capacity units, in thousandths, as far as answers report them
+  std::atomic<std::uint64_t> by_reads{0};  ///< of those, for reads
   std::atomic<std::uint64_t> outages{0};   ///< how often the breaker opened
 };
 
@@ -64,19 +63,18 @@ struct Units {
   std::uint64_t written = 0;
 };
 
-/// One request and what becomes of it. Made and kept by its owner until one of the two functions was called,
-/// which may destroy it, or send it again. They are called on the client's thread, or inside send().
+/// One request and its result. The owner keeps it until one of the two callbacks is called, which may destroy
+/// it or send it again. They are called on the client's thread, or inside send().
 class DynamoCall : private net::HttpCall {
  public:
   std::string operation;  ///< "UpdateItem"
   std::string request;    ///< JSON
-  /// Carrying it out twice is the same as once: reads, and writes with a token or a condition that only one
-  /// copy can meet.
+  /// The request is idempotent: a read, or a write with a token or a condition that only one copy can meet.
   bool repeatable = false;
-  /// How long it may take; 0: as the options say.
+  /// The timeout; 0: that of the options.
   std::chrono::milliseconds time{0};
-  /// What it and those sent by it before have cost. Answers tell, but not for conditions that did not hold:
-  /// those are counted by the rule that they cost at least a unit each, and two in a transaction.
+  /// The cost of this request and its earlier attempts. Answers report it, except for conditions that did not
+  /// hold: those count as one unit each, and two in a transaction, which is the least that they cost.
   Units spent = {};
 
   virtual void on_answer(const DynamoAnswer& answer) = 0;
@@ -93,11 +91,11 @@ class DynamoCall : private net::HttpCall {
   Time sent_at_ = 0;
   int attempts_ = 0;
   bool in_doubt_ = false;   ///< a copy was sent that may have been carried out
-  bool corrected_ = false;  ///< it was signed anew after the clocks or the credentials were found to be wrong
+  bool corrected_ = false;  ///< it was signed again after a clock skew or rejected credentials
   bool is_probe_ = false;
 };
 
-/// What came of a request that somebody waited for.
+/// The result of a blocking request.
 struct Asked {
   std::optional<DynamoFailure> failure = {};
   DynamoAnswer answer = {};  ///< without failure; its body is below
@@ -109,11 +107,11 @@ struct Asked {
 /// Safe to use from any thread.
 class DynamoClient {
  public:
-  /// The clock tells what to sign with, the entropy how long to pause; both must outlive the client.
+  /// The clock gives the time of signatures, the entropy the jitter; both must outlive the client.
   static Result<std::unique_ptr<DynamoClient>> start(DynamoOptions options,
                                                      std::unique_ptr<CredentialsKeeper> keeper,
                                                      const Clock& clock, base::Entropy& entropy);
-  /// Every call that is left fails. Not from a callback.
+  /// Fails all outstanding calls. Not from a callback.
   ~DynamoClient();
   DynamoClient(const DynamoClient&) = delete;
   DynamoClient& operator=(const DynamoClient&) = delete;
@@ -122,15 +120,16 @@ class DynamoClient {
   /// Sends and waits. Not from a callback.
   Asked ask(std::string operation, std::string request, bool repeatable,
             std::chrono::milliseconds time = std::chrono::seconds(10));
-  /// Whether this is the thread on which calls end.
+  /// Whether this is the thread of the callbacks.
   bool is_here() const { return pool_->is_here(); }
 
-  /// Asks for something, so that skew() and health() are up to date soon.
+  /// Sends a probe, so that skew() and health() are soon up to date.
   void look();
 
   /// Whether the last attempts were answered, and if not, why.
   Result<void> health() const;
-  /// How far the server's clock is ahead of ours, at least, by the last answer; below 0: behind.
+  /// The least skew by which the server's clock is ahead of the local one, by the last answer; negative:
+  /// behind.
   Time skew() const { return skew_.load(std::memory_order_relaxed); }
   const DynamoCounts& counts() const { return counts_; }
   const DynamoOptions& options() const { return options_; }
@@ -169,7 +168,7 @@ class DynamoClient {
   std::unique_ptr<CredentialsKeeper> keeper_;
 };
 
-/// The failure as an error of a store: what happened, and what to do.
+/// The failure as an error of a store: the cause, and the remedy.
 Error error_of(const DynamoFailure& failure);
 
 }  // namespace weir::aws

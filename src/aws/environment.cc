@@ -17,7 +17,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// " ; a comment" and " # a comment" end a value; without a space before it they are part of it.
+/// " ; a comment" and " # a comment" end a value; without a space before the mark it is part of the value.
 std::string_view without_comment(std::string_view value) {
   for (std::size_t i = 1; i < value.size(); ++i) {
     if ((value[i] == '#' || value[i] == ';') && (value[i - 1] == ' ' || value[i - 1] == '\t'))
@@ -26,7 +26,7 @@ std::string_view without_comment(std::string_view value) {
   return value;
 }
 
-/// The profile that a section is; nothing if it is something else.
+/// The name of the profile of a section; nothing if the section is no profile.
 std::optional<std::string> section_of(std::string_view line, bool of_config) {
   const std::size_t close = line.find(']');
   if (close == std::string_view::npos) return std::nullopt;
@@ -59,7 +59,7 @@ std::string path_of(const Environment& environment, const char* variable, std::s
 
 Environment Environment::of_process() {
   return {[](const std::string& name) -> std::optional<std::string> {
-            // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here changes the environment
+            // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment
             const char* const value = std::getenv(name.c_str());
             if (value == nullptr || *value == '\0') return std::nullopt;
             return value;

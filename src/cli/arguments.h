@@ -1,4 +1,4 @@
-// What was said on the command line, as text: each command reads and checks its own part.
+// The command line as text: each command parses and checks its own part.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace weir::cli {
 
-/// What can be said with every command.
+/// The options of every command.
 struct Common {
   std::optional<std::string> store;
   std::optional<std::string> server;
@@ -24,7 +24,7 @@ struct Common {
 struct Arguments {
   Common common;
 
-  // Who and what. Empty where nothing was said.
+  // Entity and resource. Empty if not given.
   std::optional<std::string> entity;
   std::optional<std::string> resource;
   bool system = false;

@@ -1,4 +1,4 @@
-// audit: who changed what.
+// audit: the record of changes.
 #include "api/catalog_json.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -10,7 +10,7 @@ namespace {
 
 using base::join;
 
-/// Empty: everything.
+/// The subject to list; empty: all.
 Result<std::string> read_subject(const Arguments& arguments) {
   const int said = (arguments.entity ? 1 : 0) + (arguments.resource ? 1 : 0) + (arguments.system ? 1 : 0);
   if (said > 1) return base::invalid("say one of ENTITY, --resource R and --system, or none of them");

@@ -10,7 +10,7 @@ namespace {
 
 using base::join;
 
-/// The command that was named, as far as that was understood.
+/// The named command, as far as it was recognized.
 const CLI::App* named_command(const CLI::App& root) {
   const CLI::App* app = &root;
   while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
@@ -22,12 +22,12 @@ std::string path_of(const CLI::App* app) {
                                       : join(path_of(app->get_parent()), " ", app->get_name());
 }
 
-/// How a command is called in messages, which begin with "weir:" already.
+/// The name of a command in messages, which begin with "weir:" already.
 std::string called(const CommandShape& shape) {
   return shape.path == shape.name ? shape.path : shape.path.substr(shape.path.find(' ') + 1);
 }
 
-/// The first word that nothing could be made of, and the command that it was said to.
+/// The first unknown word, and the command that it was given to.
 struct Stray {
   std::string word;
   const CLI::App* app = nullptr;
@@ -71,7 +71,7 @@ std::string describe_stray(const Stray& stray, const CommandShape& shape) {
   return join(called(shape), " does not expect ", base::quoted(stray.word), "; quote what has spaces in it");
 }
 
-/// What is missing: of a group a command, of a command an argument or an option.
+/// Names the missing part: a command of a group, an argument or an option of a command.
 std::string describe_missing(const CLI::App& app, const CommandShape& shape, const std::string& complaint) {
   if (!shape.commands.empty()) {
     std::string all;
@@ -88,7 +88,7 @@ std::string describe_missing(const CLI::App& app, const CommandShape& shape, con
   return complaint;
 }
 
-/// An option without its value, or more often than it can be given.
+/// Describes an option without its value, or one that is given too often.
 std::string describe_mismatch(const CLI::App& app, const std::string& complaint) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();
@@ -99,7 +99,7 @@ std::string describe_mismatch(const CLI::App& app, const std::string& complaint)
   return complaint;
 }
 
-/// CLI11 takes the next word for the value of "--name="; an empty word by itself is an empty value.
+/// CLI11 takes the next word for the value of "--name="; a separate empty word is an empty value.
 std::vector<std::string> split_empty_values(const std::vector<std::string>& words) {
   std::vector<std::string> split;
   bool options = true;
@@ -115,12 +115,12 @@ std::vector<std::string> split_empty_values(const std::vector<std::string>& word
   return split;
 }
 
-/// What was said after the command counts more than what was said before it.
+/// Options after the command win over those before it.
 void merge(Common& common, const Common& before) {
   const auto fill = [](std::optional<std::string>& to, const std::optional<std::string>& from) {
     if (!to) to = from;
   };
-  // A store and a service are two answers to one question.
+  // A store and a service exclude each other.
   if (!common.store && !common.server) {
     common.store = before.store;
     common.server = before.server;
@@ -142,7 +142,7 @@ CommandLine::~CommandLine() = default;
 Wish CommandLine::read(const std::vector<std::string>& words) {
   Wish wish;
   std::vector<std::string> reversed = split_empty_values(words);
-  std::reverse(reversed.begin(), reversed.end());  // as CLI11 wants them
+  std::reverse(reversed.begin(), reversed.end());  // the order that CLI11 expects
   CLI::App& root = tree_->root;
   std::string complaint;
   bool mismatch = false;
@@ -162,7 +162,7 @@ Wish CommandLine::read(const std::vector<std::string>& words) {
   const CLI::App* app = named_command(root);
   wish.topic = path_of(app);
   if (wish.kind == Wish::Kind::misuse) {
-    // A mistyped word is the likely reason for whatever else is missing.
+    // A mistyped word is the likely cause of other missing parts, so it is reported first.
     if (mismatch) {
       wish.problem = describe_mismatch(*app, complaint);
     } else if (const Stray stray = find_stray(root); stray.app != nullptr) {

@@ -1,4 +1,4 @@
-// From the words of the command line to a command and its arguments.
+// Parses the words of the command line into a command and its arguments.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@ namespace weir::cli {
 
 struct Tree;
 
-/// What the words ask for.
+/// The result of parsing.
 struct Wish {
   enum class Kind { run, help, version, misuse };
   Kind kind = Kind::misuse;
   Command command = nullptr;  ///< of run
   Reach reach = Reach::anywhere;
   Arguments arguments = {};    ///< of run
-  std::string topic = "weir";  ///< the path of the command that was named: "weir limits set"
-  std::string problem = {};    ///< of misuse: what is wrong
+  std::string topic = "weir";  ///< the path of the named command: "weir limits set"
+  std::string problem = {};    ///< of misuse: the mistake
 };
 
-/// The commands that there are. Reads one command line.
+/// All commands. Parses one command line.
 class CommandLine {
  public:
   CommandLine();
@@ -41,7 +41,7 @@ class CommandLine {
   CommandShape shape_;
 };
 
-/// The command with this path, such as "weir limits set"; null where there is none.
+/// The command with this path, such as "weir limits set"; null if there is none.
 const CommandShape* find_command(const CommandShape& root, const std::string& path);
 
 }  // namespace weir::cli

@@ -1,4 +1,4 @@
-// The commands. Each does its work in a session and returns what the program ends with, or an error.
+// The commands. Each runs in a session and returns the exit code, or an error.
 #pragma once
 
 #include "cli/arguments.h"

@@ -29,11 +29,11 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
   return text;
 }
 
-/// In single quotes, for bash, zsh and fish. Fish reads a backslash in quotes, and there is none in our
-/// texts.
+/// In single quotes, for bash, zsh and fish. Fish interprets a backslash in quotes; the texts of weir have
+/// none.
 std::string in_quotes(const std::string& text) { return join("'", replaced(text, "'", "'\\''"), "'"); }
 
-/// The first sentence of what a command is about.
+/// The first sentence of a command's description.
 std::string brief(const std::string& about) {
   std::string text = about.substr(0, about.find(". "));
   if (text.ends_with('.')) text.pop_back();
@@ -42,7 +42,7 @@ std::string brief(const std::string& about) {
 
 // ---- bash
 
-/// What to offer for a value: words, files, or nothing.
+/// The completion of a value: words, files, or nothing.
 std::string bash_value(const std::string& value) {
   const auto choices = choices_of(value);
   if (!choices.empty()) return join("words=", in_quotes(spaced(choices)));
@@ -233,7 +233,7 @@ std::string bash_completion(const CommandShape& root) {
 std::string zsh_completion(const CommandShape& root) {
   std::string text = "#compdef weir\n# zsh completion for weir, printed by `weir completion zsh`.\n\n";
   for_each_command(root, [&](const CommandShape& command) { text += zsh_function(command); });
-  // Called as a function of $fpath it completes; sourced, it only makes itself known.
+  // Called as a function of $fpath it completes; sourced, it only registers itself.
   return text + "if [ \"$funcstack[1]\" = _weir ]; then\n  _weir \"$@\"\nelse\n  compdef _weir weir\nfi\n";
 }
 

@@ -1,4 +1,4 @@
-// Scripts that teach a shell to complete weir, made from the tree of commands.
+// Completion scripts for shells, made from the tree of commands.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// acquire, available, and what can be done with a lease.
+// acquire, available, and the commands on a lease.
 #include <utility>
 
 #include "api/decision_json.h"
@@ -13,7 +13,7 @@ namespace {
 
 using base::join;
 
-/// How the amounts that a call named are headed: what it asked for, or the difference that it made.
+/// The title of the column of amounts: the requested amount, or the difference that the call made.
 enum class Asked { requested, difference };
 
 void print_report(const Session& session, const LimitReport& report, Asked asked, bool with_wait) {
@@ -47,7 +47,7 @@ void print_report(const Session& session, const LimitReport& report, Asked asked
   table.print(session.out(), session.style());
 }
 
-/// "refused: rpm of key-1 ... wait 12 s". Says so of a look, too.
+/// "refused: rpm of key-1 ... wait 12 s". Also for `available`.
 void print_refusal(const Session& session, const Decision& decision, const char* word) {
   std::string advice = "never fits; ask for less, or raise the burst";
   if (const auto wait = decision.retry_after()) {
@@ -59,7 +59,7 @@ void print_refusal(const Session& session, const Decision& decision, const char*
   print_report(session, decision.limits(), Asked::requested, true);
 }
 
-/// What was said about the charges and their limits.
+/// The charges and limits of the command line.
 struct Wanted {
   std::vector<Charge> charges;
   std::vector<NamedLimit> limits;

@@ -13,7 +13,7 @@ namespace {
 using base::invalid;
 using base::join;
 
-/// A token can stand in a header. The message never shows it.
+/// Whether the token is valid in a header. The message never shows it.
 Result<void> check_token(std::string_view token, const std::string& source) {
   const bool usable =
       !token.empty() && std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });

@@ -1,4 +1,4 @@
-// Where a command does its work: on a store that it opens, or through a service.
+// The destination of a command: a store that it opens, or a service.
 #pragma once
 
 #include <optional>
@@ -11,21 +11,21 @@
 
 namespace weir::cli {
 
-/// Whether a command can be done through a service.
+/// Whether a command works through a service.
 enum class Reach { anywhere, here };
 
 struct Destination {
   std::string store = "sqlite:weir.db";
-  /// Instead of the store, if somebody said so. Without a namespace.
+  /// The service instead of a store, if one was given. Without a namespace.
   std::optional<client::RemoteOptions> server = {};
 };
 
-/// What was said, else what the environment says; an empty variable says nothing.
+/// The option, else the environment variable; an empty variable counts as unset.
 std::optional<std::string> said(const std::optional<std::string>& option, const World& world,
                                 const char* variable);
 
-/// An option counts more than a variable. A store and a service that are both named in the same way are a
-/// mistake: commands that change limits must not guess where.
+/// An option wins over a variable. A store and a service that are both given by options, or both by
+/// variables, are a mistake: commands that change limits must not guess.
 Result<Destination> read_destination(const Common& common, const World& world, Reach reach);
 
 }  // namespace weir::cli

@@ -9,7 +9,7 @@ namespace {
 
 using base::join;
 
-/// "-c, --consume NAME=AMOUNT". Long names stand in one column, whether there is a short one or not.
+/// "-c, --consume NAME=AMOUNT". Long names are aligned, with or without a short one.
 std::string head_of(const OptionShape& option) {
   std::string text = option.names.front().starts_with("--") ? "    " : "";
   for (const std::string& name : option.names) text += join(name == option.names.front() ? "" : ", ", name);

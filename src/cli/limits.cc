@@ -12,7 +12,7 @@ namespace {
 using base::invalid;
 using base::join;
 
-/// The options that name a level, to be typed again.
+/// The options that name a level, for messages that suggest a command.
 std::string options_of(const Level& level) {
   if (level.kind() == Source::system) return "--system";
   if (level.kind() == Source::resource) return join("--resource ", level.resource());

@@ -21,7 +21,7 @@ using config::Change;
 using config::ChangeKind;
 using config::Plan;
 
-/// What is wrong with a file is a failure, not a wrong use of the command.
+/// A mistake in a file is a failure, not a misuse of the command.
 Error as_failure(const Error& error) {
   return {error.code == ErrorCode::invalid_argument ? ErrorCode::conflict : error.code, error.message};
 }
@@ -33,7 +33,7 @@ Result<std::string> read_text(const World& world, const std::string& file) {
     return std::move(text).str();
   }
   std::ifstream stream(file, std::ios::binary);
-  // Reading nothing from an empty file fails, too; peek tells it from a file that cannot be read.
+  // Reading an empty file fails too; peek() tells it from an unreadable file.
   if (!stream || (stream.peek() == std::ifstream::traits_type::eof() && !stream.eof()))
     return base::error(ErrorCode::not_found, "cannot read ", base::quoted(file),
                        "; is it there, and may you read it?");
@@ -54,7 +54,7 @@ Result<config::Desired> read_file(const World& world, const std::string& file) {
   return desired;
 }
 
-/// A file that says its namespace is applied nowhere else, least of all because of a forgotten variable.
+/// A file with a namespace is applied to no other, even if a forgotten environment variable names one.
 Result<void> choose_namespace(Session& session, const config::Desired& desired) {
   if (!desired.name_space) return {};
   const std::string& name_space = session.options().name_space;

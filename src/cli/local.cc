@@ -11,7 +11,7 @@ namespace {
 using client::Acquired;
 using client::Request;
 
-/// Calls `decide` with what the request says about limits.
+/// Calls `decide` with the limits of the request.
 template <class Decide>
 Result<Decision> with_limits(const Request& request, Decide decide) {
   if (request.limits.empty()) return decide(AcquireOptions{});
@@ -52,7 +52,7 @@ Result<Acquired> Local::acquire(const Request& request, bool with_lease) {
   Lease& lease = acquired.decision.lease();
   const auto id = lease.id();
   if (!id) {
-    // A lease without an id is of no use to anybody, so the charge is given back.
+    // A lease without an id cannot be used, so the charge is rolled back.
     static_cast<void>(lease.rollback());
     return id.error();
   }

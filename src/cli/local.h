@@ -1,4 +1,4 @@
-// A store that is opened here.
+// A store opened in this process.
 #pragma once
 
 #include <memory>
@@ -42,11 +42,11 @@ class Local final : public client::Target {
   Result<std::vector<store::Finding>> check() override { return world_.check(url_, options_); }
 
  private:
-  /// What `verb` says of the limiter, or why there is none.
+  /// The result of `verb` on the limiter, or why it could not be opened.
   template <class Verb>
   auto with(Verb verb) -> decltype(verb(std::declval<Limiter&>()));
 
-  /// Prints what the store has found since the last time.
+  /// Prints the store's new warnings.
   void tell_warnings();
 
   const World& world_;

@@ -1,4 +1,4 @@
-// The program weir: gives the commands the machine that they run on.
+// The program weir: connects the commands to the real environment.
 #include <pwd.h>
 #include <unistd.h>
 
@@ -48,7 +48,7 @@ int run_here(const std::vector<std::string>& words) {
               .check = app::check_store};
   const int ended = run(words, world);
   out.flush();
-  // A reader that has seen enough (`| head`) is no failure; a full disk is.
+  // A closed pipe (`| head`) is no failure; a full disk is.
   if (buffer.problem() == 0 || buffer.problem() == EPIPE) return ended;
   std::cerr << "weir: cannot write the output: " << std::strerror(buffer.problem()) << '\n';
   return ended == 0 ? 1 : ended;
@@ -58,6 +58,6 @@ int run_here(const std::vector<std::string>& words) {
 }  // namespace weir::cli
 
 int main(int count, char** words) {
-  std::signal(SIGPIPE, SIG_IGN);  // so that the store is closed in order when the reader goes away
+  std::signal(SIGPIPE, SIG_IGN);  // so that the store is closed properly when the reader of a pipe is gone
   return weir::cli::run_here(std::vector<std::string>(words + (count > 0 ? 1 : 0), words + count));
 }

@@ -9,7 +9,8 @@
 
 namespace weir::cli {
 
-/// Writes to a file descriptor. After a failure everything else is dropped, and problem() says what it was.
+/// Writes to a file descriptor. After a failure all further output is dropped, and problem() returns the
+/// error.
 class OutputBuffer : public std::streambuf {
  public:
   explicit OutputBuffer(int descriptor) : descriptor_(descriptor) {
@@ -19,7 +20,7 @@ class OutputBuffer : public std::streambuf {
   OutputBuffer& operator=(const OutputBuffer&) = delete;
   ~OutputBuffer() override { flush(); }
 
-  /// As errno has it; 0: none.
+  /// The errno; 0: none.
   int problem() const { return problem_; }
 
  protected:

@@ -1,4 +1,4 @@
-// How far long work is, on a terminal; nothing elsewhere.
+// The progress of long work, shown on a terminal only.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace weir::cli {
 
-/// One line on stderr that moves, and that is gone when the work is done.
+/// One line on stderr that is updated, and erased when the work is done.
 class Progress {
  public:
   Progress(const World& world, std::string title)
@@ -19,7 +19,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress() { clear(); }
 
-  /// Writes only where the percentage has changed, so that it costs nothing to call often.
+  /// Writes only if the percentage has changed, so frequent calls are cheap.
   void show(std::size_t finished, std::size_t of);
   void clear();
 

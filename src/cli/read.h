@@ -1,4 +1,4 @@
-// Reading what was said on the command line. Errors name the option that they came from.
+// Parses values of the command line. Errors name the option.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@
 
 namespace weir::cli {
 
-/// One word of a few, with a guess at what was meant where it is none of them.
+/// One of the choices; the error suggests the closest one.
 Result<std::string> read_choice(std::string_view option, const std::string& word,
                                 std::span<const std::string_view> choices);
 
@@ -36,7 +36,7 @@ Result<Level> read_level(const Arguments& arguments);
 Result<Owner> read_owner(const std::string& word);
 Result<Source> read_source(const std::string& word);
 Result<OnUnavailable> read_on_unavailable(const std::string& word);
-/// --log-format and --log-level; what was not said stays.
+/// --log-format and --log-level; options that are not given leave `into` unchanged.
 Result<void> read_log_options(const Arguments& arguments, telemetry::LogOptions& into);
 
 }  // namespace weir::cli

@@ -14,13 +14,13 @@ namespace {
 
 using base::join;
 
-/// Errors heed --color, too, even where the rest of the command line was not understood.
+/// Errors respect --color even if the rest of the command line could not be parsed.
 Color color_of(const Common& common) {
   if (common.color == "always") return Color::always;
   return common.color == "never" ? Color::never : Color::automatic;
 }
 
-/// Messages of several lines are several messages.
+/// Each line of a message is printed as a message of its own.
 void complain(const World& world, const Wish& wish, std::string_view message) {
   const Style style(use_color(color_of(wish.arguments.common), world.err_is_terminal, world.environment));
   while (!message.empty()) {
@@ -36,7 +36,7 @@ int complain_of_misuse(const World& world, const Wish& wish, std::string_view pr
   return misuse;
 }
 
-/// What to do next, where the library cannot know that there is a command for it.
+/// The command that helps with an error, which the library does not know.
 std::string advice(const Error& error) {
   switch (error.code) {
     case ErrorCode::no_limits:
@@ -53,7 +53,7 @@ int run_command(World& world, const Wish& wish, const CommandShape& commands) {
   if (!session) return complain_of_misuse(world, wish, session.error().message);
   const Result<ExitCode> ended = wish.command(*session, wish.arguments);
   if (ended) return *ended;
-  // A malformed call is a mistake in what was typed; everything else is the state of the world.
+  // An invalid argument is a mistake on the command line; all other errors are failures.
   if (ended.error().code == ErrorCode::invalid_argument)
     return complain_of_misuse(world, wish, ended.error().message);
   complain(world, wish, ended.error().message);

@@ -1,4 +1,4 @@
-// The program, apart from the machine that it runs on.
+// The program, independent of its environment.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace weir::cli {
 
-/// Runs one command line, without the name of the program; returns what the program ends with.
+/// Runs one command line, without the name of the program; returns the exit code.
 int run(const std::vector<std::string>& words, World& world);
 
 }  // namespace weir::cli

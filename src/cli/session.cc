@@ -47,7 +47,7 @@ Result<Session> Session::make(World& world, const Common& common, const CommandS
     session.namespace_was_said_ = true;
   }
   session.options_.principal = common.principal.value_or(world.login);
-  // Short commands in a pipeline or a loop take turns instead of tripping over each other.
+  // Short commands in a pipeline or a loop wait for each other instead of failing on the locked file.
   session.options_.wait_for_file = std::chrono::seconds(2);
   return session;
 }
@@ -56,7 +56,7 @@ client::Target& Session::target() {
   if (target_ != nullptr) return *target_;
   if (place_.server) {
     client::RemoteOptions server = *place_.server;
-    // Otherwise a token may say which.
+    // Otherwise the token may determine the namespace.
     if (namespace_was_said_) server.name_space = options_.name_space;
     target_ = std::make_unique<client::Remote>(std::move(server), world_->entropy);
   } else {

@@ -1,4 +1,4 @@
-// One run of one command: its world, what was said with every command, and what it works on.
+// One run of one command: its world, the common options, and its target.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,14 @@
 
 namespace weir::cli {
 
-/// What the program ends with.
+/// The exit codes of the program.
 enum ExitCode : int { done = 0, failure = 1, misuse = 2, refused = 3, changes = 4 };
 
 enum class Format { table, json };
 
 class Session {
  public:
-  /// Reads what was said with every command; then the environment, then defaults.
+  /// Reads the common options, else the environment, else defaults.
   static Result<Session> make(World& world, const Common& common, const CommandShape& commands, Reach reach);
 
   std::ostream& out() const { return world_->out; }
@@ -38,27 +38,27 @@ class Session {
   const CommandShape& commands() const { return *commands_; }
 
   const std::string& store() const { return place_.store; }
-  /// The store or the service, and the namespace in it, for people.
+  /// The store or the service, and the namespace in it, for messages.
   std::string place() const;
-  /// How the store is opened. Changes count until it is.
+  /// The options for opening the store. Changes have an effect until it is opened.
   Options& options() { return options_; }
-  /// Whether somebody said which namespace, and not only the default.
+  /// Whether a namespace was given, so that it is not the default by omission.
   bool namespace_was_said() const { return namespace_was_said_; }
-  /// Has a file say it, before the target is used.
+  /// Sets the namespace of a file, before the target is used.
   void choose_namespace(const std::string& name);
 
-  /// The store, which is made where there is none, or the service. Valid as long as the session.
+  /// The store, which is created if it does not exist, or the service. Valid as long as the session.
   client::Target& target();
-  /// The same, for commands that make no sense on a store that does not exist yet.
+  /// The same, but an error if the store does not exist.
   client::Target& existing();
 
   /// Prints one document.
   void print_json(std::string_view json) const { out() << json << '\n'; }
-  /// Prints names and values in two columns; leaves out what has no value.
+  /// Prints names and values in two columns, without empty values.
   void print_fields(const std::vector<std::pair<std::string, std::string>>& fields) const;
-  /// Says something on the side, as `weir: warning: ...`.
+  /// Prints `weir: warning: ...` to stderr.
   void warn(std::string_view text) const;
-  /// Says something on the side that needs no attention.
+  /// Prints a note to stderr.
   void note(std::string_view text) const;
 
  private:
@@ -90,7 +90,7 @@ class JsonList {
 };
 
 /// Calls `visit` with every item of a listing, page after page. `page` gets the paging and returns a
-/// Result<Page<T>>; `most` is how many items there may be at the most.
+/// Result<Page<T>>; `most` bounds the number of items.
 template <class PageOf, class Visit>
 Result<void> for_each_item(PageOf page, Visit visit, std::size_t most = static_cast<std::size_t>(-1)) {
   Paging paging;

@@ -1,4 +1,4 @@
-// The tree of commands as plain data: what help and shell completion are made from.
+// The tree of commands as plain data, for help and shell completion.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@ namespace weir::cli {
 struct OptionShape {
   std::vector<std::string> names;  ///< "-c", "--consume"; of an argument its one name: "ENTITY"
   std::string about;
-  /// What follows it: "NAME=AMOUNT", a choice such as "table|json", "FILE"; empty: nothing does.
+  /// Its value: "NAME=AMOUNT", a choice such as "table|json", "FILE"; empty: it has none.
   std::string value;
   bool required = false;
   bool repeatable = false;
-  bool common = false;  ///< can be said with every command
+  bool common = false;  ///< an option of every command
 };
 
 struct CommandShape {
   std::string name;
   std::string path;  ///< "weir limits set"
   std::string about;
-  std::string usage;     ///< what follows the path; made from the rest where it is empty
+  std::string usage;     ///< the text after the path; generated if empty
   std::string examples;  ///< a line each
   std::vector<OptionShape> arguments;
   std::vector<OptionShape> options;

@@ -138,7 +138,7 @@ Result<ExitCode> store_migrate(Session& session, const Arguments& arguments) {
   }
   auto report = session.world().migrate(session.store(), options);
   if (!report) return report.error();
-  // What cannot be read is said before anything is changed.
+  // Unreadable items are reported before anything is changed.
   if (!arguments.dry_run && report->problems.empty()) {
     const std::size_t buckets = report->counts.buckets;
     Progress progress(session.world(), "converting");

@@ -8,16 +8,16 @@
 
 namespace weir::cli {
 
-/// Reads a variable of the environment; nothing where it is not set.
+/// Reads a variable of the environment; nothing if it is not set.
 using Environment = std::function<std::optional<std::string>(const char* name)>;
 
 enum class Color { automatic, always, never };
 
-/// Whether to colour what goes to a stream. What was asked for comes first; then NO_COLOR, CLICOLOR_FORCE,
-/// and whether the stream is a terminal that can.
+/// Whether to colour the output to a stream: by the option, else by NO_COLOR, CLICOLOR_FORCE, and whether the
+/// stream is a terminal with colours.
 bool use_color(Color asked, bool is_terminal, const Environment& environment);
 
-/// What a piece of text is, for those who see colours.
+/// The role of a piece of text, which determines its colour.
 enum class Tone { plain, heading, good, warning, bad, quiet };
 
 class Style {

@@ -34,7 +34,7 @@ void TextTable::print(std::ostream& out, const Style& style) {
 
 void TextTable::print_row(std::ostream& out, const Style& style, const std::vector<Cell>& row) const {
   std::string line;
-  std::size_t gap = 0;  // held back, so that no line ends in spaces
+  std::size_t gap = 0;  // delayed, so that no line ends in spaces
   for (std::size_t i = 0; i < row.size(); ++i) {
     const std::string& text = row[i].text;
     const std::size_t padding = widths_[i] - cli::columns(text);

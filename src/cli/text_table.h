@@ -26,10 +26,10 @@ class TextTable {
 
   explicit TextTable(std::vector<Column> columns);
 
-  /// As many cells as there are columns. Texts are made safe for a terminal here.
+  /// As many cells as there are columns. Control characters are replaced for the terminal.
   void add(std::vector<Cell> row);
   bool empty() const { return rows_.empty(); }
-  /// Prints and forgets the rows so far; the titles come before the first.
+  /// Prints and drops the rows so far; the titles come before the first.
   void print(std::ostream& out, const Style& style);
 
  private:

@@ -11,7 +11,7 @@ namespace {
 using base::join;
 
 constexpr const char* common_group = "Common options";
-constexpr const char* hidden_group = "";  // which CLI11 understands, too
+constexpr const char* hidden_group = "";  // CLI11 hides options of the empty group
 
 OptionShape shape_of(const CLI::Option& option) {
   OptionShape shape;
@@ -75,7 +75,7 @@ CLI::App& Tree::group(const std::string& name, const std::string& about, const s
 
 CLI::Option* add_value(CLI::App& app, const std::string& names, std::optional<std::string>& target,
                        const std::string& value, const std::string& about) {
-  // Not bound to the optional itself: CLI11 would take an empty value for none.
+  // Not bound to the optional itself: CLI11 would treat an empty value as none.
   return app
       .add_option_function<std::string>(
           names, [&target](const std::string& text) { target = text; }, about)
@@ -133,7 +133,7 @@ CommandShape shape_of(const Tree& tree, const CLI::App& app, const std::string& 
     if (option->get_group() == hidden_group) continue;
     (option->get_positional() ? shape.arguments : shape.options).push_back(shape_of(*option));
   }
-  // Help is added first, and there is more to say about everything else.
+  // CLI11 adds --help first; it is shown last.
   const auto help = std::find_if(shape.options.begin(), shape.options.end(),
                                  [](const OptionShape& option) { return option.names.back() == "--help"; });
   if (help != shape.options.end()) std::rotate(help, help + 1, shape.options.end());

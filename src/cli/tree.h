@@ -1,5 +1,5 @@
-// The tree of commands as CLI11 reads it. Its headers are slow to compile: only tree*.cc and command_line.cc
-// include this.
+// The tree of commands for CLI11. Its headers are slow to compile: only tree*.cc and command_line.cc include
+// this.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,28 +15,28 @@
 
 namespace weir::cli {
 
-/// What CLI11 does not keep about a command.
+/// Data of a command that CLI11 does not hold.
 struct CommandNotes {
-  std::string usage = {};  ///< what follows the path, where the usual is not good enough
+  std::string usage = {};  ///< the text after the path, if the generated one is not good enough
   std::string examples = {};
   Reach reach = Reach::anywhere;
 };
 
-/// The CLI11 tree and what it writes to.
+/// The CLI11 tree and the values that it fills.
 struct Tree {
   Tree();
 
   CLI::App root;
-  Common before;  ///< what was said before the command
+  Common before;  ///< options before the command
   Arguments arguments;
   Command chosen = nullptr;
-  Reach reach = Reach::anywhere;  ///< of the chosen one
+  Reach reach = Reach::anywhere;  ///< of the chosen command
   std::map<const CLI::App*, CommandNotes> notes;
 
-  /// A command that does something: it has the common options.
+  /// A command that can be run: it has the common options.
   CLI::App& command(CLI::App& parent, const std::string& name, const std::string& about, Command run,
                     CommandNotes notes);
-  /// A command that only has others.
+  /// A group of commands.
   CLI::App& group(const std::string& name, const std::string& about, const std::string& examples);
 };
 
@@ -47,13 +47,13 @@ CLI::Option* add_value(CLI::App& app, const std::string& names, std::optional<st
 CLI::Option* add_values(CLI::App& app, const std::string& names, std::vector<std::string>& target,
                         const std::string& value, const std::string& about);
 /// An argument, by its position, or by an option that means the same ("ENTITY,--entity"). `value` as in
-/// OptionShape, where it is more than a name.
+/// OptionShape, if it is more than a name.
 CLI::Option* add_argument(CLI::App& app, const std::string& name, std::optional<std::string>& target,
                           const std::string& about, const std::string& value = {});
-/// Options about a service are understood everywhere, and shown where they are of use.
+/// Options of a service are accepted by every command, and shown in the help of those that support them.
 void add_common(CLI::App& app, Common& target, Reach reach);
 
-// In this order, which is that of the help.
+// In the order of the help.
 void add_deciding_commands(Tree& tree);
 void add_lease_commands(Tree& tree);
 void add_limits_commands(Tree& tree);

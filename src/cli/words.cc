@@ -41,7 +41,7 @@ std::string in_two_units(std::int64_t length, Unit large, Unit small) {
   return text;
 }
 
-/// A period such as "min", "10 s" or "1,500 ms", in the largest unit that says it exactly.
+/// A period such as "min", "10 s" or "1,500 ms", in the largest unit that is exact.
 std::string period_text(milliseconds period) {
   constexpr Unit units[] = {{day, "day"}, {hour, "h"}, {minute, "min"}, {second, "s"}, {1, "ms"}};
   for (const Unit& unit : units) {
@@ -125,7 +125,7 @@ std::string printable(std::string_view text) {
   for (std::size_t at = 0; at < out.size(); ++at) {
     const auto byte = static_cast<unsigned char>(out[at]);
     if (byte < 0x20 || byte == 0x7f) out[at] = '?';
-    // The second byte of U+0080 to U+009f, which some terminals take for the start of a sequence.
+    // The second byte of U+0080 to U+009f, which some terminals interpret as the start of an escape sequence.
     if (byte == 0xc2 && at + 1 < out.size() && static_cast<unsigned char>(out[at + 1]) < 0xa0)
       out.replace(at, 2, "?");
   }

@@ -1,4 +1,4 @@
-// Amounts, limits and times as people read them. Pure: the present is passed in.
+// Amounts, limits and times as readable text. Pure: the present time is passed in.
 #pragma once
 
 #include <chrono>
@@ -34,9 +34,9 @@ std::string option_text(std::span<const NamedLimit> limits);
 /// "key-1 on gpt-4", "key-1 on every resource", "resource gpt-4", "the system".
 std::string level_text(const Level& level);
 
-/// The text with what could upset a terminal, such as escape sequences, shown as '?'.
+/// The text with control characters, such as escape sequences, replaced by '?'.
 std::string printable(std::string_view text);
-/// How many columns the text takes, as far as counting characters tells.
+/// The width of the text in columns, counted in characters.
 std::size_t columns(std::string_view text);
 
 }  // namespace weir::cli

@@ -1,4 +1,4 @@
-// What the program sees of the machine, passed in so that tests can stand in for it.
+// The environment of the program, injected so that tests can replace it.
 #pragma once
 
 #include <functional>
@@ -28,12 +28,12 @@ struct World {
   bool err_is_terminal = false;
   Environment environment;
   const Clock& clock;
-  /// Who runs the program, for the audit.
+  /// The user who runs the program, for the audit.
   std::string login;
   std::function<Result<std::shared_ptr<Limiter>>(std::string_view url, const Options& options)> open;
   std::function<Result<std::vector<app::Finding>>(std::string_view url, const Options& options)> check;
   std::shared_ptr<base::Entropy> entropy = std::make_shared<base::SystemEntropy>();
-  /// Makes what a store needs before it can be opened.
+  /// Creates the table of a DynamoDB store; other stores are created when they are opened.
   std::function<Result<void>(std::string_view url, const std::function<void(const std::string&)>& say)> make =
       app::make_store;
   std::function<Result<app::MigrationReport>(std::string_view url, const app::MigrationOptions& options)>

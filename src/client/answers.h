@@ -1,7 +1,7 @@
-// What a service answers, read back into the types that it was made from. The inverse of api/; pure.
+// Parses the answers of a service into the types that they were made from. The inverse of api/; pure.
 //
-// The text comes from outside: every number and length is checked, and what is not as expected is an error
-// that says so. Fields that are not known are passed over: a newer service may say more.
+// The text is untrusted: every number and length is checked, and a mismatch is an error. Unknown fields are
+// skipped, since a newer service may add some.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace weir::client {
 
-/// A problem (RFC 9457), as far as it could be read.
+/// A problem (RFC 9457), as far as it could be parsed.
 struct Problem {
   std::string type;
   std::string detail;

@@ -73,7 +73,7 @@ std::string charges_json(std::span<const Charge> charges) {
 }  // namespace
 
 std::string escaped(std::string_view text) {
-  // As segments of a path these two would be taken for steps.
+  // As segments of a path these two would be resolved.
   if (text == ".") return "%2E";
   if (text == "..") return "%2E%2E";
   return wire::http::percent_encode(text);
@@ -83,7 +83,7 @@ std::string limits_json(std::span<const NamedLimit> limits) {
   auto json = JsonWriter::object();
   for (const NamedLimit& named : limits) {
     const std::string text = limits::to_text(named.limit);
-    // What the short form cannot say is JSON already.
+    // A limit without a short form is JSON already.
     json.raw(named.name, text.starts_with('{') ? text : base::json_string(text));
   }
   return json.str();

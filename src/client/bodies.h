@@ -1,4 +1,4 @@
-// What a client sends: the bodies of the HTTP API, and the parts of its paths. Pure.
+// The requests of a client: bodies of the HTTP API, and parts of its paths. Pure.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace weir::client {
 
-/// One segment of a path, or a value in a query, with everything escaped that could mean something else.
+/// One segment of a path, or a value in a query, with all special characters escaped.
 std::string escaped(std::string_view text);
 
 std::string acquire_body(const Request& request);

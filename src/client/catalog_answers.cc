@@ -9,7 +9,7 @@ namespace {
 
 using base::join;
 
-/// One member of what is stored at a level; false if it is none of them.
+/// One member of the limits of a level; others are skipped.
 void read_setting(Answer& answer, std::string_view key, json::Value& value, StoredLimits& stored) {
   if (key == "limits") stored.limits = answer.limits(value, key);
   if (key == "owner") stored.owner = answer.owner(value, key);
@@ -94,7 +94,7 @@ BucketLimit read_bucket_limit(Answer& answer, json::Value& element) {
 }
 
 Bucket read_bucket(Answer& answer, json::Value& element) {
-  constexpr std::size_t most_limits = 1000;  // those in force, and those that were
+  constexpr std::size_t most_limits = 1000;  // current limits and dormant ones
   Bucket bucket;
   answer.members(element, "buckets", [&](std::string_view key, json::Value& value) {
     if (key == "entity") bucket.entity = answer.text(value, key);

@@ -23,7 +23,7 @@ struct ReadLine {
   bool of_same_bucket(const ReadLine& other) const { return entity == other.entity; }
 };
 
-/// How long, or nothing for null: it can never fit.
+/// The wait; nothing for null: the request never fits.
 std::optional<std::int64_t> read_wait(Answer& answer, json::Value& value, std::string_view of) {
   if (answer.is_null(value)) return std::nullopt;
   return answer.count(value, of);
@@ -55,7 +55,7 @@ ReadLine read_line(Answer& answer, json::Value& element) {
   return read;
 }
 
-/// Adds the lines of one bucket, which follow each other.
+/// Adds the lines of one bucket, which are adjacent.
 void add_bucket(LimitReport& report, std::span<ReadLine> lines) {
   std::string names;
   for (ReadLine& read : lines) {
@@ -72,7 +72,7 @@ void add_bucket(LimitReport& report, std::span<ReadLine> lines) {
   for (const ReadLine& read : lines) *to++ = read.line;
 }
 
-/// The array of limits. A report holds what a chain can have and no more, so that is checked.
+/// The array of limits. A report holds no more limits than a chain can have, so the number is checked.
 LimitReport read_limits(Answer& answer, json::Value& value, std::string_view of) {
   constexpr std::size_t most = limits::max_chain * limits::max_limits;
   std::vector<ReadLine> lines;

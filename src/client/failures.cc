@@ -15,7 +15,7 @@ using Kind = net::HttpFailure::Kind;
 
 constexpr std::string_view problem_type = "application/problem+json";
 
-/// What is to be done about a certificate.
+/// Advice for a certificate that is not accepted.
 std::string tls_advice(const std::string& detail, const Asked& asked) {
   const auto says = [&](std::string_view words) { return detail.find(words) != std::string::npos; };
   if (says("wrong version") || says("unknown protocol") || says("connection was cut"))
@@ -27,7 +27,7 @@ std::string tls_advice(const std::string& detail, const Asked& asked) {
                            : "say whom to trust with --ca-file FILE, if it has a certificate of your own";
 }
 
-/// Whether something was changed is not known, or else nothing was.
+/// The outcome is unknown if a change was sent, else nothing was changed.
 Error after_sending(bool sent, const Asked& asked, std::string message, std::string_view advice) {
   if (sent && asked.changes_things)
     return error(ErrorCode::outcome_unknown, message,
@@ -65,7 +65,7 @@ Error unauthorized(const Asked& asked) {
                "; is it in the service's --tokens file?");
 }
 
-/// What the service itself says is wrong.
+/// The error of a problem that the service reports.
 Error of_problem(const net::HttpAnswer& answer, const Problem& problem, const Asked& asked) {
   if (answer.status == 401) return unauthorized(asked);
   if (answer.status == 403) {

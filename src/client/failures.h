@@ -1,4 +1,4 @@
-// From an exchange that went wrong to an error that says what to do. Pure.
+// Turns failed exchanges into errors with advice. Pure.
 #pragma once
 
 #include <string>
@@ -8,22 +8,21 @@
 
 namespace weir::client {
 
-/// What was asked of whom.
+/// The request, for messages.
 struct Asked {
   std::string server;           ///< its URL
   std::string path;             ///< "/v1/limits"
   std::string token_source;     ///< where the token came from: "WEIR_TOKEN"; empty: none was sent
   std::string timeout;          ///< in words: "30 s"
-  bool changes_things = false;  ///< and so must not be repeated blindly
+  bool changes_things = false;  ///< so a retry may apply it twice
   bool has_ca_file = false;
 };
 
 /// There was no answer.
 Error error_of(const net::HttpFailure& failure, const Asked& asked);
-/// There was one, and it is not what was asked for: a problem that the service tells, or something that is
-/// not the service.
+/// The answer is an error: a problem of the service, or an answer of another server.
 Error error_of(const net::HttpAnswer& answer, const Asked& asked);
-/// It succeeded, but it is no answer of weir's.
+/// The answer is a success, but not from weir.
 Error not_weir(const net::HttpAnswer& answer, const Asked& asked);
 
 }  // namespace weir::client

@@ -1,4 +1,4 @@
-// What the readers of answers share.
+// The shared parts of the parsers of answers.
 #pragma once
 
 #include <string>
@@ -16,11 +16,10 @@ class Answer : public json::Document {
  public:
   explicit Answer(std::string_view json) : Document(json, "the answer") {}
 
-  /// A page has at most as many elements as the service gives out.
+  /// A page has at most as many elements as the service returns.
   static constexpr std::size_t most_elements = 10'000;
 
-  /// What was read, unless there was a mistake: then a service and a client that do not understand each
-  /// other.
+  /// The value, or an error if the answer could not be parsed: service and client are incompatible.
   template <class T>
   Result<T> finish(T&& value) {
     if (!failed()) return std::forward<T>(value);

@@ -29,7 +29,7 @@ std::string field(std::string_view name, std::string_view value) {
   return std::string(line.view());
 }
 
-/// "cursor=..&limit=.." behind what is there already.
+/// Appends "cursor=..&limit=.." to the query.
 std::string paged(std::string target, const Paging& paging) {
   target += join(target.find('?') == std::string::npos ? "?" : "&", "limit=", std::to_string(paging.limit));
   if (!paging.cursor.empty()) target += join("&cursor=", escaped(paging.cursor));
@@ -41,14 +41,14 @@ std::string words_of(std::chrono::milliseconds time) {
                                   : join(std::to_string(time.count()), " ms");
 }
 
-/// What the answer says, if there is one.
+/// The parsed answer, if there is one.
 template <class T, class Read>
 Result<T> read(const Result<std::string>& body, Read&& reader) {
   if (!body) return body.error();
   return reader(*body);
 }
 
-/// As members of an object, charges that stand twice could not be sent.
+/// Charges are sent as members of an object, so no name may occur twice.
 Result<void> check_charges(std::span<const Charge> charges) {
   for (std::size_t i = 0; i < charges.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
@@ -71,7 +71,7 @@ struct Remote::Call {
   std::string target;  ///< without the prefix
   std::string body = {};
   std::string fields = {};
-  bool repeatable = false;      ///< although it changes something
+  bool repeatable = false;      ///< idempotent, although it changes something
   bool may_be_refused = false;  ///< by a 429, which is an answer
   std::chrono::milliseconds extra_patience{0};
   std::function<void(std::size_t)> progress = {};
@@ -121,7 +121,7 @@ Result<std::string> Remote::get(std::string target) { return ask({.target = std:
 Result<Acquired> Remote::acquire(const Request& request, bool /*with_lease*/) {
   if (auto checked = check_names(request.entity, request.resource); !checked) return checked.error();
   if (auto checked = check_charges(request.consume); !checked) return checked.error();
-  // By its key a service knows an acquire again, so that it can be sent again.
+  // The idempotency key makes an acquire safe to retry.
   const std::string key =
       join("weir-", std::to_string(entropy_->next()), "-", std::to_string(entropy_->next()));
   return read<Acquired>(ask({.method = Method::post,
@@ -145,7 +145,7 @@ Result<Decision> Remote::available(const Request& request) {
 
 Result<LimitReport> Remote::change_lease(std::string_view lease, const char* verb, std::string body,
                                          std::string fields) {
-  // Each is done once, however often it is asked for.
+  // The service applies each change to a lease once, so it is safe to retry.
   return read<LimitReport>(ask({.method = Method::post,
                                 .target = join("/v1/leases/", escaped(lease), "/", verb),
                                 .body = std::move(body),
@@ -179,7 +179,7 @@ Result<LimitReport> Remote::rollback(std::string_view lease) {
 Result<StoredLimits> Remote::set_limits(const Level& level, std::span<const NamedLimit> limits,
                                         const SetLimitsOptions& options) {
   if (auto checked = limits::check_level(level); !checked) return checked.error();
-  // As members of an object they could not be told from a mistake in the sending.
+  // Checked here: duplicate names would make a malformed JSON object.
   if (auto set = limits::make_limit_set(limits); !set) return set.error();
   return read<StoredLimits>(
       ask({.method = Method::put, .target = path_of(level), .body = limits_body(limits, options)}),
@@ -249,9 +249,9 @@ Result<Page<Bucket>> Remote::buckets(std::string_view entity, const Paging& pagi
 
 Result<void> Remote::change(std::span<const CatalogChange> changes, const ChangeOptions& options) {
   Call call{.method = Method::post, .target = "/v1/changes", .body = changes_body(changes)};
-  // A slow disk takes this long for each.
+  // One millisecond for each change, for slow disks.
   call.extra_patience = std::chrono::milliseconds(changes.size());
-  // Sending is half of it; of the other half nothing is heard.
+  // Sending counts as half of the work; the other half is not reported.
   if (options.progress) {
     call.progress = [&options, of = 2 * call.body.size()](std::size_t sent) { options.progress(sent, of); };
   }

@@ -24,8 +24,8 @@ struct RemoteOptions {
   std::chrono::milliseconds timeout{30'000};
 };
 
-/// Each verb is one request on a connection that is kept. Requests that change something are sent again only
-/// if they did not leave, or if doing them twice is the same as doing them once.
+/// Each verb is one request on a keep-alive connection. Requests that change something are retried only if
+/// they were not sent or are idempotent.
 class Remote final : public Target {
  public:
   Remote(RemoteOptions options, std::shared_ptr<base::Entropy> entropy);

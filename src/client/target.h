@@ -1,5 +1,4 @@
-// What commands work on: a store that is opened here, or a service that has one. A command does not know
-// which.
+// The target of commands: a store opened in this process, or a service. Commands do not know which.
 #pragma once
 
 #include <span>
@@ -15,20 +14,20 @@
 
 namespace weir::client {
 
-/// Who asks for what.
+/// An acquire or a check of availability.
 struct Request {
   std::string_view entity;
   std::string_view resource;
   std::span<const Charge> consume;
-  std::span<const NamedLimit> limits = {};  ///< for where none are stored; empty: none
+  std::span<const NamedLimit> limits = {};  ///< the lowest level; empty: none
 };
 
-/// A decision, and its lease by name.
+/// A decision and the id of its lease.
 struct Acquired {
   Decision decision;
   std::string lease = {};  ///< the id; empty unless admitted and asked for
   Time deadline = 0;       ///< of the lease; 0: not known
-  /// Admitted without being charged, because the store is unavailable and its operators want it so.
+  /// Admitted without a charge, since the store is unavailable and on_unavailable is allow.
   bool degraded = false;
 };
 
@@ -60,7 +59,7 @@ class Target {
 
   virtual Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options) = 0;
   virtual Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging) = 0;
-  /// Looks the store over.
+  /// Checks the stored data.
   virtual Result<std::vector<store::Finding>> check() = 0;
 };
 

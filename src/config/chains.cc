@@ -10,7 +10,7 @@ std::vector<std::uint32_t> depths(std::span<const std::int32_t> parents) {
   std::vector<std::uint32_t> depth(parents.size(), unknown);
   std::vector<std::size_t> path;
   for (std::size_t i = 0; i < parents.size(); ++i) {
-    // Up until something is known, then down again. Not by recursion: a chain can be as long as the list.
+    // Walks up to a known depth, then down again. Not recursive: a chain can be as long as the list.
     auto at = static_cast<std::int32_t>(i);
     while (at >= 0 && depth[static_cast<std::size_t>(at)] == unknown) {
       depth[static_cast<std::size_t>(at)] = on_the_way;
@@ -37,8 +37,7 @@ std::vector<std::vector<std::int32_t>> cycles(std::span<const std::int32_t> pare
       walked_from[static_cast<std::size_t>(at)] = from;
       at = parents[static_cast<std::size_t>(at)];
     }
-    // A walk that ends in its own footsteps has found a cycle, one that ends in another's has found nothing
-    // new.
+    // A walk that meets itself has found a cycle; one that meets an earlier walk has found nothing new.
     if (at < 0 || walked_from[static_cast<std::size_t>(at)] != from) continue;
     std::vector<std::int32_t>& cycle = found.emplace_back();
     std::int32_t member = at;

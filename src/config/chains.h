@@ -10,20 +10,20 @@
 
 namespace weir::config {
 
-/// In a list of parents: no parent, and a parent that is not in the list (and has none itself).
+/// Values in a list of parents: no parent, and a parent outside the list, which has none itself.
 inline constexpr std::int32_t no_parent = -1;
 inline constexpr std::int32_t parent_outside = -2;
-/// The depth of what is in a cycle, or below one.
+/// The depth of an entity in a cycle, or below one.
 inline constexpr std::uint32_t in_cycle = 0;
 
-/// For each entity how many there are from the top of its chain down to it, itself included. `parents` holds
-/// for each its parent's index.
+/// The length of the chain of each entity, itself included. `parents` holds the index of each entity's
+/// parent.
 std::vector<std::uint32_t> depths(std::span<const std::int32_t> parents);
 
-/// Every cycle once: its members from one to its parent and so on, without coming back to the first.
+/// Every cycle once: its members from child to parent, without repeating the first.
 std::vector<std::vector<std::int32_t>> cycles(std::span<const std::int32_t> parents);
 
-/// "a, b, c, a", or "a, b, ..., a" where it is long; `name` gives the name of an index.
+/// "a, b, c, a", or "a, b, ..., a" if it is long; `name` returns the name of an index.
 template <class Name>
 std::string cycle_text(std::span<const std::int32_t> cycle, Name&& name) {
   constexpr std::size_t shown = 8;

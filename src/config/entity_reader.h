@@ -1,4 +1,4 @@
-// Reading from a YAML tree what a limits file says about an entity itself.
+// Reads the fields of an entity from the YAML tree of a limits file.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace weir::config {
 
-/// Where its fields are; 0: not mentioned.
+/// The nodes of its fields; 0: missing.
 struct EntityFields {
   std::uint32_t parent;
   std::uint32_t cascade;

@@ -14,8 +14,8 @@ namespace {
 using base::join;
 using base::quoted;
 
-/// Whether the file says what is stored about the entity. Limits alone do not make an entity; but one that
-/// the file once put must lose the parent that the file no longer gives it.
+/// Whether the file determines the stored entity. Limits alone do not declare an entity; but one that an
+/// earlier apply has put must lose a parent that the file does not give it.
 bool has_a_say(const DesiredEntity& desired, const Entity* stored) {
   return desired.declared || (stored != nullptr && stored->from_file);
 }
@@ -26,7 +26,7 @@ bool as_desired(const DesiredEntity& desired, const Entity& stored) {
          (!desired.metadata || *desired.metadata == stored.metadata);
 }
 
-/// What to store: what the file does not mention stays.
+/// The entity to store: fields that the file does not mention keep their values.
 Entity entity_of(const DesiredEntity& desired, const Entity* stored) {
   Entity entity{.id = desired.id};
   if (stored != nullptr) entity = *stored;
@@ -107,12 +107,12 @@ Result<void> Family::arrange() {
   return {};
 }
 
-/// The file removes what it put, from the bottom up: what still has children, or limits that are not the
-/// file's, stays.
+/// Removes entities that the file has put and does not name, from the bottom up. An entity with children, or
+/// with limits that are not the file's, stays.
 void Family::decide_removals(const Current& current) {
   std::vector<std::size_t> candidates;
   std::vector<std::size_t> children(members_.size());
-  std::vector<std::size_t> child(members_.size());  // one that stays
+  std::vector<std::size_t> child(members_.size());  // a child that stays
   std::unordered_map<std::string_view, const StoredLimits*> foreign;
   const auto is_candidate = [&](const Member& member) {
     return member.stored != nullptr && member.desired == nullptr && member.stored->from_file;
@@ -173,7 +173,7 @@ void Family::find_leavers() {
   for (Member& member : members_) {
     if (!member.changes_parent() || member.stored == nullptr) continue;
     std::int32_t above = find(member.stored->parent);
-    // What is stored has no cycles; the count guards against a list that says otherwise.
+    // Stored entities have no cycles; the count guards against a corrupt list.
     for (std::size_t steps = 0; above >= 0 && steps < limits::max_chain; ++steps) {
       const Member& ancestor = at(above);
       if (ancestor.removed || ancestor.changes_parent()) {

@@ -1,5 +1,5 @@
-// What a plan makes of the entities: which are put and which removed, who is whose child then, and in which
-// order it can be done.
+// The entities of a plan: which are put and which removed, their parents afterwards, and the order of the
+// steps.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ struct Member {
   std::string_view id;
   const Entity* stored = nullptr;
   const DesiredEntity* desired = nullptr;
-  std::optional<Entity> put = {};  ///< what to store, where that differs from what is stored
+  std::optional<Entity> put = {};  ///< the entity to store, if it differs from the stored one
   bool removed = false;
-  /// It must leave its parent before others move: on the way from the old chains to the new ones, a chain
-  /// that mixes both could be too long, or keep a parent from being removed.
+  /// It must leave its parent before others move: between the old chains and the new ones, a mixed chain
+  /// could be too long, or prevent the removal of a parent.
   bool leaves_first = false;
-  std::uint32_t depth = 0;  ///< in the chains as they will be
+  std::uint32_t depth = 0;  ///< in the chains after the plan
 
-  /// Whether the file says something about the entity itself, and it is stored like that.
+  /// Whether the file declares the entity, and it is stored as declared.
   bool as_desired() const { return desired != nullptr && desired->declared && !put; }
   bool changes_parent() const {
     return put && put->parent != (stored == nullptr ? std::string() : stored->parent);
@@ -41,7 +41,7 @@ class Family {
   static Result<Family> make(const Desired& desired, const Current& current);
 
   const std::vector<Member>& members() const { return members_; }  ///< by id
-  /// What stays although the file no longer names it, and why.
+  /// The entities that stay although the file does not name them, and why.
   const std::vector<std::string>& kept() const { return kept_; }
   bool is_removed(std::string_view id) const;
 
@@ -58,7 +58,7 @@ class Family {
 
   std::vector<Member> members_;
   std::unordered_map<std::string_view, std::int32_t> index_;
-  std::vector<std::int32_t> parents_;  ///< as they will be
+  std::vector<std::int32_t> parents_;  ///< after the plan
   std::vector<std::string> kept_;
 };
 

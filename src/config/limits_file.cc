@@ -154,7 +154,7 @@ class Reader {
 
   /// `id`: the value of the field; 0: it is missing in `owner`, which must have it.
   void read_level(std::uint32_t id, std::uint32_t owner, const Subject& subject, const Level& level) {
-    // What is no mapping at all was a problem already.
+    // A value that is no mapping is already reported.
     if (id == 0 && in_.node(owner).kind != NodeKind::mapping) return;
     if (id == 0 || in_.is_empty(id)) {
       in_.problem(in_.place(id == 0 ? owner : id), subject.text(),
@@ -164,7 +164,7 @@ class Reader {
     out_.limits.push_back({level, read_limits(in_, id, subject)});
   }
 
-  /// Parents that the file does not name are checked when there is a store to compare with.
+  /// Parents that the file does not name are checked when the plan is made.
   void check_chains() {
     const std::vector<std::int32_t> parents = parents_of(out_.entities);
     const auto name = [&](std::int32_t index) { return out_.entities[static_cast<std::size_t>(index)].id; };
@@ -175,7 +175,7 @@ class Reader {
     }
     const std::vector<std::uint32_t> depth = depths(parents);
     for (std::size_t i = 0; i < depth.size(); ++i) {
-      // Those further down follow from this one.
+      // Entities further down follow from this mistake.
       if (depth[i] != limits::max_chain + 1) continue;
       in_.problem(parent_places_[i], "entity ", quoted(out_.entities[i].id), " would be number ",
                   std::to_string(depth[i]), " of its chain of parents; the most is ",
@@ -183,7 +183,7 @@ class Reader {
     }
   }
 
-  /// Whether a check succeeded; what it says otherwise is a problem.
+  /// Whether a check succeeded; its error is reported as a problem.
   bool check(FilePosition place, const Result<void>& result) {
     if (!result) in_.problem(place, result.error().message);
     return result.ok();

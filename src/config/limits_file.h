@@ -1,11 +1,11 @@
-// The limits file: text in, the desired state of a namespace out. No I/O; the caller reads the file.
+// Parses the limits file into the desired state of a namespace. No I/O; the caller reads the file.
 //
 //   namespace: default
 //   system: {on_unavailable: deny, bucket_ttl_refill_multiplier: 7, limits: {rpm: 100/min}}
 //   resources: {gpt-4: {limits: {rpm: 10/min, tpm: {capacity: 40000, burst: 60000}}}}
 //   entities: {key-1: {parent: org, cascade: true, limits: {...}, resources: {gpt-4: {limits: {...}}}}}
 //
-// docs/limits-file.md describes it for people, docs/limits-file.schema.json for editors.
+// docs/limits-file.md describes it for users, docs/limits-file.schema.json for editors.
 #pragma once
 
 #include <cstddef>
@@ -23,33 +23,33 @@
 
 namespace weir::config {
 
-/// The largest file, and the most that aliases (`*name`) may make of it.
+/// The largest file, and the most nodes after the expansion of aliases (`*name`).
 inline constexpr std::size_t max_file_bytes = std::size_t{64} << 20;
 inline constexpr std::size_t max_nodes = 8'000'000;
-/// How many mistakes are listed before the rest is only counted.
+/// The most mistakes that are listed; the rest is only counted.
 inline constexpr std::size_t max_reported = 20;
 
-/// Limits that the file wants at one level; sorted by name.
+/// The limits of the file at one level, sorted by name.
 struct DesiredLimits {
   Level level;
   std::vector<NamedLimit> limits;
 };
 
-/// What the file says about an entity itself.
+/// The fields of an entity in the file.
 struct DesiredEntity {
   std::string id;
   std::string parent = {};  ///< empty: none
   bool cascade = false;
-  /// Nothing: the file does not mention it, and what is stored stays.
+  /// Nothing: the file does not mention it, and the stored value stays.
   std::optional<std::string> name = {};
   std::optional<std::map<std::string, std::string>> metadata = {};
   /// False: the file only has limits for it, so that it need not be stored.
   bool declared = false;
 };
 
-/// Everything that a limits file says, checked.
+/// The content of a limits file, checked.
 struct Desired {
-  std::optional<std::string> name_space = {};            ///< nothing: the file does not say
+  std::optional<std::string> name_space = {};            ///< nothing: not in the file
   std::optional<OnUnavailable> on_unavailable = {};      ///< of the system's limits
   std::optional<int> bucket_ttl_refill_multiplier = {};  ///< of the system's limits
   std::vector<DesiredLimits> limits = {};                ///< in the order of the file, no level twice
@@ -57,9 +57,9 @@ struct Desired {
 };
 
 struct ReadOptions {
-  /// How the file is called in messages.
+  /// The name of the file in messages.
   std::string file = "limits.yaml";
-  /// Called now and then with how many bytes were read, out of all.
+  /// Called from time to time with the number of bytes read and the total.
   std::function<void(std::size_t done, std::size_t of)> progress = {};
 };
 

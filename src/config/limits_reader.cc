@@ -11,7 +11,7 @@ namespace {
 
 using base::quoted;
 
-/// Reads one number of the long form; false: there is a problem.
+/// Reads one number of the long form; false if it is wrong, which is reported.
 bool read_amount(MappingReader& in, std::uint32_t id, const Subject& limit, std::string_view field,
                  std::optional<Amount>& into) {
   if (id == 0) return true;

@@ -9,7 +9,7 @@
 
 namespace weir::config {
 
-/// The limits, short form or long, sorted by name. What is wrong is a problem and left out.
+/// The limits, short form or long, sorted by name. A wrong limit is reported as a problem and left out.
 std::vector<NamedLimit> read_limits(MappingReader& in, std::uint32_t id, const Subject& subject);
 
 }  // namespace weir::config

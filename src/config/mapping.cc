@@ -58,7 +58,7 @@ bool MappingReader::has_name(std::uint32_t key, const Subject& subject) {
   return true;
 }
 
-/// yaml-cpp lets a mapping have the same key twice, and one of them would be lost without a word.
+/// yaml-cpp accepts duplicate keys in a mapping, and one of them would be lost silently.
 void MappingReader::drop_repeated(std::vector<MappingEntry>& entries, const Subject& subject) {
   const auto repeated = [&](const MappingEntry& entry, const MappingEntry& first) {
     problem(entry.place, quoted(entry.name), " is given twice in ", subject.text(), ", first on line ",
@@ -105,7 +105,7 @@ const YamlNode* MappingReader::scalar(std::uint32_t id, const Subject& subject, 
 }
 
 void MappingReader::count(std::uint32_t id) {
-  // A value that is used by many aliases is read as often: a small file could ask for a great deal.
+  // A value with many aliases is read once for each, so a small file could cost very much.
   if (++visited_ <= max_nodes || exhausted_) return;
   exhausted_ = true;
   problem(tree_[id].place, "with its aliases the file has more than ", std::to_string(max_nodes),

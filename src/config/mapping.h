@@ -1,4 +1,4 @@
-// Reading the mappings of a YAML tree: fields that are known beforehand, and names that the user chose.
+// Reads the mappings of a YAML tree: those with known fields, and those with names chosen by the user.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,7 @@
 
 namespace weir::config {
 
-/// What a mapping is about, in words that are put together only for a message: `entity "key-1" on resource
-/// "gpt-4"`.
+/// The subject of a mapping, formatted only for a message: `entity "key-1" on resource "gpt-4"`.
 struct Subject {
   const char* what;
   std::string_view name = {};
@@ -34,13 +33,13 @@ struct MappingEntry {
   std::uint32_t value;
 };
 
-/// Walks over one tree. What is wrong becomes a problem, and the walk goes on without it.
+/// Walks one tree. A mistake is reported as a problem, and the walk continues without that part.
 class MappingReader {
  public:
   MappingReader(const YamlTree& tree, Problems& problems) : tree_(tree), problems_(problems) {}
 
-  /// The value of each field, in the order of `names`; 0 (the root, which is no value) where it is missing.
-  /// Other fields are problems, and so is a node that is no mapping, which `example` shows how to write.
+  /// The value of each field, in the order of `names`; 0 (the root, which is no value) if it is missing.
+  /// Unknown fields are problems, and so is a node that is no mapping; `example` shows the correct form.
   template <std::size_t N>
   std::array<std::uint32_t, N> fields(std::uint32_t id, const Subject& subject,
                                       const std::array<std::string_view, N>& names, const char* example) {
@@ -49,8 +48,8 @@ class MappingReader {
       const auto* field = std::find(names.begin(), names.end(), entry.name);
       if (field == names.end()) {
         unknown_field(entry, subject, names);
-        // Go on with what was probably meant: its absence is no second mistake, and what is inside is
-        // checked.
+        // Continues with the field that was probably meant, so that it is not reported as missing and its
+        // content is checked.
         field = std::find(names.begin(), names.end(), base::closest(entry.name, names));
       }
       if (field != names.end()) found[static_cast<std::size_t>(field - names.begin())] = entry.value;
@@ -61,7 +60,7 @@ class MappingReader {
   /// All entries; a name that is given twice, that is no text, or that is `<<`, is a problem and left out.
   std::vector<MappingEntry> entries(std::uint32_t id, const Subject& subject, const char* example);
 
-  /// The text of a scalar; otherwise null, and a problem that says what `what` must be.
+  /// The text of a scalar; otherwise null, and a problem with `must_be`.
   const YamlNode* scalar(std::uint32_t id, const Subject& subject, std::string_view what,
                          std::string_view must_be);
 
@@ -76,7 +75,7 @@ class MappingReader {
   void problem(FilePosition place, const Parts&... parts) {
     problems_.add(place, base::join(parts...));
   }
-  /// True once aliases have made too much of the file; everything reads as empty from then on.
+  /// True once aliases have expanded the file too much; everything reads as empty from then on.
   bool exhausted() const { return exhausted_; }
 
  private:

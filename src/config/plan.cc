@@ -1,5 +1,5 @@
-// Entities and limits are sorted and walked through together with what is stored, so that a plan for many
-// entities costs little more than sorting them.
+// Entities and limits are sorted and merged with the stored ones, so that a plan for many entities costs
+// little more than sorting them.
 #include "config/plan.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 using base::join;
 
-/// In which order steps can be made. Entities leave before they are removed, and are removed before others
-/// are put where they would make a chain too long.
+/// The order of steps. Entities leave their parents before they are removed, and are removed before others
+/// are put where a chain would be too long.
 enum class Phase : unsigned char { leave, remove_entity, remove_limits, put_entity, set_limits };
 
 /// The order in which levels are shown.
@@ -66,7 +66,7 @@ class Planner {
     CatalogChange change;
   };
 
-  /// Entities are shown before their limits. An empty id: all that are left.
+  /// Entities are shown before their limits. An empty id: all remaining entities.
   void compare_entities_up_to(std::string_view id) {
     const auto& members = family_.members();
     while (next_member_ < members.size() && (id.empty() || members[next_member_].id <= id))
@@ -103,7 +103,7 @@ class Planner {
     const std::string before =
         in_words(have->limits, have->on_unavailable, have->bucket_ttl_refill_multiplier);
     if (family_.is_removed(level.entity())) {
-      // The step is the entity's, which was the last to be compared.
+      // The step is that of the entity, which was compared last.
       note(ChangeKind::remove, in_words(level), before, {}, "goes with its entity");
     } else if (have->from_file && have->owner == Owner::operator_) {
       add_step(Phase::remove_limits, 0, DeleteLimits{level});
@@ -126,7 +126,7 @@ class Planner {
     if (have == nullptr) {
       note(ChangeKind::add, in_words(want.level), {}, std::move(after));
     } else {
-      // Only what the file mentions, so that the two can be compared.
+      // Only the fields that the file mentions, so that the two are comparable.
       const auto policy = options.on_unavailable ? have->on_unavailable : std::nullopt;
       const auto factor =
           options.bucket_ttl_refill_multiplier ? have->bucket_ttl_refill_multiplier : std::nullopt;

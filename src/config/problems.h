@@ -1,4 +1,4 @@
-// The mistakes in a file: collected, so that all of them can be fixed at once.
+// Collects the mistakes in a file, so that all can be fixed at once.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ struct FilePosition {
   friend auto operator<=>(const FilePosition&, const FilePosition&) = default;
 };
 
-/// The first few mistakes that were found, and how many there are. Only the first at each place counts: the
-/// others are its echoes, in what aliases repeat.
+/// The first few mistakes, and the number of all. Only the first at each place counts: the others come from
+/// aliases that repeat it.
 class Problems {
  public:
   explicit Problems(std::string file) : file_(std::move(file)) {}
 
   void add(FilePosition place, std::string message);
   bool empty() const { return listed_.empty(); }
-  /// All of them in the order of the file, a line each. Requires that there are some.
+  /// The mistakes in the order of the file, a line each. Requires at least one.
   Error error() const;
 
  private:

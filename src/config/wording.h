@@ -1,4 +1,4 @@
-// Plans in words: what a change is about, and what it is before and after.
+// Plans as text: the subject of a change, and its state before and after.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ std::string in_words(const Level& level);
 std::string in_words(const std::vector<NamedLimit>& limits, std::optional<OnUnavailable> on_unavailable = {},
                      std::optional<int> bucket_ttl_refill_multiplier = {});
 
-/// `parent org, cascade on, name "Search", metadata {"team": "search"}`: what differs from `other`, where
-/// that is given, else what is set. "no parent" if nothing is.
+/// `parent org, cascade on, name "Search", metadata {"team": "search"}`: the fields that differ from `other`,
+/// if given, else those that are set. "no parent" if none is.
 std::string in_words(const Entity& entity, const Entity* other = nullptr);
 
 }  // namespace weir::config

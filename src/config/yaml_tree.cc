@@ -19,7 +19,7 @@ using base::join;
 
 constexpr std::size_t max_depth = 32;  // the files need 8
 
-/// Ends the reading from inside an event.
+/// Thrown to stop the parser from inside an event.
 struct Refused {
   FilePosition place;
   std::string message;
@@ -46,7 +46,7 @@ FilePosition place_at(std::string_view text, std::size_t at) {
           static_cast<std::uint32_t>(at - line_start) + 1};
 }
 
-/// What yaml-cpp would guess about, or not notice.
+/// Refuses input that yaml-cpp would guess about or accept.
 void check_bytes(std::string_view text) {
   if (text.size() > max_file_bytes) {
     throw Refused{{},
@@ -96,7 +96,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const std::uint32_t id = add(NodeKind::nothing, mark, anchor);
-    // The mark of a value that is not there is that of the next thing; the name before it tells more.
+    // yaml-cpp gives a missing value the position of the next token; that of its name is more useful.
     if (id > 0 && tree_.nodes_[id - 1].place.line < tree_.nodes_[id].place.line)
       tree_.nodes_[id].place = tree_.nodes_[id - 1].place;
     close(id);
@@ -168,7 +168,7 @@ class TreeBuilder : public YAML::EventHandler {
   YamlTree& tree_;
   std::size_t size_;
   const YamlTree::Progress& progress_;
-  std::vector<std::uint32_t> anchors_;  ///< by the number that the parser gave the anchor: its node
+  std::vector<std::uint32_t> anchors_;  ///< the node of each anchor, by the parser's number
   std::vector<std::uint32_t> open_;
   std::size_t next_report_ = 0;
   bool started_ = false;
@@ -179,7 +179,7 @@ std::optional<YamlTree> YamlTree::read(std::string_view text, Problems& problems
   try {
     check_bytes(text);
     if (text.starts_with("\xef\xbb\xbf"))
-      text.remove_prefix(3);  // a byte-order mark, which some editors leave
+      text.remove_prefix(3);  // a byte-order mark, which some editors write
     ViewBuffer buffer(text);
     std::istream stream(&buffer);
     YAML::Parser parser(stream);

@@ -38,7 +38,7 @@ void Admin::handle(net::Exchange exchange) {
     return answer(std::move(exchange), {.body = metrics(), .content_type = telemetry::Metrics::content_type});
   if (!ready_.load(std::memory_order_relaxed))
     return answer(std::move(exchange), server::problem(503, "not-ready", "the gateway is shutting down"));
-  // It serves, as well as its routes allow, whether or not the store does.
+  // Ready even while the store is unavailable: each route has its on_unavailable.
   Decider* const decider = gateway_.decider();
   const bool up = decider != nullptr && decider->outage.look().ok();
   answer(std::move(exchange), text(up ? "ready\n" : "ready, but the store is unavailable\n"));

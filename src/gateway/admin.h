@@ -1,4 +1,4 @@
-// What operators and load balancers ask a gateway, on an address of its own: health and metrics.
+// Health and metrics of a gateway for operators and load balancers, on an address of its own.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The way of an answer back to the client.
+// Passes the upstream's answer to the client.
 #include "base/text.h"
 #include "gateway/gateway.h"
 #include "gateway/proxied_request.h"
@@ -11,7 +11,7 @@ using wire::http::Framing;
 using wire::http::Method;
 using wire::http::Progress;
 
-/// How long a tunnel may be silent: longer than any that is in use, which say something now and then.
+/// The idle timeout of a tunnel; tunnels in use send something more often.
 constexpr std::chrono::hours longest_tunnel_silence{1};
 
 }  // namespace
@@ -30,7 +30,8 @@ void ProxiedRequest::on_input() {
   }
 }
 
-/// True once the head of the final answer is there. Otherwise it has to wait, or has ended already.
+/// True once the head of the final answer has arrived. False if more input is needed or the request has
+/// ended.
 bool ProxiedRequest::read_head() {
   do {
     wire::Buffer& in = upstream_->input();
@@ -49,7 +50,7 @@ bool ProxiedRequest::read_head() {
   return false;
 }
 
-/// False if the proxied may be over.
+/// False if the request may have ended.
 bool ProxiedRequest::pass_interim() {
   const int status = answer_.status();
   if (status != 100) {
@@ -62,7 +63,7 @@ bool ProxiedRequest::pass_interim() {
   if (status == 100 && awaits_ == Awaits::go_ahead) {
     awaits_ = Awaits::answer;
     upstream_->allow_silence(std::nullopt);
-    // May bring the body at once, and with it the end of this.
+    // May deliver the body at once, and so end this request.
     UpstreamConnection* const before = upstream_;
     exchange_.read();
     return upstream_ == before && stage_ == Stage::asking;
@@ -92,7 +93,7 @@ void ProxiedRequest::start_answer() {
   pump();
 }
 
-/// Passes on what has come, as far as the client takes it.
+/// Passes on the body received so far, as far as the client takes it.
 void ProxiedRequest::pump() {
   if (paused_) return;
   wire::Buffer& in = upstream_->input();
@@ -168,7 +169,7 @@ void ProxiedRequest::finish_answer() {
   finish();
 }
 
-/// The rest of the answer will not come: the client must see that it is not whole.
+/// The rest of the answer will not come: cuts the connection, so that the client sees an incomplete answer.
 void ProxiedRequest::break_off() {
   settle_accounts(answer_.status(), decoder_.received());
   let_go(false);
@@ -176,7 +177,7 @@ void ProxiedRequest::break_off() {
   finish();
 }
 
-/// What came is no answer.
+/// The upstream's bytes are no valid answer.
 void ProxiedRequest::malformed(std::string_view why) {
   choices_->counts->troubles[static_cast<std::size_t>(Trouble::malformed)].add(1, false);
   upstream_->pool().failed();

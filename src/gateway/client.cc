@@ -15,7 +15,7 @@ namespace {
 
 using wire::http::same_name;
 
-/// Takes the last element off a list; empty ones are passed over.
+/// Takes the last element off a list; empty ones are skipped.
 bool take_last(std::string_view& list, std::string_view& element) {
   while (!list.empty()) {
     const std::size_t comma = list.rfind(',');
@@ -45,7 +45,7 @@ void set_address(std::string& entity, const net::Address& client, bool network) 
   entity += "/64";
 }
 
-/// The value as it is, if it is a name.
+/// The value itself if it is a valid name, else its hash.
 void set_value(std::string& entity, std::string_view value) {
   if (limits::check_entity(value)) {
     entity = value;
@@ -99,7 +99,7 @@ void name_client(std::string& entity, const LimitBy& by, const Origin& origin,
       return set_address(entity, origin.client, by.kind == LimitBy::Kind::client_net);
     case LimitBy::Kind::bearer:
       value = bearer_token(request.fields());
-      // Never as it is: who reads the store, or a log, must not read tokens.
+      // Always hashed: readers of the store or of a log must not see tokens.
       if (!value.empty()) return set_hash(entity, value);
       break;
     case LimitBy::Kind::header:

@@ -1,4 +1,4 @@
-// Who a request comes from, and so who is charged.
+// The client of a request, and the entity that is charged.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace weir::gateway {
 
-/// Where a request came from, as far as it can be known.
+/// The origin of a request, as far as it is known.
 struct Origin {
   net::Address client;   ///< the address beyond all trusted proxies
-  bool trusted = false;  ///< whether the peer is a trusted proxy, so that what it says of others counts
+  bool trusted = false;  ///< whether the peer is a trusted proxy, so that its forwarding fields are believed
 };
 
-/// The peer, or if that is a trusted proxy, whom X-Forwarded-For names: read from the right, past further
-/// trusted proxies. What cannot be read as an address ends the walk at the hop before it.
+/// The peer, or if that is a trusted proxy, the client in X-Forwarded-For: read from the right, past further
+/// trusted proxies. A malformed address ends the walk at the hop before it.
 Origin origin_of(const net::Address& peer, const wire::http::Fields& fields, const Networks& trusted);
 
-/// Sets the entity that the request is charged to. A header, a path or a token that is not there is replaced
-/// by the client's address; a value that is no name of an entity by "h:" and its SHA-256.
+/// Sets the entity that the request is charged to. A missing header, path segment or token is replaced by the
+/// client's address; a value that is no valid name of an entity by "h:" and its SHA-256.
 void name_client(std::string& entity, const LimitBy& by, const Origin& origin,
                  const wire::http::RequestHead& request);
 

@@ -1,4 +1,4 @@
-// What the gateway counts for each route, beside what is counted of decisions.
+// The metrics of each route, besides those of decisions.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -14,11 +14,11 @@
 
 namespace weir::gateway {
 
-/// Why an upstream gave no answer that could be passed on.
+/// Why an upstream gave no usable answer.
 enum class Trouble : std::uint8_t { unreachable, timeout, lost, malformed };
 inline constexpr std::array<const char*, 4> trouble_names = {"unreachable", "timeout", "lost", "malformed"};
 
-/// The counts of one route on one thread, which alone adds to them.
+/// The counts of one route on one thread, which is their only writer.
 struct alignas(64) RouteCounts {
   std::array<telemetry::Cell, 5> answers;  ///< by class of status
   std::array<telemetry::Cell, trouble_names.size()> troubles;
@@ -31,11 +31,11 @@ struct alignas(64) RouteCounts {
   }
 };
 
-/// All of them, for those who scrape. Safe to use from any thread.
+/// The counts of all routes and threads, for scrapes. Safe to use from any thread.
 class Counts final : public prometheus::Collectable {
  public:
-  /// Counts for a thread of the caller's own; valid as long as this. The same name has the same counts after
-  /// a reload.
+  /// The counts of a route on the caller's thread; valid as long as this. A route keeps its counts over a
+  /// reload.
   RouteCounts& of(std::size_t thread, const std::string& route);
   std::vector<prometheus::MetricFamily> Collect() const override;
 

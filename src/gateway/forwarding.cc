@@ -1,4 +1,4 @@
-// The way of a request to an upstream.
+// Passes a request to an upstream.
 #include <algorithm>
 
 #include "gateway/gateway.h"
@@ -13,12 +13,12 @@ using wire::http::Framing;
 using wire::http::Method;
 
 constexpr milliseconds longest_connect{5'000};
-/// How long a head waits for the first part of the body, to leave together with it.
+/// How long the head waits for the first part of the body, so that both leave together.
 constexpr milliseconds waits_for_body{50};
-/// How long a body waits for a 100 from an upstream that may not know how to say it.
+/// How long a body waits for a 100 from the upstream, which may never send one.
 constexpr milliseconds waits_for_go_ahead{1'000};
 
-/// Whether sending it twice is the same as sending it once (RFC 9110, 9.2.2).
+/// Whether the method is idempotent (RFC 9110, 9.2.2).
 bool is_idempotent(Method method) {
   return method != Method::post && method != Method::patch && method != Method::other &&
          method != Method::connect;
@@ -33,8 +33,7 @@ void ProxiedRequest::forward() {
   try_upstreams();
 }
 
-/// How often it is worth to try: each upstream once with each of its addresses, and once more where a
-/// connection may have been closed unseen.
+/// The most attempts: each upstream once with each of its addresses, and once more for a stale connection.
 std::size_t ProxiedRequest::most_attempts() const {
   constexpr std::size_t most = 16;
   std::size_t worth = 1;
@@ -42,7 +41,7 @@ std::size_t ProxiedRequest::most_attempts() const {
   return std::min(worth, most);
 }
 
-/// Tries one upstream after the other until one can be written to, or may be soon.
+/// Tries one upstream after the other until one is connected or connecting.
 void ProxiedRequest::try_upstreams() {
   while (attempts_ == 0 || attempts_ < most_attempts()) {
     if (attempts_++ > 0) choices_->counts->retries.add(1, false);
@@ -62,7 +61,7 @@ void ProxiedRequest::try_upstreams() {
 
 bool ProxiedRequest::reach(Pool& pool) {
   upstream_ = pool.take(*this);
-  // Of a request that must not be sent twice, it is worth a look whether the connection is still there.
+  // A request that is not idempotent cannot be retried, so a stale connection is worth a check.
   while (upstream_ != nullptr && !is_idempotent(request().method()) && !upstream_->looks_alive()) {
     pool.drop(*upstream_);
     upstream_ = pool.take(*this);
@@ -106,13 +105,13 @@ void ProxiedRequest::ask_for_body() {
   exchange_.read();
 }
 
-/// Asks the client for more of its body, unless the upstream has enough for now.
+/// Reads more of the client's body, unless the upstream is congested.
 void ProxiedRequest::go_on_reading() {
   if (upstream_->congested()) {
     held_back_ = true;
     return upstream_->allow_silence(route_->settings.timeout);
   }
-  // It is the client's turn, and how long that may take is the server's to say.
+  // The client is awaited; the server's body timeout applies.
   if (stage_ == Stage::asking) upstream_->allow_silence(std::nullopt);
   exchange_.read();
 }
@@ -121,7 +120,7 @@ void ProxiedRequest::on_body(std::string_view data, bool end) {
   body_ended_ = body_ended_ || end;
   if (stage_ == Stage::discarding) return end ? send_now() : exchange_.read();
   body_begun_ = true;
-  // The answer has come to its end, or the upstream is gone: nobody needs the rest.
+  // The answer is complete, or the upstream is gone: the rest of the body is not needed.
   if (upstream_ == nullptr) return;
   const bool first = awaits_ != Awaits::answer;
   awaits_ = Awaits::answer;
@@ -151,10 +150,10 @@ void ProxiedRequest::on_drained() {
   go_on_reading();
 }
 
-/// The client is gone, or what it sends makes no sense.
+/// The client is gone, or its body is malformed.
 void ProxiedRequest::on_gone(const wire::http::Refusal& why) {
   if (stage_ == Stage::deciding) {
-    // The store still has to say something to this proxied. Until then the exchange keeps the thread alive.
+    // The store will still call this request back. Until then the exchange keeps the thread alive.
     client_gone_ = true;
     return;
   }
@@ -163,7 +162,7 @@ void ProxiedRequest::on_gone(const wire::http::Refusal& why) {
     body_ended_ = true;
     return fail(why.status, {}, why.reason);
   }
-  // A status that clients never see, as other proxies log it.
+  // A status for the log only, as other proxies use it.
   constexpr int client_left = 499;
   settle_accounts(client_left, 0);
   finish();
@@ -177,14 +176,14 @@ bool ProxiedRequest::may_try_again(Broken why) const {
 
 void ProxiedRequest::on_failed(net::Outbound& /*connection*/, const net::Failure& why) {
   using Kind = net::Failure::Kind;
-  // There is no connection left to wait for something else on.
+  // The connection is closed, so nothing else is awaited on it.
   awaits_ = Awaits::answer;
   broken(why.kind == Kind::slow ? Broken::slow : why.kind == Kind::lost ? Broken::lost : Broken::refused);
 }
 
 void ProxiedRequest::broken(Broken why) {
   if (why == Broken::slow && (awaits_ == Awaits::first_part || awaits_ == Awaits::go_ahead)) {
-    // Not too slow: it was only given a moment.
+    // Only the short wait is over, not the timeout.
     const bool go_ahead = std::exchange(awaits_, Awaits::answer) == Awaits::go_ahead;
     if (!go_ahead) upstream_->flush();
     upstream_->allow_silence(std::nullopt);
@@ -204,10 +203,10 @@ void ProxiedRequest::broken(Broken why) {
   give_up_on(why);
 }
 
-/// There is no answer on this connection; maybe there is one on another.
+/// This connection gave no answer; retries on another if possible.
 void ProxiedRequest::give_up_on(Broken why) {
   const bool again = may_try_again(why);
-  // One that was kept may have been closed at the other end meanwhile, which says nothing about the upstream.
+  // A kept connection may have been closed by the upstream meanwhile, which is no failure of the upstream.
   const bool stale = upstream_->reused() && upstream_->received() == 0 && why != Broken::slow;
   if (!stale) upstream_->pool().failed();
   last_trouble_ = why;

@@ -57,7 +57,8 @@ void Gateway::set_store(std::shared_ptr<store::Store> store) {
   metrics_->add_counters([store = owned_->foundation.store.get()] { return store->counters(); });
   metrics_->set_store_up(true);
   owned_->outage.learn(options_.name_space);
-  // A thread that is in the middle of a round would end one that it did not begin.
+  // Threads that already run get no rounds: one in the middle of a turn would end a round that it did not
+  // begin.
   if (workers_.load() == 0) rounds_ = &owned_->foundation.store->buckets();
   decider_.store(owned_.get(), std::memory_order_release);
 }
@@ -70,7 +71,7 @@ OnUnavailable Gateway::policy(const Routing& routing, const Route& route) {
 }
 
 net::BodyPlan Gateway::plan(const wire::http::RequestHead& /*request*/) {
-  // Bodies pass through without being kept, so there is no reason to bound them.
+  // Bodies are streamed, not buffered, so they need no bound.
   return {.kind = net::BodyPlan::Kind::stream, .largest = ~std::uint64_t{0} >> 1U};
 }
 
@@ -79,7 +80,7 @@ void Gateway::handle(net::Exchange exchange) {
 }
 
 void Gateway::on_thread(net::Loop& loop) {
-  // Its end is told on the same thread.
+  // Deleted by on_thread_end(), on the same thread.
   ProxyWorker::here() = new ProxyWorker(*this, loop, workers_.fetch_add(1, std::memory_order_relaxed));
   store::Executor::here() = ProxyWorker::here();
 }
@@ -108,7 +109,7 @@ ProxyWorker::ProxyWorker(Gateway& gateway, net::Loop& loop, std::size_t number)
     : ThreadExecutor(loop),
       gateway_(gateway),
       number_(number),
-      // A path is no name, so no route can be called this.
+      // No route has the empty name.
       without_route_(gateway.counts().of(number, "")) {}
 
 ProxyWorker::~ProxyWorker() {
@@ -127,7 +128,7 @@ const LocalRoutingRef& ProxyWorker::routing() {
   for (const auto& route : fresh->routing->routes()) {
     Choices& choices = fresh->choices[route.get()];
     choices.counts = &gateway_.counts().of(number_, route->settings.name);
-    // Threads that all began with the first upstream would send it all requests of a quiet hour.
+    // Each thread starts with another upstream; else the first would get all requests when traffic is low.
     choices.next = number_;
     for (const auto& server : route->servers) {
       std::weak_ptr<Pool>& known = pools_[server];

@@ -1,4 +1,4 @@
-// The gateway: requests in, limited, and on to the servers behind it.
+// The gateway: limits requests and forwards them to upstreams.
 #pragma once
 
 #include <atomic>
@@ -22,15 +22,15 @@ class ProxyWorker;
 
 struct GatewayOptions {
   std::string name_space = "default";
-  std::string store = "memory";  ///< what kind of store it is, for metrics
+  std::string store = "memory";  ///< the kind of store, for metrics
   int bucket_ttl_refill_multiplier = 2;
   std::shared_ptr<const Clock> clock = {};
   std::shared_ptr<base::Entropy> entropy = {};
   telemetry::Log* log = nullptr;               ///< outlives the gateway, as the next
-  telemetry::AccessLog* access_log = nullptr;  ///< told of each request
+  telemetry::AccessLog* access_log = nullptr;  ///< for each request
 };
 
-/// What decides, once there is a store.
+/// The limiter, once there is a store.
 struct Decider {
   Decider(const GatewayOptions& options, std::shared_ptr<store::Store> store, telemetry::Metrics& metrics);
 
@@ -49,19 +49,19 @@ class Gateway final : public net::Handler {
   void set_routing(std::shared_ptr<const Routing> routing);
   std::shared_ptr<const Routing> routing();
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
-  /// Once. Until then it is as if the store were away.
+  /// To be called once. Until then the store counts as unavailable.
   void set_store(std::shared_ptr<store::Store> store);
   /// Null until there is a store.
   Decider* decider() { return decider_.load(std::memory_order_acquire); }
 
-  /// What to do without a decision: as the route says, else the file, else the system's limits as last known,
+  /// The policy without a decision: of the route, else of the file, else of the system limits as last known,
   /// else allow.
   OnUnavailable policy(const Routing& routing, const Route& route);
 
   const GatewayOptions& options() const { return options_; }
   telemetry::Metrics& metrics() { return *metrics_; }
   Counts& counts() { return *counts_; }
-  /// The same, for those who scrape.
+  /// The same, for scrapes.
   const std::shared_ptr<telemetry::Metrics>& shared_metrics() { return metrics_; }
 
   net::BodyPlan plan(const wire::http::RequestHead& request) override;
@@ -78,7 +78,7 @@ class Gateway final : public net::Handler {
   const std::unique_ptr<Counts> counts_;
   std::unique_ptr<Decider> owned_;
   std::atomic<Decider*> decider_{nullptr};
-  store::Buckets* rounds_ = nullptr;  ///< if there was a store before there were threads
+  store::Buckets* rounds_ = nullptr;  ///< null if the store was set after threads had started
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::size_t> workers_{0};
   base::Mutex mutex_;

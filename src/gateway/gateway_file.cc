@@ -141,7 +141,7 @@ class Reader {
     out_.name_space = in_.text(*node);
   }
 
-  /// The entries of a list, or the one value that stands in its place.
+  /// The entries of a list, or a single value as a list.
   std::vector<std::uint32_t> entries_of(std::uint32_t id) const {
     if (tree_[id].kind != config::NodeKind::list) return {id};
     std::vector<std::uint32_t> entries;
@@ -170,7 +170,7 @@ class Reader {
       return in_.problem(in_.place(id), "routes must be a list with at least one route, such as [",
                          route_example, "]");
     }
-    // More than anybody writes by hand; a list of aliases to one route could be longer than the file.
+    // More than is written by hand; a list of YAML aliases could expand beyond the size of the file.
     constexpr std::size_t most_routes = 10'000;
     const auto entries = entries_of(id);
     if (entries.size() > most_routes)
@@ -185,7 +185,7 @@ class Reader {
     constexpr std::array<std::string_view, 10> names{"path",       "upstream",     "name", "host",
                                                      "limit_by",   "limits",       "cost", "on_unavailable",
                                                      "timeout_ms", "upstream_host"};
-    // The name of the route, for messages, before its fields are looked at.
+    // The name of the route for messages, before its fields are read.
     const std::string called = name_in(id);
     const Subject subject{"route", called};
     const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, told] =
@@ -349,7 +349,7 @@ class Reader {
     return false;
   }
 
-  /// Two routes for the same requests, or one resource with different limits, are mistakes.
+  /// Refuses two routes for the same requests, and one resource with different limits.
   bool check_others(std::uint32_t id, const RouteSettings& route) {
     for (const RouteSettings& other : out_.routes) {
       if (other.path == route.path && other.host == route.host) {

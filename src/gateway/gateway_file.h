@@ -1,4 +1,4 @@
-// The gateway's file: text in, what the gateway is to do out. No I/O; the caller reads the file.
+// Parses the gateway's file into settings. No I/O; the caller reads the file.
 //
 //   listen: 0.0.0.0:8080
 //   store: redis://127.0.0.1:6379
@@ -9,7 +9,7 @@
 //       limit_by: header:X-Api-Key
 //       limits: {rpm: 100/min}
 //
-// docs/gateway.md describes it for people.
+// docs/gateway.md describes it for users.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ namespace weir::gateway {
 
 using wire::HostPort;
 
-/// Who a request is charged to.
+/// How the entity of a request is chosen.
 struct LimitBy {
   enum class Kind : std::uint8_t { client_ip, client_net, header, path, bearer };
   Kind kind = Kind::client_ip;
@@ -39,18 +39,18 @@ struct LimitBy {
   friend bool operator==(const LimitBy&, const LimitBy&) = default;
 };
 
-/// Where requests go: a server, as in http://HOST:PORT.
+/// An upstream: http://HOST:PORT.
 struct UpstreamUrl {
   bool tls = false;
   HostPort at;
   /// "http://127.0.0.1:9000": always with the port.
   std::string text() const;
-  /// As it stands in Host: "127.0.0.1:9000", or "api.example.com" where the port is the usual one.
+  /// The value of Host: "127.0.0.1:9000", or "api.example.com" if the port is the default one.
   std::string authority() const { return wire::authority_of(at, tls); }
   friend bool operator==(const UpstreamUrl&, const UpstreamUrl&) = default;
 };
 
-/// The Host that an upstream is told.
+/// The Host field for the upstream.
 struct HostTold {
   enum class Kind : std::uint8_t { client, upstream, name };
   Kind kind = Kind::client;
@@ -60,14 +60,14 @@ struct HostTold {
 
 struct RouteSettings {
   std::string name;       ///< the resource that is charged
-  std::string path;       ///< and everything below it
+  std::string path;       ///< the route covers everything below it
   std::string host = {};  ///< in lower case, without a port; empty: any
   std::vector<UpstreamUrl> upstreams = {};
   HostTold upstream_host = {};
   LimitBy limit_by = {};
   std::vector<NamedLimit> limits = {};  ///< the lowest level; may be empty
   Amount cost = 1;                      ///< of a request, for each limit
-  std::string cost_header = {};         ///< believed from trusted proxies; empty: none
+  std::string cost_header = {};         ///< accepted from trusted proxies only; empty: none
   std::optional<OnUnavailable> on_unavailable = {};
   std::chrono::milliseconds timeout{60'000};
 };
@@ -75,7 +75,7 @@ struct RouteSettings {
 struct TlsSettings {
   std::string cert = {};  ///< files, as PEM; both or none
   std::string key = {};
-  std::string ca = {};  ///< whom https upstreams are believed by; empty: whom the machine believes
+  std::string ca = {};  ///< the trusted CA certificates of https upstreams; empty: those of the system
   friend bool operator==(const TlsSettings&, const TlsSettings&) = default;
 };
 

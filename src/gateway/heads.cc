@@ -16,7 +16,7 @@ using wire::http::Fields;
 using wire::http::Framing;
 using wire::http::same_name;
 
-/// Parsed fields can be written as they are.
+/// Parsed fields need no further checks.
 void put_field(Buffer& out, std::string_view name, std::string_view value) {
   out.reserve(name.size() + value.size() + 4);
   out.put(name);
@@ -25,7 +25,7 @@ void put_field(Buffer& out, std::string_view name, std::string_view value) {
   out.put("\r\n");
 }
 
-/// Fields for one connection, whether Connection names them or not.
+/// Hop-by-hop fields, whether Connection names them or not.
 bool is_hop_by_hop(std::string_view name) {
   switch (name.size()) {
     case 2:
@@ -45,7 +45,7 @@ bool is_hop_by_hop(std::string_view name) {
   }
 }
 
-/// What a request says of who sent it, and what is written anew.
+/// Fields about the origin of a request, which the gateway writes itself.
 bool is_about_sender(std::string_view name) {
   switch (name.size()) {
     case 9:
@@ -66,7 +66,7 @@ bool is_rewritten(std::string_view name) {
     case 4:
       return same_name(name, "host");
     case 5:
-      // Some servers give it to programs as HTTP_PROXY.
+      // CGI passes it to programs as HTTP_PROXY (httpoxy).
       return same_name(name, "proxy");
     case 6:
       return same_name(name, "expect");
@@ -75,7 +75,7 @@ bool is_rewritten(std::string_view name) {
   }
 }
 
-/// What comes too late at the end of a body: where it ends, how to read it, who may, whom it is for.
+/// Fields that come too late in a trailer: framing, content coding, authentication and routing.
 bool is_forbidden_in_trailer(std::string_view name) {
   if (is_hop_by_hop(name) || is_rewritten(name) || is_about_sender(name)) return true;
   if (name.size() > 8 && same_name(name.substr(0, 8), "content-")) return true;
@@ -124,7 +124,7 @@ void put_list(Buffer& out, std::string_view label, const Fields& fields, std::st
 
 bool has(const Fields& fields, std::string_view name) { return fields.find(name).has_value(); }
 
-/// Text in quotes, as Forwarded wants what is no token. A host has nothing to escape.
+/// Forwarded needs quotes around text that is no token. A host has nothing to escape.
 void put_forwarded_element(Buffer& out, const Sender& sender, std::string_view host) {
   out.append(sender.v6 ? "for=\"[" : "for=");
   out.append(sender.peer);
@@ -170,7 +170,7 @@ void put_via(Buffer& out, const Fields& fields) {
 void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, const Sender& sender,
                          std::string_view host) {
   const Fields& fields = request.fields();
-  // What the client sent, and a little for what is added: mostly one reservation.
+  // Room for the client's fields and those that are added; usually one allocation is enough.
   constexpr std::size_t added = 512;
   out.reserve(request.target().size() + 64 * fields.size() + added);
   out.append(request.method_text());
@@ -221,7 +221,7 @@ AnswerFields write_answer_fields(Buffer& out, const wire::http::ResponseHead& an
     const Field field = fields[i];
     const std::string_view name = field.name;
     if (name.size() == 4 && same_name(name, "date")) {
-      // A second Date would be a second answer to when.
+      // Only the first Date is passed on.
       if (found.dated) continue;
       found.dated = true;
     }

@@ -1,5 +1,5 @@
-// Heads on their way through: what is meant for one connection is taken out, what a proxy has to say is put
-// in. Each is written in one pass into a buffer that is used again.
+// Rewrites heads that pass the gateway: hop-by-hop fields are removed, forwarding fields added. Each head is
+// written in one pass into a reused buffer.
 #pragma once
 
 #include <string_view>
@@ -12,34 +12,35 @@
 
 namespace weir::gateway {
 
-/// Where a request came from, in text, for the fields that say so.
+/// The origin of a request as text, for the forwarding fields.
 struct Sender {
   std::string_view peer;  ///< the address on the other end of the connection
   bool v6 = false;
-  bool trusted = false;  ///< a proxy whose own words about the client are passed on
+  bool trusted = false;  ///< a proxy whose forwarding fields are passed on
   bool tls = false;
 };
 
-/// Appends the head of the request as the upstream gets it.
-///  - Host is as told; the target is a path, even if the client sent a URL.
-///  - Connection and what it names, Keep-Alive, Proxy-Connection, TE, Upgrade and the lengths are for the
-///    client's connection and not passed on; an upgrade that the client asks for is asked for again.
-///  - X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host and Forwarded say who the client is. What it said
-///    of itself is dropped, unless it is a trusted proxy.
+/// Appends the head of the request for the upstream.
+///  - Host is `host`; the target is a path, even if the client sent a URL.
+///  - Connection and the fields it names, Keep-Alive, Proxy-Connection, TE, Upgrade and the lengths are
+///    hop-by-hop and not passed on; the client's request for an upgrade is written again.
+///  - X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host and Forwarded describe the client. The client's
+///  own
+///    are dropped, unless it is a trusted proxy.
 void write_upstream_head(wire::Buffer& out, const wire::http::RequestHead& request, const Sender& sender,
                          std::string_view host);
 
-/// What the fields of an answer were found to say.
+/// Fields that write_answer_fields() found in an answer.
 struct AnswerFields {
   bool dated = false;
 };
 
-/// Appends the fields of an answer as the client gets them, without those for the upstream's connection and
-/// without lengths. `for_upgrade`: with Connection and Upgrade.
+/// Appends the fields of an answer for the client, without hop-by-hop fields and lengths. `for_upgrade`: with
+/// Connection and Upgrade.
 AnswerFields write_answer_fields(wire::Buffer& out, const wire::http::ResponseHead& answer,
                                  bool for_upgrade = false);
 
-/// Appends trailer fields, without those that must not come so late.
+/// Appends trailer fields, without those that are forbidden in a trailer.
 void write_trailers(wire::Buffer& out, const wire::http::Fields& trailers);
 
 /// Whether the client understands trailers (TE: trailers).

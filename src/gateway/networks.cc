@@ -13,7 +13,7 @@ constexpr std::array<std::uint8_t, 12> mapped_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 
 unsigned size_of(const net::Address& address) { return address.v6 ? 128 : 32; }
 
 std::optional<net::Address> parse_address(std::string_view text) {
-  // The longest that an address can be; more would only be copied to be refused.
+  // The longest text of an address; longer ones are refused without a copy.
   constexpr std::size_t longest = 45;
   if (text.empty() || text.size() > longest) return std::nullopt;
   auto parsed = net::Address::parse(text, 0);

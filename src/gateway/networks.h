@@ -1,4 +1,4 @@
-// Networks of addresses, as in 10.0.0.0/8, and reading addresses from text that others wrote.
+// Networks such as 10.0.0.0/8, and parsing of untrusted addresses.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,13 @@
 
 namespace weir::gateway {
 
-/// Addresses whose first bits are the same. An IPv4 address that came in IPv6's clothes (::ffff:1.2.3.4) is
-/// the IPv4 address.
+/// Addresses with a common prefix. An IPv4-mapped IPv6 address (::ffff:1.2.3.4) counts as the IPv4 address.
 struct Network {
   net::Address first;
   unsigned bits = 0;
 
-  /// "10.0.0.0/8", "2001:db8::/32", or an address alone; nothing if it is anything else, or if bits behind
-  /// the prefix are set.
+  /// "10.0.0.0/8", "2001:db8::/32", or an address alone; nothing if it is malformed, or if bits after the
+  /// prefix are set.
   static std::optional<Network> parse(std::string_view text);
   bool has(const net::Address& address) const;
   friend bool operator==(const Network&, const Network&) = default;
@@ -33,9 +32,9 @@ class Networks {
   std::vector<Network> networks_;
 };
 
-/// The same address; IPv4 in IPv6's clothes as IPv4.
+/// The same address; an IPv4-mapped one as IPv4.
 net::Address plain(net::Address address);
-/// With all but the first bits cleared.
+/// The address with all but the first `bits` cleared.
 net::Address masked(net::Address address, unsigned bits);
 /// One element of X-Forwarded-For: an address, maybe in brackets, maybe with a port. Without a name lookup.
 std::optional<net::Address> parse_forwarded(std::string_view text);

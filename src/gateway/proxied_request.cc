@@ -1,4 +1,4 @@
-// A request until it is decided, and how it ends if it goes no further.
+// A request up to the decision, and the answers of the gateway itself.
 #include "gateway/proxied_request.h"
 
 #include "base/text.h"
@@ -15,7 +15,7 @@ using wire::http::Framing;
 
 constexpr std::string_view degraded = "Weir-Degraded: true\r\n";
 
-/// What is read of a body that nobody wants, so that the connection can go on.
+/// The largest body of a refused request that is read and discarded, so that the connection can be kept.
 constexpr std::uint64_t largest_discarded = std::uint64_t{64} * 1024;
 
 }  // namespace
@@ -51,7 +51,7 @@ void ProxiedRequest::decide() {
   cost_ = route_->settings.cost;
   std::span<const Charge> believed = route_->charges;
   if (!route_->settings.cost_header.empty() && origin_.trusted) {
-    // Only those whom we trust may say what they cost.
+    // Only trusted proxies may set the cost.
     const auto said = request().fields().find(route_->settings.cost_header);
     const auto amount = said ? Amount::parse(*said) : Result<Amount>(cost_);
     if (amount && *amount >= Amount() && amount->in_range()) cost_ = *amount;
@@ -71,7 +71,7 @@ void ProxiedRequest::decide() {
                          this});
 }
 
-/// On a thread of the store: the rest happens on the thread of the request.
+/// Called on a thread of the store; continues on the thread of the request.
 void ProxiedRequest::decided_elsewhere(Result<void>&& result) {
   elsewhere_ = std::move(result);
   worker_.loop().post([this] {
@@ -96,7 +96,7 @@ void ProxiedRequest::decided(Result<void> result) {
   forward();
 }
 
-/// Counts how it was decided. Whether a request without a decision may pass.
+/// Counts the decision. True if the request is forwarded without one.
 bool ProxiedRequest::observe(const Result<void>& result) {
   Gateway& gateway = worker_.gateway();
   const std::string& name_space = gateway.options().name_space;
@@ -111,7 +111,7 @@ bool ProxiedRequest::observe(const Result<void>& result) {
     return true;
   }
   const Error& error = result.error();
-  // Nobody has set limits for this client on this route: then there are none.
+  // No level has limits for this entity on this route: the request is not limited.
   if (error.code == ErrorCode::no_limits) return true;
   if (decider != nullptr && server::Outage::is_outage(error)) decider->outage.failed(error);
   const server::Undecided ends = server::undecided(error, gateway.policy(*routing_->routing, *route_));
@@ -126,7 +126,7 @@ void ProxiedRequest::refuse() {
 }
 
 void ProxiedRequest::answer_without_store(const Error& error) {
-  // A client that sends it again after an unknown outcome may be charged twice.
+  // A retry after an unknown outcome may be charged twice.
   const bool again = error.code != ErrorCode::outcome_unknown;
   server::Reply reply = own_answer(503, name_of(error.code),
                                    again ? "limits cannot be checked now; try again"
@@ -146,8 +146,8 @@ void ProxiedRequest::send(server::Reply reply) {
   send_now();
 }
 
-/// Answers with reply_, after reading what is left of a small body: with bytes of it unread, the next request
-/// could not be found.
+/// Answers with reply_, after the rest of a small body is read: otherwise the start of the next request is
+/// unknown.
 void ProxiedRequest::send_now() {
   const Framing body = request().body();
   const bool unread = body.kind != Framing::Kind::none && !body_ended_;
@@ -165,7 +165,7 @@ void ProxiedRequest::send_now() {
   finish();
 }
 
-/// The answer's status is known, and so what there is to say about the request.
+/// Records metrics and the access log entry, once the status is known.
 void ProxiedRequest::settle_accounts(int status, std::uint64_t bytes) {
   (choices_ != nullptr ? *choices_->counts : worker_.without_route()).answered(status);
   Gateway& gateway = worker_.gateway();
@@ -188,7 +188,7 @@ void ProxiedRequest::settle_accounts(int status, std::uint64_t bytes) {
             .upstream = upstream});
 }
 
-/// Ready for the next request. The last thing that is done with this one.
+/// Resets for the next request. Must be the last step of this one.
 void ProxiedRequest::finish() {
   if (upstream_ != nullptr) let_go(false);
   exchange_ = {};

@@ -1,10 +1,10 @@
-// One request on its way through the gateway: whose it is, whether it may pass, where to, and back.
+// One request through the gateway: its entity, the decision, the upstream, and the answer.
 //
 //   start -> decide -> forward -> [connect, send, maybe again elsewhere] -> respond -> done
 //               \-> refuse            \-> fail (502, 503, 504)
 //
-// Both bodies pass in parts: no more is read from one side than the other takes. Everything happens on the
-// thread of the client's connection.
+// Both bodies are streamed with back pressure: no more is read from one side than the other takes. Everything
+// happens on the thread of the client's connection.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ namespace weir::gateway {
 
 struct Decider;
 
-/// Used again for request after request; keeps what it has allocated.
+/// Reused for request after request; keeps its allocations.
 class ProxiedRequest final : private net::ExchangeObserver, private net::OutboundUser {
  public:
   explicit ProxiedRequest(ProxyWorker& worker);
@@ -39,25 +39,25 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
  private:
   using Steady = std::chrono::steady_clock;
   enum class Stage : std::uint8_t {
-    deciding,    ///< the store has to say
-    discarding,  ///< refused; the rest of a small body is read, so that the connection can go on
-    asking,      ///< until the head of the upstream's answer is there
+    deciding,    ///< waits for the store
+    discarding,  ///< refused; the rest of a small body is read, so that the connection can be kept
+    asking,      ///< until the head of the upstream's answer has arrived
     answering,   ///< in the body of the answer
     tunnel,      ///< after 101
   };
-  /// Why a connection is of no use any more.
+  /// Why a connection cannot be used.
   enum class Broken : std::uint8_t {
     refused,  ///< no connection could be made
-    slow,     ///< nothing happened for as long as was allowed
+    slow,     ///< the timeout has passed
     ended,    ///< the upstream sends no more
     lost,     ///< reset, or broken otherwise
   };
-  /// What the upstream's silence is taken for while the request is sent.
+  /// The event awaited while the request is sent, which determines the meaning of a timeout.
   enum class Awaits : std::uint8_t {
-    answer,      ///< nothing else: it is too slow
-    connection,  ///< which the client's body waits for, so that it can still be sent elsewhere
-    first_part,  ///< of the client's body, which the head waits for, to leave together
-    go_ahead,    ///< a 100; after a while the body is sent without
+    answer,      ///< the upstream is too slow
+    connection,  ///< the client's body waits for it, so that the request can still go to another upstream
+    first_part,  ///< of the client's body; the head waits for it, so that both leave together
+    go_ahead,    ///< a 100; after a while the body is sent without it
   };
 
   // The decision (proxied_request.cc).
@@ -79,7 +79,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   std::size_t most_attempts() const;
   bool reach(Pool& pool);
   void send_head();
-  /// The Host that the upstream is told.
+  /// The Host field for the upstream.
   std::string_view host_told() const;
   void ask_for_body();
   void go_on_reading();
@@ -122,10 +122,10 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   // The decision.
   std::string entity_;
   Amount cost_;
-  std::vector<Charge> charges_;  ///< where the cost is not the route's
+  std::vector<Charge> charges_;  ///< if the cost is not that of the route
   std::optional<limiter::PendingAcquire> pending_;
-  std::optional<Result<void>> elsewhere_;  ///< what was decided on another thread
-  std::string rate_fields_;                ///< what the answer says of the limits
+  std::optional<Result<void>> elsewhere_;  ///< the decision of another thread
+  std::string rate_fields_;                ///< the RateLimit fields of the answer
   server::Reply reply_;
   Steady::time_point started_;
   Steady::time_point forwarded_;
@@ -135,8 +135,8 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   unsigned attempts_ = 0;
   Broken last_trouble_ = Broken::refused;
   Awaits awaits_ = Awaits::answer;
-  bool client_gone_ = false;  ///< while the store thought
-  bool body_begun_ = false;   ///< a part of the body was taken from the client: it cannot be sent twice
+  bool client_gone_ = false;  ///< while the store decided
+  bool body_begun_ = false;   ///< a part of the body was read from the client, so a retry is impossible
   bool body_ended_ = false;
   bool held_back_ = false;  ///< the client's body waits for the upstream
   bool paused_ = false;     ///< the answer waits for the client

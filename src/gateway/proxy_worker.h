@@ -1,5 +1,5 @@
-// What a thread of the gateway has for itself: its connections to upstreams, the routes as it last saw them,
-// and what requests use while they pass.
+// The state of one thread of the gateway: its connections to upstreams, its copy of the routes, and the
+// proxied requests.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct Choices {
   std::size_t next = 0;
   RouteCounts* counts = nullptr;
 
-  /// The next one in turn that is healthy; if none is, the next one.
+  /// The next healthy upstream, round robin; if none is healthy, the next one.
   Pool& choose() {
     for (std::size_t i = 0; i < pools.size(); ++i) {
       Pool& pool = *pools[next++ % pools.size()];
@@ -39,7 +39,7 @@ struct Choices {
   }
 };
 
-/// The routes with what this thread has for each. Kept by the requests that take them.
+/// The routes with this thread's state of each. Requests hold a reference to it.
 struct LocalRouting final : base::RefCounted<LocalRouting> {
   std::shared_ptr<const Routing> routing;
   std::unordered_map<const Route*, Choices> choices;
@@ -52,22 +52,22 @@ class ProxyWorker final : public server::ThreadExecutor {
   ProxyWorker(Gateway& gateway, net::Loop& loop, std::size_t number);
   ~ProxyWorker() override;
 
-  /// The worker of this thread; null elsewhere.
+  /// The worker of this thread; null on other threads.
   static ProxyWorker*& here() {
     thread_local ProxyWorker* worker = nullptr;
     return worker;
   }
   Gateway& gateway() { return gateway_; }
-  /// The routes as they are now.
+  /// The current routes.
   const LocalRoutingRef& routing();
   RouteCounts& without_route() { return without_route_; }
 
   ProxiedRequest& take_passage();
   void give_back(ProxiedRequest& proxied);
 
-  /// The address without its port; the last one is remembered.
+  /// The address without its port; the last one is cached.
   std::string_view text_of(const net::Address& address);
-  /// For fields and trailers, while they are made.
+  /// A buffer for fields and trailers while they are written.
   wire::Buffer& scratch() {
     scratch_.clear();
     return scratch_;

@@ -16,7 +16,7 @@ namespace {
 using base::TextWriter;
 using wire::http::same_name;
 
-/// Thousandths; 1000 without a q, 0 for one that makes no sense.
+/// Thousandths; 1000 without a q, 0 if it is malformed.
 int quality_of(std::string_view range) {
   const std::size_t at = range.find(";q=");
   if (at == std::string_view::npos) return 1000;
@@ -32,7 +32,7 @@ int quality_of(std::string_view range) {
   return std::min(quality, 1000);
 }
 
-/// How well a media range suits what we would send: not at all, by */*, by text/*, or by name.
+/// How closely a media range matches the offered type: not at all, by */*, by text/*, or by name.
 int closeness(std::string_view type, std::string_view ours, std::string_view family) {
   if (same_name(type, ours)) return 3;
   if (same_name(type, family)) return 2;
@@ -49,10 +49,10 @@ struct Suitability {
   }
 };
 
-/// What is told of a decision.
+/// The parts of a decision that the client sees.
 struct Told {
   const std::vector<std::string_view>& names;  ///< of the limits that refused
-  std::string_view wait;                       ///< empty: none helps, or none can be promised
+  std::string_view wait;                       ///< empty: no wait helps, or none is known
   bool never_fits;
   bool from_memory;
 };
@@ -72,7 +72,7 @@ void write_detail(TextWriter& writer, const Told& told) {
   writer.put(" ms");
 }
 
-/// Names of limits have nothing in them that JSON would escape.
+/// Names of limits need no escapes in JSON.
 void write_problem(TextWriter& writer, const Told& told) {
   writer.put(
       R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
@@ -107,7 +107,7 @@ bool prefers_text(std::string_view accept) {
     const std::string_view type = wire::http::trim(range.substr(0, range.find(';')));
     const int quality = quality_of(range);
     const int plain = closeness(type, "text/plain", "text/*");
-    // Browsers ask for pages; a line of text is nearer to one than JSON is.
+    // Browsers ask for text/html; a line of text is closer to it than JSON.
     const int page = closeness(type, "text/html", "text/*");
     text.look(std::max(plain, page), quality);
     const int problem = closeness(type, "application/problem+json", "application/*");
@@ -128,7 +128,7 @@ void write_refusal(server::Reply& reply, const Decision& refused, std::string_vi
   const std::string_view waits(digits, static_cast<std::size_t>(wait.at() - digits));
   const Told told{names, waits, refused.never_fits(), refused.from_memory()};
   constexpr std::size_t fixed = 512;
-  // Each name stands in it twice, with what separates it.
+  // The body has each name twice, with separators.
   const std::size_t room = fixed + 2 * (refused.limits().text_size() + 3 * names.size());
   const bool text = prefers_text(accept);
   reply.content_type = text ? "text/plain; charset=utf-8" : "application/problem+json";

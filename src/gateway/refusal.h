@@ -1,4 +1,4 @@
-// How a client is told that it is over its limits, in the words that it asked for.
+// The answers to refused requests, as JSON or text by the client's Accept.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace weir::gateway {
 
-/// Whether text suits the client better than JSON, by what its Accept says. Without one, JSON it is.
+/// Whether the Accept field prefers text to JSON. False without one.
 bool prefers_text(std::string_view accept);
 
-/// 429 with Retry-After, and a body that says which limits were exceeded and when to try again. Nothing of
-/// who else shares them. RateLimit fields are the caller's.
+/// 429 with Retry-After, and a body with the exceeded limits and the wait. Reveals nothing about other
+/// entities of the chain. The caller adds the RateLimit fields.
 void write_refusal(server::Reply& reply, const Decision& refused, std::string_view accept);
 
 /// Any other answer of the gateway's own: problem+json, or its detail as text.

@@ -16,7 +16,7 @@ std::string_view without_port(std::string_view host) {
   const std::size_t bracket = host.rfind(']');
   const std::size_t colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
   std::string_view name = host.substr(0, colon);
-  // "example.com." is the same host, said in full.
+  // "example.com." is the same host, fully qualified.
   if (name.ends_with('.')) name.remove_suffix(1);
   return name;
 }
@@ -26,13 +26,13 @@ bool same_host(std::string_view sent, std::string_view of_route) {
                     [](char a, char b) { return lower(a) == b; });
 }
 
-/// Whether the path is the route's, or below it.
+/// Whether the path is that of the route, or below it.
 bool is_below(std::string_view path, std::string_view of_route) {
   if (!path.starts_with(of_route)) return false;
   return path.size() == of_route.size() || of_route.ends_with('/') || path[of_route.size()] == '/';
 }
 
-/// Nearly every path: nothing in it can be written in another way.
+/// Whether the path needs no normalization, as nearly every one.
 bool is_plain(std::string_view path) {
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (path[i] == '%' || path[i] == '\\') return false;
@@ -55,7 +55,7 @@ std::string normalized_path(std::string_view path) {
       c = static_cast<char>(hex_value(path[i + 1]) * 16 + hex_value(path[i + 2]));
       i += 2;
     }
-    // Servers differ about these two; where they are taken for slashes, so they must be here.
+    // Some servers take a backslash for a slash, so the gateway must too.
     decoded += c == '\\' ? '/' : c;
   }
   std::string out;

@@ -1,4 +1,4 @@
-// Which route a request takes: by host, then by the longest path that it is at or below.
+// Finds the route of a request: by host, then by the longest matching path prefix.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ class RouteTable {
 
   explicit RouteTable(const std::vector<RouteSettings>& routes);
 
-  /// The index of the route; none. `host` may have a port, which does not count. The path is compared as a
-  /// server would read it, with escapes decoded and "." and ".." resolved, so that no way of writing it slips
-  /// past a route. Routes for the host go before routes for any.
+  /// The index of the route, or none. A port in `host` is ignored. The path is normalized first, with escapes
+  /// decoded and "." and ".." resolved, so that no spelling of it bypasses a route. Routes with a host win
+  /// over those without.
   std::size_t find(std::string_view host, std::string_view path) const;
 
  private:
@@ -32,8 +32,7 @@ class RouteTable {
   bool has_hosts_ = false;      ///< some routes are for one host only
 };
 
-/// Decodes escapes of everything that may stand in a path as it is, resolves "." and "..", and makes several
-/// slashes one. For comparing only.
+/// Decodes escapes that are not needed, resolves "." and "..", and collapses slashes. For comparison only.
 std::string normalized_path(std::string_view path);
 
 }  // namespace weir::gateway

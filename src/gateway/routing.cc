@@ -39,7 +39,7 @@ Result<std::shared_ptr<const Routing>> Routing::make(const GatewaySettings& sett
     for (const NamedLimit& limit : added.settings.limits) added.charges.push_back({limit.name, route.cost});
     for (const UpstreamUrl& url : route.upstreams) {
       std::shared_ptr<Server>& server = made->servers_[url.text()];
-      // Those with TLS are made anew: the certificates that they are believed by may have changed.
+      // Servers with TLS are not reused: the trusted certificates may have changed.
       if (!server && before != nullptr && !url.tls) {
         const auto known = before->servers_.find(url.text());
         if (known != before->servers_.end()) server = known->second;

@@ -1,4 +1,4 @@
-// Everything of the gateway's file that may change while it runs.
+// The part of the gateway's file that a reload can change.
 #pragma once
 
 #include <chrono>
@@ -16,11 +16,11 @@
 
 namespace weir::gateway {
 
-/// A route as requests need it.
+/// A route, prepared for requests.
 struct Route {
   RouteSettings settings;
   std::optional<RequestLimits> limits;
-  /// What the limits are called, each with the cost of a request; empty if the file has none.
+  /// The names of the limits, each with the cost of a request; empty if the file has none.
   std::vector<Charge> charges;
   std::vector<std::shared_ptr<Server>> servers;
 };
@@ -28,8 +28,8 @@ struct Route {
 /// Immutable once made, but for the addresses of servers. Shared by all threads.
 class Routing {
  public:
-  /// Servers that `before` has, too, are taken over from there, so that their connections stay. Addresses are
-  /// not looked up. Fails where certificates cannot be read.
+  /// Servers that `before` also has are reused, so that their connections are kept. Addresses are not looked
+  /// up. Fails if certificates cannot be read.
   static Result<std::shared_ptr<const Routing>> make(const GatewaySettings& settings, const Routing* before);
 
   const Route* find(std::string_view host, std::string_view path) const {
@@ -40,8 +40,8 @@ class Routing {
   const Networks& trusted() const { return trusted_; }
   const std::optional<OnUnavailable>& on_unavailable() const { return on_unavailable_; }
 
-  /// Looks up the names of all servers and sets their addresses; what cannot be found keeps the ones that it
-  /// had. Blocks. `failed` is told of those.
+  /// Looks up the names of all servers and sets their addresses. A server whose lookup fails keeps its
+  /// addresses, and `failed` is called. Blocks.
   void look_up(std::chrono::milliseconds timeout,
                const std::function<void(const UpstreamUrl& url, const std::string& why)>& failed) const;
 

@@ -26,8 +26,7 @@ constexpr milliseconds longest_lookup{2'000};
 constexpr milliseconds lookups_apart{30'000};
 constexpr milliseconds openings_apart{1'000};
 
-/// Three of four descriptors are for clients: most of those who are connected wait, and need none to an
-/// upstream.
+/// Three of four descriptors are for clients: most client connections are idle and need none to an upstream.
 unsigned most_connections() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 1024;
@@ -49,7 +48,7 @@ net::ServerOptions server_options(const GatewaySettings& settings) {
   return server;
 }
 
-/// Whether some requests may pass while there is no store.
+/// Whether some route admits requests while there is no store.
 bool any_may_pass(const GatewaySettings& settings) {
   const OnUnavailable otherwise = settings.on_unavailable.value_or(OnUnavailable::allow);
   return std::any_of(settings.routes.begin(), settings.routes.end(), [&](const RouteSettings& route) {
@@ -73,7 +72,7 @@ class Running {
         store_url_(options.store.value_or(settings_.store.value_or("sqlite:weir.db"))) {}
 
   Result<void> start();
-  /// Serves until it is told to stop.
+  /// Serves until a signal stops it.
   void serve(const server::Signals& signals, const server::Notifier& manager);
   void stop(const server::Notifier& manager);
   std::string url() const { return server::url_of(*server_, !settings_.tls.cert.empty()); }
@@ -128,7 +127,7 @@ Result<void> Running::start() {
 }
 
 Result<void> Running::open_store() {
-  // A gateway gives nothing back, so a bucket that is found too empty stays so until it refills.
+  // A gateway makes no rollbacks, so an exhausted bucket stays exhausted until it refills.
   const app::StoreDefaults defaults{.refuse_for = milliseconds(100)};
   auto store = app::open_store(store_url_, {}, clock_, *entropy_, defaults);
   if (!store) return store.error();
@@ -199,7 +198,7 @@ void Running::reload() {
   log_.info("read the gateway's file again", {{"routes", std::to_string(settings->routes.size()), true}});
 }
 
-/// What is as it was at the start, whatever the file says now.
+/// Warns of changed settings that need a restart.
 void Running::warn_of_restart(const GatewaySettings& now) {
   const auto warn = [this](bool changed, std::string_view what) {
     if (changed) log_.warning("a change in the gateway's file needs a restart", {{"field", what}});
@@ -243,7 +242,7 @@ Result<GatewaySettings> check(const std::string& config) {
 Result<void> run(const RunOptions& options, std::ostream& out, std::ostream& log) {
   auto settings = check(options.config);
   if (!settings) return settings.error();
-  // Before any thread is made, so that all of them leave the signals to this one.
+  // Before any thread starts, so that all threads inherit the blocked signals.
   const server::Signals signals;
   const server::Notifier manager(server::Notifier::take_address());
   Running running(options, *std::move(settings), log);

@@ -3,7 +3,7 @@
 namespace weir::gateway {
 namespace {
 
-// After so many failures in a row an upstream is left alone for so long, if there are others.
+// After this many failures in a row an upstream is skipped for this long, if there are others.
 constexpr unsigned most_failures = 2;
 constexpr std::chrono::seconds left_alone{10};
 
@@ -41,7 +41,7 @@ std::unique_ptr<UpstreamConnection> Pool::release(UpstreamConnection& connection
 
 UpstreamConnection* Pool::take(net::OutboundUser& user) {
   if (idle_.empty()) return nullptr;
-  // The last one that was used: the others may go unused for long enough to be closed.
+  // The most recently used one, so that surplus connections become idle long enough to be closed.
   UpstreamConnection& taken = *idle_.back();
   add(busy_, release(taken));
   taken.use(user);

@@ -1,4 +1,4 @@
-// Connections to the servers behind the gateway: kept open between requests, by the thread that uses them.
+// Keep-alive connections to upstreams, owned by the thread that uses them.
 //
 // A connection lives on one thread of the server, in the same epoll as the clients that it serves, so that a
 // request goes out and its answer comes back without a lock or another thread.
@@ -17,7 +17,7 @@
 
 namespace weir::gateway {
 
-/// Where one upstream is found. Shared by all threads; addresses are looked up elsewhere.
+/// One upstream and its addresses. Shared by all threads; Routing looks the addresses up.
 class Server {
  public:
   Server(UpstreamUrl url, net::TlsContext tls)
@@ -46,13 +46,13 @@ class Server {
 
 class Pool;
 
-/// One connection. Made and kept by its pool.
+/// One connection, owned by its pool.
 class UpstreamConnection final : public net::Outbound {
  public:
   UpstreamConnection(Pool& pool, net::Loop& loop) : Outbound(loop), pool_(pool) {}
 
   Pool& pool() { return pool_; }
-  /// Whether it has served a request before: then it may have been closed at the other end unseen.
+  /// Whether it has served a request before: then the upstream may have closed it unnoticed.
   bool reused() const { return served_ > 0; }
 
  private:
@@ -72,30 +72,30 @@ class Pool final : private net::OutboundUser {
   Pool& operator=(const Pool&) = delete;
 
   const Server& server() const { return *server_; }
-  /// One that is open already; null: there is none.
+  /// An idle connection; null if there is none.
   UpstreamConnection* take(net::OutboundUser& user);
-  /// A new one, which may still be connecting, for at most so long. Null: it failed at once, or no address is
-  /// known.
+  /// A new connection, which may still be connecting, for at most `timeout`. Null if that failed at once or
+  /// no address is known.
   UpstreamConnection* connect(net::OutboundUser& user, std::chrono::milliseconds timeout);
-  /// The user is done with it, and it can serve another request.
+  /// Returns a connection that can serve another request.
   void keep(UpstreamConnection& connection);
-  /// The user is done with it, and it cannot.
+  /// Closes a connection that cannot.
   void drop(UpstreamConnection& connection);
 
-  // What was learnt from requests.
+  // Results of requests, for healthy().
   void failed();
   void succeeded() { failures_ = 0; }
-  /// Whether it is worth a try.
+  /// Whether requests should be sent to it.
   bool healthy() const;
-  /// How many addresses there are to try.
+  /// The number of addresses to try.
   std::size_t address_count() const { return server_->addresses().size(); }
 
  private:
-  /// Idle ones beyond this are closed, and those that were idle for so long.
+  /// Idle connections beyond this number are closed, and those that were idle for this long.
   static constexpr std::size_t most_idle = 256;
   static constexpr std::chrono::seconds longest_idle{55};
 
-  /// An idle one was closed by the upstream, or has not been used for long.
+  /// The upstream has closed an idle connection, or it was idle for too long.
   void on_failed(net::Outbound& connection, const net::Failure& /*why*/) override {
     drop(static_cast<UpstreamConnection&>(connection));
   }

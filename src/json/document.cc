@@ -167,7 +167,7 @@ std::string_view Document::number_token(Value& value, std::string_view of) {
   return token;
 }
 
-/// The object as text again, its numbers as they were written.
+/// The object as text again, its numbers as written.
 std::string Document::long_form(Value& value, std::string_view name) {
   std::string json = "{";
   members(value, name, [&](std::string_view key, Value& member) {

@@ -1,5 +1,5 @@
-// Reading JSON from outside: what callers send to the service, and what the service answers a client. A layer
-// over wire/json_reader.h that knows what members mean and says what is wrong with them.
+// Reads untrusted JSON: the requests of callers to the service, and its answers to a client. A layer over
+// wire/json_reader.h that knows the types of weir and reports mistakes with the member's name.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace weir::json {
 
-/// The reader, standing at a value that is to be read.
+/// The reader, positioned at a value.
 using Value = wire::json::Reader;
 
 /// The most members that an object may have.
@@ -26,7 +26,7 @@ inline constexpr std::size_t most_members = 256;
 /// Reads one document, from its beginning to its end. The first mistake wins; after it nothing more is read.
 class Document {
  public:
-  /// `called`: what the text is, in messages: "the body". The text must outlive the document.
+  /// `called`: the name of the text in messages: "the body". The text must outlive the document.
   explicit Document(std::string_view json, std::string_view called = "the body")
       : called_(called), reader_(json) {}
   Document(const Document&) = delete;
@@ -35,8 +35,8 @@ class Document {
   using Visit = std::function<void(std::string_view key, Value& value)>;
   using VisitElement = std::function<void(Value& value)>;
 
-  /// The members of the whole document, which must be an object and nothing else. Members that `visit` leaves
-  /// alone are passed over.
+  /// The members of the whole document, which must be an object and nothing else. Members that `visit` does
+  /// not read are skipped.
   void members(const Visit& visit);
   void members(Value& value, std::string_view of, const Visit& visit);
   /// The elements of an array, at most `most` of them.
@@ -46,14 +46,14 @@ class Document {
   bool flag(Value& value, std::string_view of);
   std::int64_t integer(Value& value, std::string_view of);
   bool is_null(Value& value);
-  /// Numbers are taken as they are written, so that thousandths stay exact.
+  /// Parsed from the decimal text, so that thousandths stay exact.
   Amount amount(Value& value, std::string_view of);
   Limit limit(Value& value, std::string_view name);
   /// `{"rpm":"100/min","tpm":{...}}`.
   std::vector<NamedLimit> limits(Value& value, std::string_view of);
   /// The same, as the whole document.
   std::vector<NamedLimit> limits();
-  /// An object as it is written; its inside need only be well-formed.
+  /// An object as written; its content need only be well-formed.
   std::string raw(Value& value, std::string_view of);
 
   void malform(std::string message) {

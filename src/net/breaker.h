@@ -1,4 +1,4 @@
-// Whether a server can be expected to answer, judged by what became of the calls before.
+// Whether a server can be expected to answer, judged by the results of earlier calls.
 #pragma once
 
 #include <chrono>
@@ -7,25 +7,25 @@
 
 namespace weir::net {
 
-/// A circuit breaker: while it is open, calls are not worth sending. Its owner asks the server by itself
-/// whether it is back, and one answer closes it. Without a clock and a lock of its own.
+/// A circuit breaker: while it is open, calls are not worth sending. Its owner probes the server, and one
+/// answer closes the breaker. It has neither a clock nor a lock.
 class Breaker {
  public:
   using Moment = std::chrono::steady_clock::time_point;
   struct Options {
-    int failures = 1;                      ///< so many calls in a row without an answer open it
-    std::chrono::milliseconds silence{0};  ///< if the server has said nothing for so long
+    int failures = 1;                      ///< this many calls in a row without an answer open it
+    std::chrono::milliseconds silence{0};  ///< and only if the server has sent nothing for this long
   };
-  /// `trouble`: what is wrong until the first answer.
+  /// `trouble`: the error to report until the first answer.
   explicit Breaker(Options options, std::string trouble = {})
       : options_(options), trouble_(std::move(trouble)) {}
 
   bool open() const { return open_; }
-  /// Why it is open, or what went wrong last; empty after an answer.
+  /// Why it is open, or the last error; empty after an answer.
   const std::string& trouble() const { return trouble_; }
   std::chrono::nanoseconds silent_for(Moment now) const { return now - heard_at_; }
 
-  /// The server has sent something, or only now has something to answer: the silence begins anew.
+  /// The server has sent something, or a call to an idle server was sent: the silence starts again.
   void break_silence(Moment now) { heard_at_ = now; }
   /// A call was answered. True if that closed the breaker.
   bool answered() {
@@ -40,9 +40,9 @@ class Breaker {
     trouble_ = std::move(why);
     return !std::exchange(open_, true);
   }
-  /// Something is wrong that need not last.
+  /// Records an error that may be temporary, without opening the breaker.
   void blame(std::string why) { trouble_ = std::move(why); }
-  /// The server cannot answer, whatever became of the calls. True if that opened the breaker.
+  /// The server cannot answer, whatever the results of calls. True if that opened the breaker.
   bool trip() { return !std::exchange(open_, true); }
 
  private:

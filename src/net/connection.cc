@@ -54,8 +54,7 @@ void Connection::handshake() {
   drive();
 }
 
-/// Reads once; with TLS, as long as bytes are left of what was read from the socket. False if the connection
-/// is broken.
+/// Reads once; with TLS, until the bytes that TLS has buffered are read. False if the connection is broken.
 bool Connection::read() {
   do {
     const std::span<char> room = session_.room();
@@ -109,7 +108,7 @@ void Connection::update() {
   if (stage_ == Stage::handshake) return wait_for_read();
   if (session_.over() && session_.output().empty()) return start_linger();
   if (session_.wants_input()) {
-    // No event tells of bytes that TLS has read already.
+    // epoll does not report bytes that TLS has already read from the socket.
     if (transport_.has_pending()) {
       drive_later();
     } else {
@@ -119,8 +118,8 @@ void Connection::update() {
   arm_open();
 }
 
-/// Ends our side, and reads on until the client has ended its own. To close with bytes unread would reset
-/// the connection, and the client might lose our last answer.
+/// Ends the sending side, and reads until the client has ended its own. Closing with unread bytes would reset
+/// the connection, and the client might lose the last answer.
 void Connection::start_linger() {
   if (session_.ended() || session_.was_idle()) return close();
   transport_.shut_down();
@@ -152,7 +151,7 @@ void Connection::close() {
 void Connection::drain() {
   if (stage_ == Stage::open) {
     session_.drain();
-    // A request that is already here was accepted.
+    // A request that has already arrived is still served.
     if (!read()) return close();
     session_.received(0);
     if (!flush()) return close();
@@ -173,7 +172,7 @@ void Connection::cut() {
   fail_soon();
 }
 
-/// Closes from the loop, since the caller is in the middle of something.
+/// Closes from the loop, since the caller still uses the connection.
 void Connection::fail_soon() {
   failing_ = true;
   drive_later();
@@ -214,12 +213,12 @@ void Connection::arm_open() {
   }
 }
 
-/// A wait that goes on keeps its deadline; a new one gets a new deadline.
+/// The same wait keeps its deadline; a new wait gets a new one.
 void Connection::arm(Awaits awaits, std::uint64_t serial) {
   if (awaits == awaits_ && serial == serial_) return;
   awaits_ = awaits;
   serial_ = serial;
-  // A timer that waits for nothing stays in the wheel, far out: it will be needed again in a moment.
+  // An unused timer stays in the wheel with a far deadline, since it is soon needed again.
   constexpr std::uint64_t never = std::uint64_t{1} << 40U;
   if (awaits == Awaits::nothing) return worker_.set_ticks(*this, never);
   worker_.set_timer(*this, timeout_of(awaits));

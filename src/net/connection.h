@@ -1,8 +1,8 @@
 // The shell around one session: waits for the socket, moves bytes, watches deadlines.
 //
-// Bytes are moved by plain calls, first and always; the loop only tells when the next call can do something.
-// So an answer that fits into the socket's buffer never goes through the loop, a connection that waits needs
-// no buffer to wait with, and TLS is read and written the same way.
+// Bytes are moved by plain non-blocking calls; the loop only reports when the next call can make progress. So
+// an answer that fits into the socket's buffer never goes through the loop, an idle connection needs no
+// buffer, and TLS is read and written the same way.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ namespace weir::net {
 
 class Worker;
 
-/// Lives on its worker's thread. Retires itself when the socket is closed and the handler holds nothing of
-/// it.
+/// Lives on its worker's thread. Retires itself once the socket is closed and the handler holds none of its
+/// exchanges.
 class Connection final : private Timer, private Watched {
  public:
   Connection(Worker& worker, int socket, const Address& peer, TlsConnection tls);
@@ -27,17 +27,17 @@ class Connection final : private Timer, private Watched {
   Connection& operator=(const Connection&) = delete;
 
   void begin();
-  /// The server is going down: finishes what has begun to arrive, then closes.
+  /// The server is shutting down: finishes the requests that have begun to arrive, then closes.
   void drain();
-  /// Closes now, whatever is going on.
+  /// Closes at once, even in the middle of a request.
   void close();
 
   // For its session.
 
-  /// Something was answered outside of received(): there is output, or reading may go on. Calls sent(), but
-  /// not gone(), before it returns.
+  /// An exchange was answered outside of received(): there is output, or reading may continue. Calls sent(),
+  /// but not gone(), before it returns.
   void wake();
-  /// The connection is to be cut, with a call of gone() after this returns.
+  /// Cuts the connection; gone() is called after this returns.
   void cut();
 
   // The worker's list of connections.
@@ -46,7 +46,7 @@ class Connection final : private Timer, private Watched {
 
  private:
   enum class Stage : std::uint8_t { handshake, open, lingering, closed };
-  /// What the deadline is for.
+  /// The event that the deadline is for.
   enum class Awaits : std::uint8_t { nothing, handshake, idle, head, body, write, linger };
 
   void on_ready() override { drive(); }
@@ -57,7 +57,7 @@ class Connection final : private Timer, private Watched {
   bool flush();
   void linger();
   void start_linger();
-  /// Arranges for whatever comes next.
+  /// Waits for the next event and sets its deadline.
   void update();
   void fail_soon();
   void drive_later();
@@ -73,8 +73,8 @@ class Connection final : private Timer, private Watched {
   std::uint64_t serial_ = 0;
   Awaits awaits_ = Awaits::nothing;
   Stage stage_ = Stage::handshake;
-  bool posted_ = false;   ///< a call of drive() or close() is on its way
-  bool failing_ = false;  ///< that call is to close
+  bool posted_ = false;   ///< a call of drive() or close() is posted
+  bool failing_ = false;  ///< the posted call is close()
   bool retired_ = false;
 };
 

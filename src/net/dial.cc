@@ -44,10 +44,10 @@ LookedUp look_up_now(const std::string& host, const std::string& port) {
   return addresses;
 }
 
-/// This machine, which needs no lookup (RFC 6761), and has one not everywhere.
+/// localhost needs no lookup (RFC 6761), and not every system resolves it.
 bool is_localhost(std::string_view host) { return host == "localhost" || host.ends_with(".localhost"); }
 
-/// A lookup that can be given up: whoever looks up and whoever waits each hold it.
+/// A lookup that the caller can abandon: the resolving thread and the waiting caller share it.
 struct Lookup {
   base::Mutex mutex;
   base::Condition wake;
@@ -73,7 +73,7 @@ LookedUp find_addresses(const std::string& host, std::uint16_t port, millisecond
   const base::Guard guard(lookup->mutex);
   while (!lookup->found && lookup->wake.wait_until(lookup->mutex, end)) {
   }
-  // The system's lookup cannot be ended: it is left to itself.
+  // getaddrinfo() cannot be cancelled; its thread runs on and the result is dropped.
   if (!lookup->found) return Failure{Kind::slow, "the name could not be looked up in time"};
   return *std::move(lookup->found);
 }

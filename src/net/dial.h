@@ -18,12 +18,12 @@ namespace weir::net {
 using LookedUp = std::variant<std::vector<Address>, Failure>;
 /// The addresses of a name, or the literal address that it is. `localhost` is this machine. Waits for them.
 LookedUp find_addresses(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout);
-/// Finds them without blocking: calls `done` once, before it returns for literals and this machine, else on
-/// another thread, however long the system takes.
+/// Looks the addresses up without blocking and calls `done` once: inline for literals and localhost, else on
+/// another thread, without a timeout.
 void look_up(const std::string& host, std::uint16_t port, std::function<void(LookedUp)> done);
 
-/// A socket that does not block and is on its way to the address: once it can be written, problem_of() tells
-/// whether it got there. The caller's to close. Or why not.
+/// A non-blocking socket that is connecting to the address, or the failure. Once it is writable, problem_of()
+/// returns the result. The caller closes it.
 std::variant<int, Failure> start_connecting(const Address& address);
 /// Why a connection could not be made, or nothing if it was.
 std::optional<Failure> problem_of(int socket);

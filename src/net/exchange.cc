@@ -9,7 +9,7 @@
 namespace weir::net {
 namespace {
 
-/// The value of Date, made anew once a second on each thread.
+/// The value of Date, formatted once a second on each thread.
 std::string_view date_now() {
   thread_local std::int64_t second = -1;
   thread_local wire::http::DateText text;

@@ -1,4 +1,4 @@
-// What is behind an Exchange, for this room only.
+// The state behind an Exchange; private to this room.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,35 @@ namespace weir::net {
 class Session;
 class Worker;
 
-/// One request on its way through. Belongs to its session, which keeps it and the request's bytes until the
-/// handler has let go of it.
+/// One request in progress. Owned by its session, which keeps it and the request's bytes until the handler
+/// has released it.
 struct ExchangeState {
   Session* session = nullptr;
   Worker* worker = nullptr;
   wire::http::RequestHead head;
   std::string_view body;
-  /// Bytes of the answer that may not leave yet, since earlier answers are not complete. For the session's
-  /// thread only, like all members that are not said to be otherwise.
+  /// Bytes of the answer that may not be sent yet, since earlier answers are not complete. Like all members
+  /// without another note, for the session's thread only.
   wire::Buffer held;
-  /// An answer made on another thread: that thread's until hand_over().
+  /// An answer made on another thread, which owns it until hand_over().
   wire::Buffer made_elsewhere;
   ExchangeState* next = nullptr;           ///< in the order of requests
-  ExchangeState* next_finished = nullptr;  ///< in the worker's list of those answered on other threads
+  ExchangeState* next_finished = nullptr;  ///< in the worker's list of exchanges answered on other threads
   ExchangeObserver* observer = nullptr;
   wire::http::Framing answer;     ///< of a streamed answer
   std::uint64_t answer_left = 0;  ///< bytes still due, where the length was promised
-  bool keep_alive = true;         ///< whether the connection goes on after it
+  bool keep_alive = true;         ///< whether the connection is kept after it
   bool started = false;           ///< a streamed answer has begun
-  bool finished = false;          ///< the handler has let go of it
+  bool finished = false;          ///< the handler has released it
   bool wants_body = false;        ///< read() was called and not yet served
   bool owes_continue = false;     ///< the client waits for 100
-  bool waits_for_room = false;    ///< write() said false
+  bool waits_for_room = false;    ///< write() has returned false
 
-  /// As new, keeping what was allocated.
+  /// Back to the initial state; allocations are kept.
   void reset();
 };
 
-/// How a request ends that the handler let go of without an answer.
+/// The answer to a request that the handler released without one.
 inline constexpr wire::http::Refusal unanswered{500, "the request was not answered"};
 
 /// Appends the head of an answer, with the date of now unless the fields have one.

@@ -7,14 +7,14 @@ namespace weir::net {
 
 struct Failure {
   enum class Kind : unsigned char {
-    no_such_host,  ///< the name leads nowhere
-    refused,       ///< nobody listens there
-    unreachable,   ///< no connection could be made otherwise
+    no_such_host,  ///< the name has no address
+    refused,       ///< no process listens there
+    unreachable,   ///< connecting failed for another reason
     slow,          ///< it took longer than the timeout
-    tls,           ///< no secure connection, or not with the one that was meant
+    tls,           ///< the handshake failed, or the certificate is not for this host
     lost,          ///< the connection ended before the answer did
-    not_http,      ///< what came is no answer
-    too_large,     ///< the answer is larger than what is read
+    not_http,      ///< the bytes received are not an HTTP answer
+    too_large,     ///< the answer is larger than the limit
   };
   Kind kind = Kind::unreachable;
   std::string detail = {};

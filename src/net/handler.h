@@ -1,10 +1,10 @@
-// What a program that answers HTTP requests implements and uses.
+// The interface of a program that answers HTTP requests.
 //
 //   class Hello : public net::Handler {
 //     void handle(net::Exchange exchange) override { exchange.answer({.body = "hello"}); }
 //   };
 //
-// There are three ways to answer, from the cheapest on:
+// There are three ways to answer, the cheapest first:
 //   inline    answer() before handle() returns. Nothing is allocated; answers to pipelined requests leave in
 //             one write.
 //   later     move the Exchange somewhere and answer() from any thread. Answers leave in the order of their
@@ -27,7 +27,7 @@ namespace weir::net {
 struct ExchangeState;
 class Loop;
 
-/// A whole answer. What it points to is copied before answer() returns.
+/// A whole answer. The data that it points to is copied before answer() returns.
 struct Answer {
   int status = 200;
   /// Fields as whole lines, made with wire::http::write_field(). Not Date, Content-Length,
@@ -36,7 +36,7 @@ struct Answer {
   std::string_view body;  ///< left out for HEAD, 204 and 304
 };
 
-/// Whether what is sent may wait a moment for what follows it at once, so that both leave in one write.
+/// Whether the bytes may wait for those that follow immediately, so that both leave in one write.
 enum class Sending : bool { now, with_next };
 
 /// The head of a streamed answer.
@@ -46,27 +46,27 @@ struct AnswerHead {
   /// The length of the body, if it is known. Without it the body is sent in chunks, or to a client of
   /// HTTP/1.0 until the connection closes.
   std::optional<std::uint64_t> length = {};
-  bool dated = false;  ///< `fields` has a Date: of an answer that was made elsewhere
+  bool dated = false;  ///< `fields` has a Date: the answer comes from another server
 };
 
-/// What a streamed exchange tells whoever holds it. Called on the exchange's worker thread.
+/// Callbacks of a streamed exchange. Called on the exchange's worker thread.
 class ExchangeObserver {
  public:
   /// A part of the body, valid during the call; after the last part, or with it, `end` is true.
   virtual void on_body(std::string_view data, bool end) = 0;
-  /// After write() said false: more may be written now.
+  /// More may be written, after write() has returned false.
   virtual void on_writable() = 0;
-  /// The client is gone, or the rest of the body cannot be read: nothing more will come from it. The status
-  /// is 0 where no answer can reach the client; else it may be answered with. Drop or answer the exchange.
+  /// The client is gone, or the rest of the body cannot be read: no more of it will come. The status is 0 if
+  /// no answer can reach the client, else the status to answer with. Drop or answer the exchange.
   virtual void on_gone(const wire::http::Refusal& why) = 0;
 
  protected:
   ~ExchangeObserver() = default;
 };
 
-/// One request and the right to answer it, once. Movable; whoever destroys it without an answer has the
-/// client told 500, or cut off if a streamed answer had begun. Views of request() and body() are valid until
-/// then. All members are for one thread at a time; those under "streaming" only for the worker's thread.
+/// One request and the right to answer it, once. Movable; destroying it unanswered sends 500, or cuts the
+/// connection if a streamed answer had begun. Views of request() and body() are valid until then. All members
+/// are for one thread at a time; those under "streaming" only for the worker's thread.
 class Exchange {
  public:
   Exchange() = default;
@@ -94,25 +94,25 @@ class Exchange {
 
   // Streaming.
 
-  /// Who is told what happens; must outlive the exchange or be replaced.
+  /// Sets the observer, which must outlive the exchange or be replaced.
   void observe(ExchangeObserver* observer);
-  /// Asks for the next part of the body: one on_body() follows, now or later. A client that waits for 100 is
-  /// told to go on by the first call. Requires a plan to stream, or a started 101.
+  /// Asks for the next part of the body: one on_body() follows, now or later. The first call sends 100 to a
+  /// client that waits for it. Requires a plan to stream, or a started 101.
   void read();
   /// The trailer fields of a body that came in chunks. During the on_body() that ends it.
   const wire::http::Fields& trailers() const;
   /// Sends an interim answer: 102, 103.
   void interim(int status, std::string_view fields);
-  /// Sends the head of the answer; write() and finish() follow. After 101 both directions are bytes without
-  /// further meaning, until one side ends.
+  /// Sends the head of the answer; write() and finish() follow. After 101 both directions carry opaque bytes
+  /// until one side ends.
   void start(const AnswerHead& head, Sending sending = Sending::now);
-  /// Sends a part of the body. False if enough is on its way: wait for on_writable(). Writing on is allowed
-  /// and costs memory.
+  /// Sends a part of the body. False if too much is unsent: wait for on_writable(). Further writes are
+  /// allowed and are buffered in memory.
   bool write(std::string_view data, Sending sending = Sending::now);
   /// Ends the answer and the exchange. Trailers are whole lines, sent if the body goes in chunks. A body
   /// shorter than promised cuts the connection instead.
   void finish(std::string_view trailers = {});
-  /// Cuts the connection: the client sees that the answer is not whole.
+  /// Cuts the connection, so that the client sees an incomplete answer.
   void abort();
 
  private:
@@ -120,11 +120,11 @@ class Exchange {
   ExchangeState* state_ = nullptr;
 };
 
-/// What to do with the body of a request, decided when its head is known.
+/// How to treat the body of a request, decided when its head is known.
 struct BodyPlan {
   enum class Kind : std::uint8_t {
-    buffer,  ///< handle() is called when the whole body is there
-    stream,  ///< handle() is called at once, and reads the body as it likes
+    buffer,  ///< handle() is called when the whole body has arrived
+    stream,  ///< handle() is called at once, and reads the body at its own pace
     refuse,  ///< answer with `status`, without reading the body
   };
   Kind kind = Kind::buffer;
@@ -139,26 +139,27 @@ class Handler {
  public:
   virtual ~Handler() = default;
 
-  /// Asked before the body of a request is read, if it has one, and before a client that waits for 100 is
-  /// told to send it.
+  /// Called before the body of a request is read, if it has one, and before 100 is sent to a client that
+  /// waits for it.
   virtual BodyPlan plan(const wire::http::RequestHead& request);
 
-  /// A request is there.
+  /// A request has arrived.
   virtual void handle(Exchange exchange) = 0;
 
-  /// Called on each of the server's threads before anything else is. The loop is for connections and work of
-  /// the handler's own: Loop::post() from any thread as long as an exchange of it is unanswered, all else on
-  /// the thread itself until on_thread_end().
+  /// Called first on each of the server's threads. The handler may use the loop for its own connections and
+  /// work: Loop::post() from any thread while an exchange of that loop is unanswered, everything else on the
+  /// thread itself until on_thread_end().
   virtual void on_thread(Loop& /*loop*/) {}
-  /// Called on each of them after everything else, with all exchanges answered.
+  /// Called last on each of the server's threads, after all exchanges are answered.
   virtual void on_thread_end() {}
-  /// A thread has something to do, or is given it by another; it has done all that was there. In turn for
-  /// each thread, from any thread, and sometimes the second a little before the first.
+  /// A thread has work, or another thread hands it some; a thread has finished its work. The two calls
+  /// alternate for each thread and may come from any thread, on_idle() sometimes slightly before its
+  /// on_busy().
   virtual void on_busy() {}
   virtual void on_idle() {}
 
-  /// Makes fields and body of an answer to a request that the server refuses by itself: one that cannot be
-  /// read (400, 408, 413, ...), or that nobody answered (500). The default is a line of text.
+  /// Makes fields and body of the server's own answers: to a request that cannot be read (400, 408, 413,
+  /// ...), or that the handler did not answer (500). The default is a line of text.
   virtual void describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body);
 };
 

@@ -1,4 +1,4 @@
-// A request to an HTTP server, and what becomes of it.
+// A request to an HTTP server, and its result.
 #pragma once
 
 #include <chrono>
@@ -19,20 +19,20 @@ struct HttpPoolOptions {
   std::string host;  ///< a name, or a literal address without brackets
   std::uint16_t port = 80;
   bool tls = false;
-  std::string ca_file = {};  ///< with TLS: whom to believe; empty: whom the machine believes
+  std::string ca_file = {};  ///< with TLS: the trusted CA certificates; empty: those of the system
   unsigned most_connections = 32;
-  /// Calls that wait or are on their way. One more fails at once.
+  /// Calls that wait or are in flight. One more fails at once.
   std::size_t most_calls = 10'000;
-  /// How long looking up, connecting and agreeing on TLS may take. Calls have their own deadlines beside it.
+  /// The timeout of lookup, connect and TLS handshake. Calls have their own deadlines besides.
   std::chrono::milliseconds connect_within{3'000};
-  /// A connection that was not used for this long is closed. Should be less than what the server allows, so
-  /// that it does not close one while a request is on its way.
+  /// A connection that is idle for this long is closed. Should be shorter than the server's keep-alive
+  /// timeout, so that the server does not close a connection while a request is in flight.
   std::chrono::milliseconds idle_for{15'000};
   std::uint64_t largest_body = std::uint64_t{16} * 1024 * 1024;
   wire::http::Limits limits = {};
 };
 
-/// An answer, valid until the function that was given it returns.
+/// An answer, valid until the callback returns.
 struct HttpReply {
   int status = 0;
   std::string_view reason;
@@ -40,9 +40,9 @@ struct HttpReply {
   std::string_view body;
 };
 
-/// One request and what becomes of it. Made and kept by its owner until one of the two functions was called,
-/// which may destroy it, or send it again. They are called on the pool's thread, or, where the call cannot
-/// even wait, inside HttpPool::send().
+/// One request and its result. The owner keeps it until one of the two callbacks is called, which may destroy
+/// it or send it again. They are called on the pool's thread or, if the call cannot be queued, inside
+/// HttpPool::send().
 class HttpCall {
  public:
   HttpCall() = default;
@@ -54,15 +54,15 @@ class HttpCall {
   std::string target = "/";  ///< path and query, escaped
   std::string fields;        ///< whole lines, made with wire::http::write_field(); not Host or Content-Length
   std::string body;
-  std::string_view large_body;  ///< instead of `body`, where it is worth not to copy it
+  std::string_view large_body;  ///< instead of `body`, to avoid a copy
   /// From send() to the end of the answer.
   std::chrono::milliseconds within{30'000};
 
   virtual void on_reply(const HttpReply& reply) = 0;
-  /// `failure.sent`: some of the request has left, and it may have had its effect. Else it had none.
+  /// `failure.sent`: a part of the request was sent, and it may have taken effect. Else it has not.
   virtual void on_failure(const Failure& failure) = 0;
-  /// The request is on its way, or more of it: so much of the body is left. Says how long the rest and the
-  /// answer may take from now on; nothing: as long as before.
+  /// Another part of the request was sent; `left` bytes of the body remain. Returns a new timeout for the
+  /// rest and the answer; nothing: the old deadline stays.
   virtual std::optional<std::chrono::milliseconds> on_sent(std::size_t /*left*/) { return std::nullopt; }
 
  private:

@@ -22,7 +22,7 @@ std::string media_type(std::string_view value) {
   return type;
 }
 
-/// One request on its way.
+/// One request in flight.
 class Asked final : public HttpCall {
  public:
   Asked(const HttpRequest& request, milliseconds timeout) : request_(request), timeout_(timeout) {
@@ -44,7 +44,7 @@ class Asked final : public HttpCall {
   void on_failure(const HttpFailure& failure) override { answered = failure; }
   std::optional<milliseconds> on_sent(std::size_t left) override {
     if (request_.progress && !large_body.empty()) request_.progress(large_body.size() - left);
-    // As long as something moves, the time begins anew.
+    // Each byte that is sent restarts the timeout.
     return left == 0 ? timeout_ + request_.extra_patience : timeout_;
   }
 
@@ -64,7 +64,7 @@ std::variant<HttpAnswer, HttpFailure> HttpClient::ask(const HttpRequest& request
   auto answered = ask_once(request);
   const auto* const failure = std::get_if<HttpFailure>(&answered);
   if (failure == nullptr || failure->kind != Kind::lost) return answered;
-  // Nothing left, or nothing changes by asking again.
+  // Retried only if nothing was sent or the request is idempotent.
   if (failure->sent && !request.repeatable) return answered;
   return ask_once(request);
 }

@@ -1,6 +1,5 @@
-// A client for one HTTP/1.1 server, for programs that ask one thing after the other and wait for the answer.
-// It blocks, but never for longer than it was told to; what it reads is as strict and as bounded as what the
-// server reads.
+// A blocking client for one HTTP/1.1 server, for programs that send one request after the other. It never
+// blocks for longer than its timeout, and parses as strictly and with the same bounds as the server.
 #pragma once
 
 #include <chrono>
@@ -20,9 +19,9 @@ struct HttpClientOptions {
   std::string host;  ///< a name, or a literal address without brackets
   std::uint16_t port = 80;
   bool tls = false;
-  std::string ca_file = {};  ///< with TLS: whom to believe; empty: whom the machine believes
-  /// How long each may take: looking up, connecting and agreeing on TLS; sending while nothing moves; and the
-  /// whole answer.
+  std::string ca_file = {};  ///< with TLS: the trusted CA certificates; empty: those of the system
+  /// The timeout of each step: lookup, connect and TLS handshake; sending, between two bytes; the whole
+  /// answer.
   std::chrono::milliseconds timeout{30'000};
   std::uint64_t largest_body = std::uint64_t{64} * 1024 * 1024;
   wire::http::Limits limits = {};
@@ -33,12 +32,11 @@ struct HttpRequest {
   std::string target;       ///< path and query, escaped
   std::string fields = {};  ///< whole lines, made with wire::http::write_field(); not Host or Content-Length
   std::string_view body = {};
-  /// Whether asking twice is the same as asking once: then it is asked again, once, if the connection is
-  /// lost.
+  /// The request is idempotent: it is retried once if the connection is lost.
   bool repeatable = false;
-  /// How much longer than the timeout the answer may take, for work that is known to be long.
+  /// Added to the timeout of the answer, for requests that are known to take long.
   std::chrono::milliseconds extra_patience{0};
-  /// Told how many bytes of the body are sent.
+  /// Called with the number of bytes of the body that are sent.
   std::function<void(std::size_t sent)> progress = {};
 };
 
@@ -65,7 +63,7 @@ class HttpClient {
   std::variant<HttpAnswer, HttpFailure> ask_once(const HttpRequest& request);
 
   const HttpClientOptions options_;
-  std::unique_ptr<class HttpPool> pool_;  ///< without a thread: its loop turns while somebody waits
+  std::unique_ptr<class HttpPool> pool_;  ///< without a thread: its loop runs while a request waits
 };
 
 }  // namespace weir::net

@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using wire::http::Method;
 using wire::http::Progress;
 
-/// An answer beyond this is not worth keeping room for.
+/// A larger buffer is not kept for the next answer.
 constexpr std::size_t largest_kept = std::size_t{128} * 1024;
 
 std::string_view name_of(Method method) {
@@ -49,7 +49,7 @@ void HttpConnection::connect(std::vector<Address> addresses, const TlsContext& t
 
 void HttpConnection::on_open() {
   was_made_ = true;
-  // The server may close it while nobody uses it.
+  // The server may close an idle connection.
   link_.rest(*this, options_.idle_for);
   pool_.on_free(*this);
 }
@@ -72,7 +72,7 @@ void HttpConnection::carry(HttpCall& call, milliseconds within) {
   send_body();
 }
 
-/// Gives the link as much of the body as it takes for now.
+/// Gives the link as much of the body as it takes without congestion.
 void HttpConnection::send_body() {
   do {
     const std::string_view part = body_left_.substr(0, Outbound::most_unsent);
@@ -96,7 +96,7 @@ bool HttpConnection::take_head() {
       return fail(Kind::not_http, std::string(parser_.refusal().reason)), false;
     const bool interim = head_.interim();
     if (!interim) {
-      // The buffer moves on under the body.
+      // The buffer is reused for the body, so the head is copied.
       head_text_.assign(in.view().substr(0, parser_.size()));
       head_.rebase(head_text_.data());
     }
@@ -134,7 +134,7 @@ void HttpConnection::on_end() {
 }
 
 void HttpConnection::on_failed(Outbound& /*connection*/, const Failure& why) {
-  // The end of a body that lasts as long as the connection is not always in good order.
+  // A body that ends with the connection may also end with a reset.
   if (call_ != nullptr && why.kind == Kind::lost) return on_end();
   close(why);
 }
@@ -147,8 +147,8 @@ void HttpConnection::on_late() {
 }
 
 void HttpConnection::answered() {
-  // A server that has heard enough answers early: nothing can follow a request that was cut short. And if it
-  // says more than it was asked, where the next answer begins is not known.
+  // A server may answer before it has read the whole request; no request can follow one that was cut short.
+  // If it sends more than the answer, the start of the next answer is unknown.
   const bool goes_on =
       head_.keep_alive() && !ended_ && link_.input().empty() && body_left_.empty() && !link_.has_unsent();
   HttpCall& call = *std::exchange(call_, nullptr);

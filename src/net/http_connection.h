@@ -22,9 +22,9 @@ class HttpConnection final : private OutboundUser {
 
   /// `tls` is null without TLS.
   void connect(std::vector<Address> addresses, const TlsContext& tls);
-  /// Sends a request, whose answer must be whole within the time. Requires a connection that is free.
+  /// Sends a request, whose answer must be complete within the time. Requires a free connection.
   void carry(HttpCall& call, std::chrono::milliseconds within);
-  /// Ends it; the call that it carries fails.
+  /// Closes the connection; the call that it carries fails.
   void close(const Failure& failure);
 
   bool is_free() const { return link_.is_idle(); }
@@ -54,7 +54,7 @@ class HttpConnection final : private OutboundUser {
   bool closed_ = false;
 
   HttpCall* call_ = nullptr;
-  std::string_view body_left_;  ///< of the request, and not given to the link yet
+  std::string_view body_left_;  ///< the part of the request's body not yet given to the link
   wire::http::ResponseParser parser_;
   wire::http::ResponseHead head_;
   wire::http::BodyDecoder decoder_;

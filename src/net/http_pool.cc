@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// How often the deadlines of calls that have no connection are looked at.
+/// How often the deadlines of calls without a connection are checked.
 constexpr milliseconds between_looks{5};
 /// Addresses are looked up again after this long.
 constexpr std::chrono::seconds addresses_are_good_for{10};
@@ -79,7 +79,7 @@ void HttpPool::start_timer(milliseconds pause, std::function<void()> work) {
   loop_->set_timer(later, pause);
 }
 
-/// Takes what other threads have handed over.
+/// Takes the calls that other threads have handed over.
 void HttpPool::take() {
   std::vector<HttpCall*> calls;
   {
@@ -90,7 +90,7 @@ void HttpPool::take() {
   assign();
 }
 
-/// Gives waiting calls to free connections, and makes more of those where calls are left.
+/// Gives waiting calls to free connections, and opens more connections for the rest.
 void HttpPool::assign() {
   while (!waiting_.empty()) {
     const auto free = std::find_if(connections_.rbegin(), connections_.rend(),
@@ -123,9 +123,9 @@ void HttpPool::make_more() {
        wanted > 0 && connections_.size() < options_.most_connections && !waiting_.empty(); --wanted) {
     HttpConnection& made = *connections_.emplace_back(std::make_unique<HttpConnection>(*this));
     open_.store(static_cast<unsigned>(connections_.size()), std::memory_order_relaxed);
-    // Each begins with another address.
+    // Each connection starts with another address.
     std::rotate(addresses_.begin(), addresses_.begin() + 1, addresses_.end());
-    // It may fail at once, and be gone.
+    // connect() may fail at once and destroy it.
     made.connect(addresses_, tls_);
   }
 }
@@ -133,7 +133,7 @@ void HttpPool::make_more() {
 void HttpPool::find_server() {
   looking_up_ = true;
   look_up(options_.host, options_.port, [this, loop = loop_](LookedUp found) {
-    // If the loop has ended meanwhile, with the pool, this is not done.
+    // Does not run if the loop has ended meanwhile, with the pool.
     loop->post([this, found = std::move(found)] { looked_up(found); });
   });
 }
@@ -162,7 +162,7 @@ void HttpPool::on_closed(HttpConnection& connection, const std::optional<Failure
   connections_.erase(found);
   open_.store(static_cast<unsigned>(connections_.size()), std::memory_order_relaxed);
   if (!failure) return assign_later();
-  // Where others are connected, calls wait for those.
+  // If another connection is open, the calls wait for it.
   const bool made = std::any_of(connections_.begin(), connections_.end(),
                                 [](const auto& one) { return !one->is_connecting(); });
   if (made) return;
@@ -177,7 +177,7 @@ void HttpPool::on_reply(HttpCall& call, const HttpReply& reply) {
 
 void HttpPool::on_failure(HttpCall& call, const Failure& failure) {
   if (!failure.sent && failure.kind == Kind::lost && !ended_) {
-    // Nothing of it has left: it goes to another connection.
+    // None of it was sent, so another connection can carry it.
     waiting_.push_front(&call);
     return assign_later();
   }
@@ -197,7 +197,7 @@ void HttpPool::released(std::size_t calls) {
   outstanding_ -= calls;
 }
 
-/// Calls that wait for a connection have their deadlines too.
+/// Fails calls whose deadline passes while they wait for a connection.
 void HttpPool::on_deadline() {
   const Clock::time_point now = Clock::now();
   std::vector<HttpCall*> late;
@@ -223,7 +223,7 @@ void HttpPool::end() {
   while (!connections_.empty()) connections_.back()->close(failure);
   fail_waiting(failure);
   while (!timers_.empty()) {
-    // It may be due in this very turn, and must not fire twice.
+    // It may be due in this turn of the loop, and must not fire twice.
     TimerWheel::cancel(*timers_.back());
     timers_.back()->on_deadline();
   }

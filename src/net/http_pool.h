@@ -1,9 +1,9 @@
-// A client for one HTTP/1.1 server, for programs that ask many things at once: calls from any thread share a
-// few connections, which are kept, and end in a callback.
+// A client for one HTTP/1.1 server with many requests at once: calls from any thread share a few keep-alive
+// connections and end in a callback.
 //
-// A thread of its own does all input and output. A connection carries one request at a time; what finds no
-// free connection waits for one. Nothing is ever sent twice: a call whose connection ends before anything of
-// it was sent goes to another one, any other is told.
+// A thread of its own does all input and output. A connection carries one request at a time; a call that
+// finds no free connection waits. Nothing is sent twice: a call whose connection ends before any of it was
+// sent moves to another one, any other call fails.
 #pragma once
 
 #include <atomic>
@@ -28,21 +28,20 @@ class HttpPool final : private Timer {
  public:
   /// Fails only if the certificates cannot be read; connections are made when they are needed.
   static Result<std::unique_ptr<HttpPool>> start(HttpPoolOptions options);
-  /// As start(), without a thread: whoever has made it turns its loop.
+  /// As start(), without a thread: the caller runs the loop.
   static Result<std::unique_ptr<HttpPool>> make(HttpPoolOptions options);
-  /// Every call that is left fails. Not from a callback.
+  /// Fails all outstanding calls. Not from a callback.
   ~HttpPool() override;
   HttpPool(const HttpPool&) = delete;
   HttpPool& operator=(const HttpPool&) = delete;
 
-  /// Fails every call that is left, and those to come. Not from a callback.
+  /// Fails all outstanding and all later calls. Not from a callback.
   void stop();
   void send(HttpCall& call);
-  /// Runs something on the pool's thread after a while; at the pool's end at once, whatever is left. Not
-  /// inline.
+  /// Runs `work` on the pool's thread after the pause; early when the pool ends, and inline after that.
   void after(std::chrono::milliseconds pause, std::function<void()> work);
   Loop& loop() { return *loop_; }
-  /// Whether this is the thread on which calls end: waiting there for a call would never end.
+  /// Whether this is the thread of the callbacks: waiting there for a call would deadlock.
   bool is_here() const { return loop_->is_here(); }
   /// How many connections are open, for tests and metrics.
   unsigned connections() const { return open_.load(std::memory_order_relaxed); }
@@ -50,7 +49,7 @@ class HttpPool final : private Timer {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// Something that is to be done later.
+  /// Work for later.
   struct Later final : Timer {
     void on_deadline() override { work(); }
     std::function<void()> work;
@@ -58,7 +57,7 @@ class HttpPool final : private Timer {
 
   HttpPool(HttpPoolOptions options, TlsContext tls) : options_(std::move(options)), tls_(std::move(tls)) {}
 
-  // All of it is for the loop's thread.
+  // All below is for the loop's thread.
   void take();
   void start_timer(std::chrono::milliseconds pause, std::function<void()> work);
   void assign();
@@ -74,17 +73,17 @@ class HttpPool final : private Timer {
 
   // From connections.
   friend class HttpConnection;
-  /// It is free: connected for the first time, or done with a request.
+  /// The connection is free: just connected, or done with a request.
   void on_free(HttpConnection& connection);
-  /// It is gone. `failure` is why it could not be made; nothing where it was made once.
+  /// The connection is closed. `failure`: why connecting failed; nothing if it had been connected.
   void on_closed(HttpConnection& connection, const std::optional<Failure>& failure);
-  /// The end of a call: exactly one of both.
+  /// A call ends with exactly one of the two.
   void on_reply(HttpCall& call, const HttpReply& reply);
   void on_failure(HttpCall& call, const Failure& failure);
 
   const HttpPoolOptions options_;
   const TlsContext tls_;
-  /// Shared with lookups, which may come back late.
+  /// Shared with lookups, which may outlive the pool.
   const std::shared_ptr<Loop> loop_ = std::make_shared<Loop>(std::chrono::milliseconds(1));
   std::vector<std::unique_ptr<Later>> timers_;
 

@@ -21,7 +21,7 @@ void enable(int socket, int level, int option) {
   ::setsockopt(socket, level, option, &on, sizeof on);
 }
 
-/// What the last call of the system said. Closes the socket.
+/// The error of the last system call. Closes the socket.
 Error system_error(std::string_view what, const Address& address, int socket) {
   const int problem = errno;
   if (socket >= 0) ::close(socket);
@@ -29,7 +29,7 @@ Error system_error(std::string_view what, const Address& address, int socket) {
                      std::generic_category().message(problem));
 }
 
-/// Errors that are of one connection, which is gone, and not of the listener.
+/// Errors of a single connection, which is gone; the listener is unaffected.
 bool is_passing(int error) {
   return error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM;
 }
@@ -42,7 +42,7 @@ Result<ListenSocket> ListenSocket::open(const Address& address, bool reuse_port)
   if (socket < 0) return system_error("open a socket for", address, socket);
   enable(socket, SOL_SOCKET, SO_REUSEADDR);
   if (reuse_port) enable(socket, SOL_SOCKET, SO_REUSEPORT);
-  // So that 0.0.0.0 and :: can be listened on side by side.
+  // Lets one process listen on 0.0.0.0 and on ::.
   if (address.v6) enable(socket, IPPROTO_IPV6, IPV6_V6ONLY);
   SocketAddress name = to_socket(address);
   if (::bind(socket, name.pointer(), name.size) != 0 || ::listen(socket, SOMAXCONN) != 0)
@@ -60,10 +60,10 @@ Listener::Listener(Worker& worker, int socket, bool tls, std::vector<Worker*> ta
       counters_(counters) {}
 
 void Listener::on_ready() {
-  // In turns, so that a flood of connections does not keep the thread from those it has.
+  // Bounded, so that a flood of new connections does not starve the open ones.
   constexpr int turn = 64;
   if (accept_some(turn)) return wait_for_read();
-  // Out of descriptors or memory: accepting at once would only spin.
+  // Out of descriptors or memory: retrying at once would spin.
   worker_.set_ticks(*this, 2);
 }
 
@@ -97,7 +97,7 @@ void Listener::place(int socket, const Address& peer) {
     return refuse(socket);
   }
   counters_.accepted.fetch_add(1, std::memory_order_relaxed);
-  // Answers are written whole, so there is nothing to wait for.
+  // Answers are written whole, so Nagle's algorithm would only delay them.
   enable(socket, IPPROTO_TCP, TCP_NODELAY);
   Worker& target = *targets_[turn_++ % targets_.size()];
   if (&target == &worker_) return target.adopt(socket, peer, tls_);

@@ -15,7 +15,7 @@ namespace weir::net {
 class Worker;
 struct Counters;
 
-/// A socket that listens, which is its holder's to close.
+/// A listening socket, which the caller closes.
 struct ListenSocket {
   int socket = -1;
   Address address;  ///< with the port that was chosen
@@ -32,13 +32,13 @@ class Listener final : private Watched, private Timer {
   Listener& operator=(const Listener&) = delete;
 
   void begin() { wait_for_read(); }
-  /// Accepts what the system has already accepted for us, then stops.
+  /// Accepts the connections in the kernel's backlog, then stops.
   void stop();
 
  private:
   void on_ready() override;
   void on_deadline() override { wait_for_read(); }
-  /// False if the system is out of something and it is better to wait.
+  /// False if the system is out of descriptors or memory: wait before the next attempt.
   bool accept_some(int most);
   void place(int socket, const Address& peer);
   void refuse(int socket) const;

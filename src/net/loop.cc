@@ -6,7 +6,7 @@
 namespace weir::net {
 namespace {
 
-/// Large enough for nearly every request with its body; what is larger grows a buffer of its own.
+/// Large enough for nearly every request with its body; for a larger one the buffer grows.
 constexpr std::size_t buffer_size = std::size_t{16} * 1024;
 constexpr std::size_t most_spare = 256;
 
@@ -21,7 +21,7 @@ Loop::~Loop() = default;
 void Loop::run() {
   here = this;
   while (!stopped_) turn();
-  // What was posted before whoever posts knew that it ends.
+  // Work that was posted before the posting thread could see the stop.
   take_posted();
   run_deferred();
   here = nullptr;
@@ -43,7 +43,7 @@ void Loop::turn(Wait wait) {
   if (!retired_.empty()) std::exchange(retired_, {}).clear();
 }
 
-/// How long nothing will happen unless a socket makes it, as epoll_wait() takes it.
+/// The time until the next timer or deferred work, as the timeout of epoll_wait().
 int Loop::timeout() const {
   if (stopped_ || !deferred_.empty()) return 0;
   const std::uint64_t next = wheel_.next();

@@ -1,4 +1,4 @@
-// The event loop of one thread: sockets, timers, and work that other threads bring.
+// The event loop of one thread: sockets, timers, and work posted by other threads.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ class Loop {
  public:
   using Work = std::function<void()>;
 
-  /// `tick`: how exact timers are.
+  /// `tick`: the resolution of timers.
   explicit Loop(std::chrono::milliseconds tick);
   virtual ~Loop();
   Loop(const Loop&) = delete;
@@ -30,34 +30,33 @@ class Loop {
   void run();
   void stop() { stopped_ = true; }
   enum class Wait : std::uint8_t { until_something_happens, not_at_all };
-  /// Does what there is to do, and before that waits until there is something.
+  /// One turn: waits for events unless `wait` forbids it, then handles them.
   void turn(Wait wait = Wait::until_something_happens);
   /// Whether the calling thread is in run().
   bool is_here() const;
 
-  /// Has something done on the loop's thread soon. From any thread.
+  /// Runs `work` on the loop's thread. From any thread.
   virtual void post(Work work);
-  /// Has something done once all that runs now has ended, the events that were taken from the system
-  /// included.
+  /// Runs `work` at the end of this turn, after all events taken from epoll.
   void defer(Work work) { deferred_.push_back(std::move(work)); }
-  /// Destroys it after that: its members may be on the stack, and events of its socket already taken.
+  /// Destroys the object at the end of this turn, since its members may be on the stack and events of its
+  /// socket already taken.
   void retire(std::shared_ptr<void> gone) { retired_.push_back(std::move(gone)); }
-  /// Has the timer fire once so much time has passed, and at most two ticks later; forgets what was set
-  /// before.
+  /// Has the timer fire after this time, at most two ticks late; replaces its earlier deadline.
   void set_timer(Timer& timer, std::chrono::milliseconds in) {
     // One tick more, since the present one has partly passed.
     set_ticks(timer, static_cast<std::uint64_t>((in + tick_ - std::chrono::milliseconds(1)) / tick_) + 1);
   }
   void set_ticks(Timer& timer, std::uint64_t ticks_from_now) { wheel_.set(timer, now_ + ticks_from_now); }
 
-  /// What tells when sockets are ready.
+  /// The epoll of this loop.
   Readiness& readiness() { return readiness_; }
-  /// A buffer of the size that most messages fit in, from those that all connections of the thread share.
+  /// A buffer that fits most messages, from the pool that all connections of the thread share.
   wire::Buffer take_buffer();
   void give_back(wire::Buffer&& buffer);
 
  protected:
-  /// Told before events are handled and after.
+  /// Called before and after events are handled.
   virtual void set_busy(bool /*busy*/) {}
 
  private:

@@ -1,4 +1,4 @@
-// How a server is set up. Every number has a default that is safe on the open internet.
+// The options of a server. Every default is safe on the open internet.
 #pragma once
 
 #include <chrono>
@@ -25,19 +25,19 @@ struct TlsFiles {
 
 /// How long a client may take. None covers the time that the handler takes.
 struct Timeouts {
-  /// From the first byte of a head, or of a TLS handshake, to its end: 408.
+  /// From the first byte of a head, or of a TLS handshake, to its end. Beyond it: 408.
   std::chrono::milliseconds head{10'000};
-  /// For a buffered body: all of it. For a streamed one: between two reads that bring something. 408.
+  /// For a buffered body: all of it. For a streamed one: between two reads that return bytes. Beyond it: 408.
   std::chrono::milliseconds body{30'000};
   /// Between two requests, and before the first.
   std::chrono::milliseconds idle{75'000};
-  /// Between two writes that the client takes something of.
+  /// Between two writes that make progress.
   std::chrono::milliseconds write{30'000};
   /// For the client to close its side after the last answer, so that the answer is not lost to a reset.
   std::chrono::milliseconds linger{2'000};
 };
 
-/// How connections come to threads.
+/// How connections are spread over threads.
 enum class Sharing : std::uint8_t {
   one_acceptor,  ///< the first thread accepts for all, in turn
   reuse_port,    ///< each thread accepts for itself; the kernel spreads by address and port
@@ -49,17 +49,18 @@ struct ServerOptions {
   Sharing sharing = Sharing::one_acceptor;
   /// Over all threads. A connection beyond it is answered 503 (cut, with TLS) and closed.
   unsigned max_connections = 10'000;
-  /// How many requests of one connection may be in the handler's hands at once. With 1 a request waits until
-  /// the one before it is answered, as RFC 9112 (9.3.2) wants of requests that change something; more is for
-  /// handlers whose requests do not depend on each other. Answers are in order either way.
+  /// How many requests of one connection the handler may hold at once. With 1 a request waits until the one
+  /// before it is answered, as RFC 9112 (9.3.2) wants of requests that change something; more is for handlers
+  /// whose requests do not depend on each other. Answers are in order either way.
   unsigned max_pipelined = 1;
   /// The largest body that is buffered or streamed, unless the handler's plan says otherwise.
   std::uint64_t max_body = std::uint64_t{1024} * 1024;
-  /// Unsent bytes of answers from which on a connection reads no further requests and write() says false.
+  /// With this many unsent bytes of answers a connection reads no further requests, and write() returns
+  /// false.
   std::size_t max_unsent = std::size_t{256} * 1024;
   wire::http::Limits limits;
   Timeouts timeouts;
-  /// How often timeouts are looked at: they come late by at most twice this, never early.
+  /// How often timeouts are checked: they fire at most two ticks late, never early.
   std::chrono::milliseconds tick{100};
   std::optional<TlsFiles> tls;
 };

@@ -70,7 +70,7 @@ wire::Buffer& Outbound::output() {
 
 void Outbound::allow_silence(std::optional<milliseconds> silence) {
   silence_ = silence;
-  // Until it is open, the timer is for that.
+  // Until the connection is open, the timer is for connecting.
   if (!is_open()) return;
   if (silence) {
     loop_.set_timer(*this, *silence);
@@ -92,7 +92,7 @@ void Outbound::want_input(bool wanted) {
   wants_input_ = wanted;
   if (wanted && is_open()) {
     wait_for_read();
-    // No event tells of bytes that TLS has read already.
+    // epoll does not report bytes that TLS has already read from the socket.
     if (transport_.has_pending()) wait_for_write();
   }
 }
@@ -104,7 +104,7 @@ void Outbound::end_output() {
 
 void Outbound::flush() {
   if (!is_open()) return;
-  // That it is broken is told from the loop, since the caller is in the middle of something.
+  // The user hears of a failure from the loop, since it is the caller here.
   if (!write()) wait_for_write();
 }
 
@@ -130,7 +130,7 @@ void Outbound::on_ready() {
     case OutboundMachine::Stage::open:
       return transfer();
     case OutboundMachine::Stage::idle: {
-      // The end, or with TLS a message between the two machines.
+      // The peer has closed, or TLS has a message of its own.
       char byte = 0;
       return settle(pursue(machine_.read(transport_.read({&byte, 1}))));
     }
@@ -139,7 +139,7 @@ void Outbound::on_ready() {
   }
 }
 
-/// Does what needs no user.
+/// Takes all steps that need no user.
 Outbound::Next Outbound::pursue(Next next) {
   for (;;) {
     switch (next) {
@@ -180,7 +180,7 @@ Outbound::Next Outbound::take_tls_step() {
     TlsConnection tls = connect_tls(target_.tls, socket(), target_.host);
     if (!tls) return machine_.handshaken(Transport::Status::failed, "no memory for it");
     transport_ = Transport(socket(), std::move(tls));
-    // What this address has left over is for its handshake.
+    // The time that connecting has left is for the handshake.
     loop_.set_timer(
         *this, std::max(std::chrono::ceil<milliseconds>(connect_until_ - Clock::now()), milliseconds(0)));
   }
@@ -189,7 +189,7 @@ Outbound::Next Outbound::take_tls_step() {
   return machine_.handshaken(status, failed ? transport_.handshake_failure() : std::string());
 }
 
-/// Tells the user.
+/// Calls the user.
 void Outbound::settle(Next next) {
   switch (next) {
     case Next::tell_open:
@@ -206,10 +206,10 @@ void Outbound::settle(Next next) {
   }
 }
 
-/// Writes what there is to write, then reads.
+/// Writes the output, then reads.
 void Outbound::transfer() {
   if (!out_.empty() || ends_output_) {
-    // A server that takes no more may still have answered: that is read first.
+    // A server that accepts no more bytes may still have answered: read first.
     if (!write() && !wants_input_) return settle(pursue(machine_.lose()));
     if (drains_ && !congested()) {
       drains_ = false;
@@ -249,8 +249,7 @@ bool Outbound::write() {
   return true;
 }
 
-/// Reads once; with TLS, as long as bytes are left of what was read from the socket. False if it is not open
-/// any more.
+/// Reads once; with TLS, until the bytes that TLS has buffered are read. False if the connection has closed.
 bool Outbound::read() {
   do {
     if (in_.capacity() == 0) in_ = loop_.take_buffer();

@@ -1,5 +1,5 @@
-// One outgoing connection: connects, agrees on TLS, moves bytes, watches the time. What happens next is
-// decided by its machine (outbound_machine.h); here are the socket, the buffers and the timer.
+// One outgoing connection: connect, TLS handshake, input, output and deadlines. Its state machine
+// (outbound_machine.h) decides each step; the socket, the buffers and the timer are here.
 #pragma once
 
 #include <chrono>
@@ -18,18 +18,18 @@ namespace weir::net {
 
 class Outbound;
 
-/// Who uses a connection. Called on its thread; may close the connection or let go of it meanwhile.
+/// The callbacks of a connection, called on its thread. A callback may close or release the connection.
 class OutboundUser {
  public:
   /// A new connection is open; the output is sent when this returns.
   virtual void on_open() {}
   /// Bytes have been added to input().
   virtual void on_input() {}
-  /// Enough of the output has been sent that more may be added.
+  /// Enough output has been sent; more may be added.
   virtual void on_drained() {}
   /// The server sends no more.
   virtual void on_end() {}
-  /// The time that was allowed has passed. The connection is as before.
+  /// The timeout has passed. The connection is unchanged.
   virtual void on_late() {}
   /// The connection is over, and its socket closed.
   virtual void on_failed(Outbound& connection, const Failure& why) = 0;
@@ -38,57 +38,58 @@ class OutboundUser {
   ~OutboundUser() = default;
 };
 
-/// Lives on the thread of its loop, which destroys it (Loop::retire()) if it can be in one of its members.
+/// Lives on the thread of its loop. If one of its members may be on the stack, destroy it with
+/// Loop::retire().
 class Outbound : private Watched, private Timer {
  public:
   explicit Outbound(Loop& loop) : Watched(loop.readiness(), -1), loop_(loop), transport_(-1) {}
   ~Outbound() override = default;
 
-  /// Whom to connect to: the first of the addresses that takes us, each tried for its share of the time.
+  /// The server: its addresses are tried in order, each for its share of the time, until one accepts.
   struct Target {
     std::vector<Address> addresses;
     TlsContext tls = {};    ///< null: without TLS
-    std::string host = {};  ///< whose certificate it must be
+    std::string host = {};  ///< the name that the certificate must have
   };
-  /// Starts anew. False if it failed at once: failure() says why, and the user is not told.
+  /// Starts connecting. False if that failed at once: see failure(); the user is not called.
   bool connect(OutboundUser& user, Target target, std::chrono::milliseconds within);
-  /// For another user, of a connection that rests.
+  /// Hands an idle connection to another user.
   void use(OutboundUser& user);
-  /// Between two uses, for at most so long. The user is told when that is over, or the server closes it.
+  /// Keeps the connection idle between two uses. The user is called when this time is over or the server
+  /// closes the connection.
   void rest(OutboundUser& user, std::chrono::milliseconds at_most);
-  /// Ends it. The user is not told.
+  /// Closes the connection. The user is not called.
   void close();
 
-  /// What is to be sent: append, then flush().
+  /// The output: append, then flush().
   wire::Buffer& output();
   void flush();
-  /// Sends what fits at once, and keeps the rest: for parts of bodies.
+  /// Sends as much as the socket takes, and buffers the rest: for parts of bodies.
   void send(std::string_view data);
   /// Whether no more should be added to output() before on_drained().
   bool congested() const { return out_.size() >= most_unsent; }
   static constexpr std::size_t most_unsent = std::size_t{64} * 1024;
-  /// Tells the server that nothing follows.
+  /// Ends the sending side once the output is sent.
   void end_output();
   bool has_unsent() const { return !out_.empty(); }
 
-  /// What was received and not taken yet. Whether more is to be read is said by want_input().
+  /// The bytes received and not consumed yet. want_input() turns reading on and off.
   wire::Buffer& input() { return in_; }
   void want_input(bool wanted);
 
-  /// How long it may be silent once it is open, both ways; each byte that moves starts it anew. Nothing: for
-  /// ever.
+  /// The idle timeout of an open connection; each byte in either direction restarts it. Nothing: none.
   void allow_silence(std::optional<std::chrono::milliseconds> silence);
-  /// How long all that is still to come may take. For one that is open.
+  /// The timeout of the whole remaining exchange. For an open connection.
   void finish_within(std::chrono::milliseconds time);
 
   bool is_open() const { return machine_.is_open(); }
   bool is_idle() const { return machine_.stage() == OutboundMachine::Stage::idle; }
   bool is_closed() const { return machine_.stage() == OutboundMachine::Stage::closed; }
-  /// Bytes since the user began.
+  /// Bytes since this user took the connection.
   std::uint64_t sent() const { return machine_.sent(); }
   std::uint64_t received() const { return machine_.received(); }
   const Failure& failure() const { return machine_.failure(); }
-  /// Whether the other end has not closed it, as far as can be seen now.
+  /// Whether the peer has not closed the connection, as far as can be seen.
   bool looks_alive() const;
 
  private:

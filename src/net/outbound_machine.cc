@@ -16,7 +16,7 @@ Next OutboundMachine::start(std::size_t addresses, bool tls) {
 Next OutboundMachine::connected(std::optional<Failure> problem) {
   if (stage_ != Stage::connecting) return Next::nothing;
   if (problem) {
-    // That nobody listens at one address says less than what is wrong at another.
+    // A refusal at one address is less informative than any other error.
     if (address_ == 0 || failure_.kind == Kind::refused) failure_ = *std::move(problem);
     if (++address_ < addresses_) return Next::connect;
     stage_ = Stage::closed;
@@ -60,7 +60,7 @@ Next OutboundMachine::read_nothing(Status status) {
   if (stage_ == Stage::closed) return Next::nothing;
   if (status == Status::needs_write) return Next::wait_for_write;
   if (status == Status::needs_read && !cut_) return Next::wait_for_read;
-  // Bytes that nobody asked for are no better than an end.
+  // Unsolicited bytes are treated as an end.
   if (stage_ == Stage::idle) return fail(Kind::lost, "the server has closed the connection");
   if (status == Status::ended) return Next::tell_end;
   return lose();

@@ -1,5 +1,5 @@
-// The life of an outgoing connection, without its socket and without a clock: events go in, and what to do
-// next comes out. The shell around it (outbound.h) does as it is told here.
+// The state machine of an outgoing connection, without socket and clock: events go in, the next step comes
+// out. The shell around it (outbound.h) carries out the steps.
 //
 //   connecting -> [securing] -> open <-> idle
 //        \------------\-----------\--------\----> closed
@@ -22,16 +22,16 @@ class OutboundMachine {
   enum class Stage : std::uint8_t { connecting, securing, open, idle, closed };
   enum class Next : std::uint8_t {
     nothing,
-    connect,         ///< to address(): tell connected() once it is known what became of it
-    take_tls_step,   ///< then tell handshaken()
+    connect,         ///< to address(), then call connected() with the result
+    take_tls_step,   ///< then call handshaken()
     wait_for_read,   ///< the same again when the socket can be read
     wait_for_write,  ///< the same again when the socket can be written
     tell_open,       ///< the user may send
     deliver,         ///< the bytes that were read
-    tell_end,        ///< the server sends no more; what it said before is whole
-    tell_late,       ///< the time is over; what follows from it is the user's to say
-    read_what_came,  ///< nothing can be sent any more, but an answer may have arrived
-    fail,            ///< close the socket and tell failure()
+    tell_end,        ///< the server sends no more, and ended in good order
+    tell_late,       ///< the timeout has passed; the user decides what follows
+    read_what_came,  ///< the server accepts no more bytes, but an answer may have arrived
+    fail,            ///< close the socket and pass failure() to the user
   };
   using Status = Transport::Status;
 
@@ -47,12 +47,12 @@ class OutboundMachine {
   const Failure& failure() const { return failure_; }
 
   Next start(std::size_t addresses, bool tls);
-  /// What became of connecting to address(): nothing, or why it failed.
+  /// The result of connecting to address(): nothing, or why it failed.
   Next connected(std::optional<Failure> problem);
   Next handshaken(Status status, std::string problem);
-  /// The server takes no more, and what it may have said is of no use.
+  /// The server accepts no more bytes, and its input is not needed.
   Next lose() { return fail(Failure::Kind::lost, "the connection was cut"); }
-  /// The time of this stage, or of this address, is over.
+  /// The deadline of this stage, or of this address, has passed.
   Next deadline();
   Next read(Transport::Outcome outcome) {
     if (outcome.status != Status::done || stage_ != Stage::open) return read_nothing(outcome.status);
@@ -65,7 +65,7 @@ class OutboundMachine {
     return Next::nothing;
   }
 
-  /// Between two users: whatever the server says is a reason to close.
+  /// Between two users: any byte from the server is a reason to close.
   void rest() {
     if (stage_ == Stage::open) stage_ = Stage::idle;
   }
@@ -87,7 +87,7 @@ class OutboundMachine {
 
   Stage stage_ = Stage::closed;
   bool tls_ = false;
-  bool cut_ = false;  ///< nothing can be sent any more
+  bool cut_ = false;  ///< the server accepts no more bytes
   std::size_t addresses_ = 0;
   std::size_t address_ = 0;
   std::uint64_t sent_ = 0;

@@ -8,12 +8,12 @@
 namespace weir::net {
 namespace {
 
-/// What is left beyond this is told in the next turn of the loop.
+/// Calls of epoll_wait() in one turn of the loop; further events wait for the next turn.
 constexpr int most_looks = 4;
 
 int make_epoll() {
   const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
-  // Without it there is no loop to speak of.
+  // No loop can run without epoll.
   if (epoll < 0) std::abort();
   return epoll;
 }
@@ -22,18 +22,18 @@ int make_epoll() {
 
 void Watched::want(std::uint8_t what) {
   wanted_ |= what;
-  // What may be ready already is not told of again, unless the system is asked to look.
+  // An edge that was already reported is reported again only after EPOLL_CTL_MOD.
   if ((wanted_ & ~known_) != 0 || (ready_ & what) != 0) sync();
 }
 
-/// Tells the system what is waited for now.
+/// Registers the current wait with epoll.
 void Watched::sync() {
   const int epoll = readiness_.epoll_;
   epoll_event event{};
   event.events = ((wanted_ & reading) != 0 ? EPOLLIN : 0U) | ((wanted_ & writing) != 0 ? EPOLLOUT : 0U);
   if (edge_triggered_) event.events |= EPOLLET | EPOLLRDHUP;
   event.data.ptr = this;
-  // A socket that nothing is waited for is taken out: broken ones are told of whether asked for or not.
+  // A socket without a wait is removed, since epoll reports errors even when not asked for them.
   const int change = wanted_ == 0 ? EPOLL_CTL_DEL : known_ == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
   static_cast<void>(::epoll_ctl(epoll, change, socket_, &event));
   known_ = wanted_;
@@ -54,7 +54,7 @@ void Watched::happened(std::uint32_t events) {
     return;
   }
   if (asked) on_ready();
-  // Mostly the same is waited for again. If not, the system would tell of it without end.
+  // Usually the same wait follows. If not, level-triggered epoll would report the socket again and again.
   if (socket_ >= 0 && (now & known_ & ~wanted_) != 0) sync();
 }
 

@@ -1,11 +1,10 @@
 // Which sockets can be read or written: the epoll of a loop.
 //
-// A socket is registered once and stays so while it is waited for again and again, as the sockets of busy
-// connections are.
+// A socket is registered once and stays registered across repeated waits, as on busy connections.
 //
-// A socket is watched level-triggered or edge-triggered. Level-triggered needs no care, but epoll looks once
-// more at every socket that it reported, to find out that it need not report it again. Edge-triggered is for
-// users that say when they have read everything.
+// A socket is watched level-triggered or edge-triggered. Level-triggered is simpler, but epoll checks every
+// reported socket once more before it drops it from the ready list. Edge-triggered is for users that call
+// all_read() and all_written().
 #pragma once
 
 #include <sys/epoll.h>
@@ -17,8 +16,8 @@ namespace weir::net {
 
 class Readiness;
 
-/// A socket that is waited for. Lives on the thread of its Readiness, and until what runs there now has
-/// ended: an event that was taken from the system is told even if the wait is over by then.
+/// A socket that is waited for. Lives on the thread of its Readiness, at least until the end of the turn: an
+/// event already taken from epoll is delivered even if the wait has ended.
 class Watched {
  public:
   enum class Trigger : std::uint8_t { level, edge };
@@ -38,14 +37,14 @@ class Watched {
   /// Closes the socket and watches another one.
   void watch(int socket, Trigger trigger);
   int socket() const { return socket_; }
-  /// A read found less than it had room for, or nothing. What the other end said before it ended its side
-  /// does not count: the end itself is still to be read.
+  /// A read returned less than it had room for, or nothing. Ignored once the peer has ended its side, since
+  /// the end itself is still to be read.
   void all_read() {
     if (!ended_) ready_ &= static_cast<std::uint8_t>(~reading);
   }
   /// A write found no room.
   void all_written() { ready_ &= static_cast<std::uint8_t>(~writing); }
-  /// What was waited for is no longer; wait again if it is needed.
+  /// The socket is ready, and the wait has ended; wait again if needed.
   virtual void on_ready() = 0;
 
  private:
@@ -60,10 +59,10 @@ class Watched {
   Readiness& readiness_;
   int socket_;
   std::uint8_t wanted_ = 0;
-  std::uint8_t known_ = 0;  ///< to the system, which is told of changes only when they matter
+  std::uint8_t known_ = 0;  ///< to epoll, which is updated only when it matters
   // Where it is edge-triggered:
   bool edge_triggered_;
-  std::uint8_t ready_ = 0;  ///< what it told of, and it may still be so
+  std::uint8_t ready_ = 0;  ///< reported by epoll, and possibly still true
   bool ended_ = false;      ///< the other end sends no more
 };
 
@@ -75,19 +74,19 @@ class Readiness {
   Readiness(const Readiness&) = delete;
   Readiness& operator=(const Readiness&) = delete;
 
-  /// Waits for events, for at most so many milliseconds; -1: for ever. True if there are some: call
-  /// take_events().
+  /// Waits for events, for at most this many milliseconds; -1: without a timeout. True if there are some:
+  /// call take_events().
   bool wait(int at_most);
-  /// Tells those whose events have come, until none come any more or it was long enough for now.
+  /// Delivers events until there are none or the bound of one turn is reached.
   void take_events();
 
  private:
   friend class Watched;
-  /// More events than this are taken in the next look.
+  /// More events than this are taken by the next epoll_wait().
   static constexpr int most_events = 128;
 
   const int epoll_;
-  int count_ = 0;  ///< of events that were taken and not told yet
+  int count_ = 0;  ///< of events that were taken and not delivered yet
   std::array<epoll_event, most_events> events_;
 };
 

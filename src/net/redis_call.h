@@ -1,4 +1,4 @@
-// One command on its way to a Redis server, and what becomes of it.
+// One command to a Redis server, and its result.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ struct RedisFailure {
   std::string why;    ///< "127.0.0.1:6379 does not answer"
 };
 
-/// Made and kept by its owner until one of the two functions was called, on the thread of the client or, if
-/// it cannot be sent at all, inside RedisClient::send().
+/// The owner keeps it until one of the two callbacks is called, on the thread of the client or, if it cannot
+/// be sent at all, inside RedisClient::send().
 class RedisCall {
  public:
   RedisCall() = default;
@@ -26,11 +26,12 @@ class RedisCall {
 
   std::string command;  ///< as it goes over the wire
   int slot = -1;        ///< of its keys; -1: any node will do
-  /// Doing it twice is the same as doing it once, so it may be sent again after a lost connection.
+  /// The command is idempotent, so it may be sent again after a lost connection.
   bool repeatable = false;
-  /// Whether it may wait for the end of a round (RedisClient::begin_round), to leave with what follows it.
+  /// Whether it may wait for the end of a round (RedisClient::begin_round), to be sent with the calls that
+  /// follow.
   bool gathers = false;
-  /// How long it may take; 0: as the options say.
+  /// The timeout; 0: that of the options.
   std::chrono::milliseconds within{0};
 
   /// The reply is valid until this returns.

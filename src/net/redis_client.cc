@@ -71,7 +71,7 @@ bool RedisClient::set_up(bool up, const std::string& trouble) {
 
 void RedisClient::send(RedisCall& call) {
   if (!options_.cluster && !up() && !call.repeatable) {
-    // Before the first connection there is nothing to be known yet.
+    // Before the first connection there is no reason yet.
     const std::string why = trouble();
     if (!why.empty()) return call.on_failure({false, why});
   }
@@ -86,14 +86,14 @@ void RedisClient::send(RedisCall& call) {
       std::chrono::steady_clock::now() + (call.within.count() > 0 ? call.within : options_.deadline);
   const bool gathers = call.gathers;
   hand_over(call);
-  // In a round more will follow, and its end is soon.
+  // In a round more calls follow, and its end wakes the thread.
   if (gathers && rounds_.load() > 0) return;
   wake_up_.wake();
 }
 
 void RedisClient::end_round() {
   rounds_.fetch_sub(1);
-  // Whoever has seen the round has put its call there before.
+  // A sender that saw this round open has queued its call before the check.
   if (handed_over_.load() != nullptr) wake_up_.wake();
 }
 
@@ -201,7 +201,7 @@ void RedisClient::update_state() {
   }
   for (const auto& [address, link] : links_) {
     if (link->hopeful()) continue;
-    // A node that has no slots any more is of no concern.
+    // A node without slots is ignored.
     const bool used = slots_.empty() || std::find(slots_.begin(), slots_.end(), link.get()) != slots_.end();
     if (!used) continue;
     set_up(false, link->trouble());
@@ -255,7 +255,7 @@ void RedisClient::tick() {
   }
   if (options_.cluster && (refresh_wanted_ || !up())) refresh(now);
   flush();
-  // With nothing to wait for, no timer disturbs the machine.
+  // An idle client runs no timer.
   if (busy || refresh_wanted_ || refreshing_ || !up()) start_ticking();
 }
 

@@ -2,11 +2,11 @@
 // pipelined as they come.
 //
 // A thread of its own does all input and output. Calls are handed to it in a list that it takes as a whole:
-// what was queued while it was busy goes out in one write.
+// the calls queued while it was busy leave in one write.
 //
-// The breaker: a server that cannot be reached, refuses us or lets a caller wait in vain, having said nothing
-// for half of that time, is *away*. Calls to it then fail at once and are not sent. The probe is the
-// connection itself: it is made again and again, and with the first sign of life calls go through.
+// The breaker opens when the server cannot be reached, refuses the client, or lets a call time out and has
+// sent nothing for half of that time. Calls to it then fail at once and are not sent. The probe is the
+// connection itself: the client reconnects again and again, and the first answer closes the breaker.
 #pragma once
 
 #include <atomic>
@@ -30,17 +30,17 @@
 
 namespace weir::net {
 
-/// Who hears what is published on a channel. Called on the client's thread.
+/// The subscriber of a channel. Called on the client's thread.
 class RedisListener {
  public:
-  /// Calls are answered from now on: for the first time, or again, perhaps by another server.
+  /// Connected: for the first time, or again, perhaps to another server.
   virtual void on_connected() = 0;
-  /// From here on nothing is missed.
+  /// From here on every message is received.
   virtual void on_subscribed() = 0;
   virtual void on_message(std::string_view message) = 0;
-  /// From here on everything is missed.
+  /// From here on messages are lost.
   virtual void on_unsubscribed() = 0;
-  /// Between the two, calls are answered, maybe many.
+  /// Called around a batch of answered calls.
   virtual void before_answers() {}
   virtual void after_answers() {}
 
@@ -55,30 +55,29 @@ class RedisClient final : private Timer {
   /// start().
   RedisClient(RedisOptions options, base::Entropy& entropy, std::string channel = {},
               RedisListener* listener = nullptr);
-  /// Every call that is left fails.
+  /// Fails all outstanding calls.
   ~RedisClient() override;
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
 
-  /// Connects; from here on the listener is told.
+  /// Connects; from here on the listener is called.
   void start();
-  /// Waits until the server has accepted us (a cluster: until it is known which node has what), at most as
-  /// long as connecting may take. Fails with why not; the client goes on trying.
+  /// Waits until the client is connected (in a cluster: until the slots of the nodes are known), at most for
+  /// the connect timeout. Fails with the reason; the client keeps reconnecting.
   Result<void> wait_until_ready();
 
   void send(RedisCall& call);
-  /// Between the two, those who send many calls send them: the thread is woken for all of them at once.
-  /// Rounds may overlap.
+  /// Calls with `gathers` that are sent between the two wake the thread once for all. Rounds may overlap.
   void begin_round() { rounds_.fetch_add(1); }
   void end_round();
-  /// Whether this is the thread on which calls end: waiting there for a call would never end.
+  /// Whether this is the thread of the callbacks: waiting there for a call would deadlock.
   bool is_here() const { return loop_->is_here(); }
 
   /// False while the breaker is open. In a cluster: while some node is unavailable.
   bool up() const { return up_.load(std::memory_order_relaxed); }
   /// Why it is not up.
   std::string trouble() const;
-  /// How often it went from up to away.
+  /// How often up() has become false.
   std::uint64_t outages() const { return outages_.load(std::memory_order_relaxed); }
   const RedisOptions& options() const { return options_; }
 
@@ -86,7 +85,7 @@ class RedisClient final : private Timer {
   using Clock = RedisLink::Clock;
   static constexpr std::size_t slot_count = 16384;
 
-  /// True: it was not up before.
+  /// True if it was not up before.
   bool set_up(bool up, const std::string& trouble);
   void hand_over(RedisCall& call);
 
@@ -120,13 +119,13 @@ class RedisClient final : private Timer {
 
   // From links.
   friend class RedisLink;
-  /// The server has accepted us: calls are answered from now on.
+  /// The link is connected and answers calls.
   void on_ready(RedisLink& link);
-  /// It cannot be used any more, or not for now. Calls that cannot wait for it fail after this.
+  /// The link is lost, or cannot be used for now. Calls that cannot wait for it fail after this.
   void on_lost(RedisLink& link);
-  /// Something that is no answer.
+  /// A push message of the server.
   void on_push(RedisLink& link, const wire::resp::Reply& push);
-  /// An answer, or none: finishes the call.
+  /// An answer, or a failure: finishes the call.
   void on_answer(RedisLink& link, RedisCall& call, const wire::resp::Reply& reply);
   void on_failed(RedisCall& call, const RedisFailure& failure);
 
@@ -138,13 +137,13 @@ class RedisClient final : private Timer {
   std::atomic<std::size_t> outstanding_{0};
   /// Calls that the thread has not taken yet, last first.
   std::atomic<RedisCall*> handed_over_{nullptr};
-  std::atomic<int> rounds_{0};  ///< that are under way; for a moment less than none
+  std::atomic<int> rounds_{0};  ///< open rounds; briefly negative
   mutable base::Mutex mutex_;
   base::Condition changed_;
   std::string trouble_ WEIR_GUARDED_BY(mutex_);
   bool ever_ready_ WEIR_GUARDED_BY(mutex_) = false;
 
-  /// Shared with lookups, which may come back late.
+  /// Shared with lookups, which may outlive the client.
   const std::shared_ptr<Loop> loop_ = std::make_shared<Loop>(std::chrono::milliseconds(1));
   WakeUp wake_up_{loop_->readiness(), [this] { take_calls(); }};  ///< rung when calls were handed over
   bool ticking_ = false;

@@ -1,4 +1,4 @@
-// Which node of a cluster has which keys, and how that is found out.
+// The slots of the nodes of a cluster: discovery and redirects.
 #include <charconv>
 
 #include "base/text.h"
@@ -10,11 +10,11 @@ namespace resp = wire::resp;
 
 namespace {
 
-/// How often the nodes of a cluster are asked who has which slots, while something is wrong.
+/// How often the slots are requested from the nodes while some are unknown or unavailable.
 constexpr std::chrono::milliseconds between_refreshes{100};
 constexpr std::uint8_t most_redirects = 8;
 
-/// "10.0.0.1:7000", with the host of whoever said it where it is missing.
+/// "10.0.0.1:7000", with the host of the answering node where the host is missing.
 RedisAddress address_of(std::string_view text, const std::string& speaker) {
   RedisAddress address;
   const std::size_t colon = text.rfind(':');
@@ -27,7 +27,7 @@ RedisAddress address_of(std::string_view text, const std::string& speaker) {
 
 }  // namespace
 
-/// Where a call has to go instead. None of these errors has changed anything.
+/// Follows a redirect. The server has not carried out a command that it answers with one of these errors.
 bool RedisClient::redirect(RedisLink& link, RedisCall& call, std::string_view error) {
   const bool moved = error.starts_with("MOVED ");
   const bool ask = error.starts_with("ASK ");

@@ -38,7 +38,7 @@ void RedisLink::submit(RedisCall& call) {
 }
 
 void RedisLink::flush() {
-  // Inside on_input() it is done once, at its end.
+  // on_input() flushes once, at its end.
   if (stage_ == Stage::ready && !reading_) connection_.flush();
 }
 
@@ -82,14 +82,14 @@ void RedisLink::on_failed(Outbound& /*connection*/, const Failure& why) {
 void RedisLink::receive(const resp::Reply& reply) {
   if (reply.type() == resp::Type::push) return client_.on_push(*this, reply);
   if (stage_ == Stage::greeting) return greeted(reply);
-  // It was only slow.
+  // The server was only slow.
   if (breaker_.open() && breaker_.answered()) client_.on_ready(*this);
   if (!first_words_.empty()) return client_.on_push(*this, reply);
   answer(reply);
 }
 
 void RedisLink::answer(const resp::Reply& reply) {
-  // More answers than calls: this is not who we think it is.
+  // More answers than calls: this is not a Redis server.
   if (sent_calls_.empty()) return fail("answers what it was not asked");
   RedisCall* const call = sent_calls_.front().call;
   sent_calls_.pop_front();
@@ -102,16 +102,16 @@ void RedisLink::fail(const std::string& why) {
   connection_.close();
   stage_ = Stage::idle;
   schedule_attempt(Clock::now());
-  // A connection that breaks is mostly back at once, and who has not sent anything yet can wait for it.
+  // A broken connection is usually back at once, so calls that were not sent wait for it.
   if (!was_ready) breaker_.trip();
-  // Before anybody is told: who then asks how the server is must not hear that all is well.
+  // Before any callback: a callback that asks for the state of the server must see it unavailable.
   client_.on_lost(*this);
   const std::string trouble = breaker_.trouble();
   release_sent(trouble);
   if (breaker_.open()) release_waiting(trouble);
 }
 
-/// Calls of a lost connection: what was not sent, or can be sent again, waits for the next one.
+/// Calls of a lost connection: those not sent, and idempotent ones, wait for the next connection.
 void RedisLink::release_sent(const std::string& why) {
   std::deque<Sent> calls;
   calls.swap(sent_calls_);
@@ -160,13 +160,13 @@ void RedisLink::tick(Clock::time_point now) {
     return;
   }
   if (sent_calls_.empty() || breaker_.silent_for(now) < options_.give_up_after) return;
-  // Who still waits has said how long it may take.
+  // A call that still waits has a longer deadline of its own.
   const bool awaited = std::any_of(sent_calls_.begin(), sent_calls_.end(),
                                    [](const Sent& sent) { return sent.call != nullptr; });
   if (!awaited) fail("does not answer");
 }
 
-/// Calls whose time is over. Their answers may still come and are dropped.
+/// Fails calls whose deadline has passed. Their answers may still come and are dropped.
 void RedisLink::expire(Clock::time_point now) {
   const Clock::time_point by = now + redis_tick;
   std::vector<RedisCall*> late;
@@ -182,7 +182,7 @@ void RedisLink::expire(Clock::time_point now) {
     return true;
   });
   if (late.empty()) return;
-  // As in fail(), that the server is unavailable is known before anybody is told.
+  // As in fail(), the breaker opens before any callback.
   const std::string& known = breaker_.trouble();
   const bool gives_up =
       breaker_.unanswered(now, known.empty() ? address_.to_string() + " does not answer" : known);

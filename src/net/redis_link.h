@@ -1,5 +1,5 @@
-// One connection to one Redis server: connects, greets, pipelines, notices when nothing comes back, and
-// connects again. Lives on the thread of its client's loop.
+// One connection to one Redis server: connects, greets, pipelines, detects a silent server, and reconnects.
+// Lives on the thread of its client's loop.
 #pragma once
 
 #include <chrono>
@@ -29,25 +29,25 @@ class RedisLink final : private OutboundUser {
 
   const RedisAddress& address() const { return address_; }
   void connect();
-  /// Queues a call; flush() sends what is queued. Without a connection it waits for one, until its deadline.
+  /// Queues a call; flush() sends the queue. Without a connection the call waits for one, until its deadline.
   void submit(RedisCall& call);
   void flush();
-  /// Closes; every call that is left fails.
+  /// Closes, and fails all outstanding calls.
   void close(const std::string& why);
-  /// Looks at deadlines. Often.
+  /// Checks deadlines. To be called every redis_tick.
   void tick(Clock::time_point now);
 
   bool ready() const { return stage_ == Stage::ready; }
-  /// Whether calls can expect an answer: connected and answering, or only just lost.
+  /// Whether calls can expect an answer: connected and answering, or just lost.
   bool hopeful() const { return !breaker_.open(); }
-  /// Why it is not ready, or was not last time.
+  /// Why it is not ready, or was not most recently.
   const std::string& trouble() const { return breaker_.trouble(); }
   bool idle() const { return sent_calls_.empty() && waiting_.empty(); }
 
  private:
   enum class Stage : std::uint8_t { idle, resolving, connecting, greeting, ready, closed };
   struct Sent {
-    RedisCall* call;       ///< null: gave up waiting
+    RedisCall* call;       ///< null: timed out
     std::uint64_t begins;  ///< how many bytes of this connection went before it
   };
 
@@ -84,7 +84,7 @@ class RedisLink final : private OutboundUser {
   unsigned greetings_left_ = 0;
   Breaker breaker_;  ///< its silence counts while calls wait for an answer
   unsigned attempts_ = 0;
-  std::uint64_t lookup_ = 0;  ///< the last one; earlier ones are of no interest any more
+  std::uint64_t lookup_ = 0;  ///< the latest lookup; results of earlier ones are dropped
   Clock::time_point attempt_at_;
   Clock::time_point attempt_ends_;
 

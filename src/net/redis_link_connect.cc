@@ -1,4 +1,4 @@
-// How a link gets from nothing to a server that has accepted us: name, socket, TLS, greeting.
+// How a link connects: lookup, socket, TLS, greeting.
 #include <algorithm>
 
 #include "base/text.h"
@@ -10,7 +10,7 @@ namespace resp = wire::resp;
 
 namespace {
 
-/// What is read at once, at the most: many short answers.
+/// The most that one read takes: many short answers.
 constexpr std::size_t input_size = std::size_t{64} * 1024;
 
 }  // namespace
@@ -19,7 +19,7 @@ void RedisLink::connect() {
   stage_ = Stage::resolving;
   attempt_ends_ = Clock::now() + options_.connect_within;
   look_up(address_.host, address_.port, [this, loop = client_.loop_, lookup = ++lookup_](LookedUp found) {
-    // If the loop has ended meanwhile, with the link, this is not done.
+    // Does not run if the loop has ended meanwhile, with the link.
     loop->post([this, lookup, found = std::move(found)] {
       if (lookup == lookup_ && stage_ == Stage::resolving) resolved(found);
     });
@@ -35,7 +35,7 @@ void RedisLink::resolved(const LookedUp& found) {
     on_failed(connection_, connection_.failure());
 }
 
-/// Says who we are. A server that does not know HELLO is spoken to in version 2.
+/// Authenticates. With a server that does not know HELLO the link uses RESP2.
 void RedisLink::greet() {
   stage_ = Stage::greeting;
   reader_.reset();
@@ -81,8 +81,8 @@ void RedisLink::become_ready() {
   flush();
 }
 
-/// The first attempt follows at once, later ones after a pause that doubles, half of it by chance, so that a
-/// thousand clients do not come back together.
+/// The first attempt follows at once, later ones with exponential backoff, half of it random, so that a
+/// thousand clients do not reconnect together.
 void RedisLink::schedule_attempt(Clock::time_point now) {
   if (attempts_++ == 0) {
     attempt_at_ = now;

@@ -1,4 +1,4 @@
-// How a Redis server is reached.
+// The options of the connection to a Redis server.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace weir::net {
 
-/// How often deadlines are looked at.
+/// How often deadlines are checked.
 inline constexpr std::chrono::milliseconds redis_tick{10};
 
 using RedisAddress = wire::HostPort;
@@ -23,17 +23,15 @@ struct RedisOptions {
   std::string password = {};                ///< empty: none
   int database = 0;                         ///< 0 in a cluster
   TlsContext tls = {};                      ///< null: without TLS
-  /// How long a caller waits for an answer at the most, whatever happens. Not for changes of the catalog,
-  /// which say how long.
+  /// The longest time that a caller waits for an answer. Changes of the catalog have timeouts of their own.
   std::chrono::milliseconds deadline{250};
-  /// How long connecting may take: the name, the socket, TLS and the greeting, together.
+  /// The timeout of connecting: lookup, socket, TLS and greeting together.
   std::chrono::milliseconds connect_within{1000};
-  /// The longest pause between two attempts to connect; the first one follows at once.
+  /// The longest backoff between two attempts to connect; the first attempt follows at once.
   std::chrono::milliseconds longest_pause{400};
-  /// How long a server that answers nothing is waited for before the connection is given up; longer if a call
-  /// may take longer.
+  /// A connection whose server is silent for this long is closed, or later if a call has a longer timeout.
   std::chrono::milliseconds give_up_after{1000};
-  /// Calls that wait for an answer; more are refused at once.
+  /// The most outstanding calls; more fail at once.
   std::size_t most_calls = 20'000;
 };
 

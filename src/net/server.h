@@ -23,14 +23,14 @@ struct ServerStatus {
 class Server {
  public:
   /// Listens, and serves until drained. The handler must outlive the server. On failure, such as an address
-  /// in use or a certificate that cannot be read, nothing is left listening.
+  /// in use or an unreadable certificate, no socket is left listening.
   static Result<std::unique_ptr<Server>> start(ServerOptions options, Handler& handler);
   /// Drains without waiting, then waits for every exchange that a handler still holds.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Where it listens, in the order of ServerOptions::listen, with the ports that were chosen.
+  /// The addresses it listens on, in the order of ServerOptions::listen, with the ports that were chosen.
   const std::vector<Address>& addresses() const;
   ServerStatus status() const;
 
@@ -38,8 +38,8 @@ class Server {
   /// stays.
   Result<void> reload_tls(const TlsFiles& files);
 
-  /// Stops accepting, closes idle connections, and has the others closed as soon as what they had begun to
-  /// send is answered, or after `at_most` in any case. Returns at once.
+  /// Stops accepting, closes idle connections, and closes the others once the requests that had begun to
+  /// arrive are answered, or after `at_most`. Returns at once.
   void drain(std::chrono::milliseconds at_most);
   /// Waits until every connection has ended after drain(), and every exchange is answered.
   void wait();

@@ -36,7 +36,7 @@ Session::~Session() {
   worker_.give_back(std::move(out_));
 }
 
-/// Whether no further request may be taken from the input for now.
+/// Whether the bound of requests or of unsent bytes is reached, so that no further request is parsed.
 bool Session::at_capacity() const {
   if (exchanges_ == 0) return out_.size() >= worker_.options().max_unsent;
   return exchanges_ >= worker_.options().max_pipelined || out_.size() >= worker_.options().max_unsent ||
@@ -45,17 +45,17 @@ bool Session::at_capacity() const {
 
 bool Session::wants_input() const {
   if (ended_ || phase_ == Phase::closed) return false;
-  // What is already there has to go first: that is how the pressure reaches the client.
+  // Back pressure: no more is read while earlier bytes wait to be parsed.
   const bool waits = phase_ == Phase::stream ? !stream_->wants_body : at_capacity();
   if (waits) return unparsed().empty();
-  // While exchanges are out the buffer cannot grow.
+  // While the handler holds exchanges the buffer cannot grow.
   return first_ == nullptr || phase_ == Phase::stream || in_.capacity() == 0 || in_.has_room();
 }
 
 std::span<char> Session::room() {
   if (!wants_input()) return {};
   if (phase_ == Phase::stream && unparsed().empty()) {
-    // The next part is read over the last one: the buffer must not grow with the body.
+    // The next part overwrites the last one, so that the buffer does not grow with the body.
     in_.truncate(body_start_);
     parsed_ = body_start_;
   }
@@ -100,13 +100,13 @@ bool Session::step() {
   return false;
 }
 
-/// Looks at what is left once nothing more can be done with the input.
+/// Called once no more of the input can be processed.
 void Session::settle() {
   if (phase_ == Phase::head && first_ == nullptr && draining_ && in_.size() == message_start_) {
     stop_reading();
     idle_ = true;
   }
-  // What has not arrived by now never will.
+  // The client sends no more, so the rest will not arrive.
   if (ended_ && (phase_ == Phase::body || (phase_ == Phase::head && unparsed().empty()))) stop_reading();
   keep_only_unread();
 }
@@ -135,8 +135,7 @@ bool Session::step_head() {
   return true;
 }
 
-/// A request whose bytes after the head are streamed has the buffer to itself: it is looked at again when
-/// the exchanges before it are done.
+/// A streamed request needs the buffer alone: it is parsed again when the exchanges before it are done.
 bool Session::postpone() {
   parser_.clear();
   parsed_ = message_start_;
@@ -167,7 +166,7 @@ bool Session::begin_body() {
 bool Session::step_body() {
   while (true) {
     const auto step = decoder_.decode(unparsed());
-    // Chunks are moved together where they are, so that the body is one run of bytes.
+    // Chunks are joined in place, so that the body is contiguous.
     if (!step.data.empty()) {
       char* to = in_.data() + body_end_;
       if (to != step.data.data()) std::memmove(to, step.data.data(), step.data.size());
@@ -188,7 +187,7 @@ bool Session::step_body() {
   return true;
 }
 
-/// Hands one part of the body to the observer that asked for it. Afterwards the state may be gone.
+/// Hands one part of the body to the observer that asked for it. May destroy the state.
 bool Session::step_stream() {
   if (!stream_->wants_body) return false;
   auto step = decoder_.decode(unparsed());
@@ -243,7 +242,7 @@ void Session::dispatch() {
   ExchangeState& state = *std::exchange(current_, nullptr);
   enqueue(state);
   if (first_ == &state && (phase_ == Phase::stream || state.head.upgrade())) {
-    // What follows is read while the exchange is out, and while it is, the buffer cannot grow.
+    // Further input is read while the handler holds the exchange, and meanwhile the buffer cannot grow.
     in_.reserve(least_room);
     state.head.rebase(in_.data() + message_start_);
   }
@@ -255,7 +254,8 @@ void Session::dispatch() {
   worker_.handler().handle(Exchange(&state));
 }
 
-/// Answers a request that cannot be read, and ends the connection: nobody knows where the next one starts.
+/// Answers a request that cannot be parsed, and ends the connection: the start of the next request is
+/// unknown.
 void Session::refuse(const Refusal& refusal) {
   if (current_ == nullptr) current_ = worker_.take_state();
   ExchangeState& state = *std::exchange(current_, nullptr);
@@ -301,7 +301,7 @@ void Session::stop_reading() {
   if (current_ != nullptr) worker_.give_back(std::exchange(current_, nullptr));
 }
 
-/// Gives up input that nobody needs any more, and the buffer with it if that was all.
+/// Discards input that is not needed, and returns the buffer if it is empty.
 void Session::keep_only_unread() {
   if (first_ != nullptr) return;
   if (phase_ == Phase::closed) {
@@ -322,7 +322,7 @@ void Session::keep_only_unread() {
 Session::Wait Session::wait() const {
   using Kind = Wait::Kind;
   if (phase_ == Phase::closed) return {Kind::handler, serial_};
-  // How long a tunnel may be silent is for those to say who know what it is for.
+  // The idle timeout of a tunnel is the handler's business.
   if (phase_ == Phase::stream) return {stream_->wants_body && !tunnel_ ? Kind::body : Kind::handler, serial_};
   if (phase_ == Phase::body) return {Kind::body, serial_};
   if (at_capacity()) return {Kind::handler, serial_};

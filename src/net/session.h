@@ -1,12 +1,12 @@
-// One connection's side of HTTP/1.1, without the connection: bytes come in, exchanges go to the handler,
-// bytes go out in the order of requests. The shell around it (connection.h) reads, writes and watches the
-// time, and does as it is told here.
+// HTTP/1.1 on one connection, without the socket: bytes come in, exchanges go to the handler, bytes go out in
+// the order of requests. The shell around it (connection.h) reads, writes and enforces the deadlines that the
+// session asks for.
 //
 //      in_:   | requests in the handler's hands | the request that is arriving | room |
 //                                               ^ message_start_    ^ parsed_
 //
-// While an exchange is out, the bytes of its request must stay where they are; so the buffer moves or grows
-// only when none is.
+// While the handler holds an exchange, the bytes of its request must not move; so the buffer moves or grows
+// only when the handler holds none.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class Connection;
 /// Not safe for use by several threads at once: everything happens on the thread of its worker.
 class Session {
  public:
-  /// What the session waits for. A new serial with the same kind is a new wait, with a new deadline.
+  /// The event that the session waits for. A new serial with the same kind is a new wait, with a new
+  /// deadline.
   struct Wait {
     enum class Kind : std::uint8_t { idle, head, body, handler };
     Kind kind = Kind::idle;
@@ -42,8 +43,8 @@ class Session {
 
   /// Whether anything is to be read now.
   bool wants_input() const;
-  /// Where to read to; empty if nothing is to be read now. Follow with received(), of 0 bytes if there were
-  /// none: until then it holds a buffer.
+  /// Where to read to; empty if nothing is to be read now. Call received() afterwards, with 0 if no bytes
+  /// came: until then the session holds a buffer.
   std::span<char> room();
   /// Takes the first `count` bytes of room() and handles every request that is complete.
   void received(std::size_t count);
@@ -51,9 +52,10 @@ class Session {
   void received_end();
   /// The deadline of wait() has passed.
   void timed_out();
-  /// The server is going down: no request after those that have begun to arrive. Follow with received().
+  /// The server is shutting down: accepts no request after those that have begun to arrive. Call received()
+  /// afterwards.
   void drain() { draining_ = true; }
-  /// The connection is gone. What is out with the handler stays until the handler lets go of it.
+  /// The connection is gone. Exchanges stay until the handler releases them.
   void gone();
 
   // Output.
@@ -65,9 +67,9 @@ class Session {
   bool over() const { return closing_ && first_ == nullptr; }
   /// Whether the client has sent all that it will send.
   bool ended() const { return ended_; }
-  /// Whether it is over because nothing was going on: there is nothing that a reset could lose.
+  /// Whether it ended while idle, so that a reset loses nothing.
   bool was_idle() const { return idle_; }
-  /// Whether the handler has let go of everything, so that the session may be destroyed.
+  /// Whether the handler has released all exchanges, so that the session may be destroyed.
   bool released() const { return first_ == nullptr; }
 
   Wait wait() const;
@@ -92,7 +94,7 @@ class Session {
     head,    ///< before or in the head of the next request
     body,    ///< in a body that is buffered
     stream,  ///< in a body that the handler reads as it comes
-    closed,  ///< nothing is parsed any more
+    closed,  ///< no further input is parsed
   };
 
   void process();
@@ -134,9 +136,9 @@ class Session {
   std::size_t body_end_ = 0;
   wire::http::RequestParser parser_;
   wire::http::BodyDecoder decoder_;
-  ExchangeState* current_ = nullptr;  ///< whose head or buffered body is arriving
-  ExchangeState* stream_ = nullptr;   ///< whose body is streamed
-  ExchangeState* first_ = nullptr;    ///< the exchanges that are out, in order
+  ExchangeState* current_ = nullptr;  ///< the exchange whose head or buffered body is arriving
+  ExchangeState* stream_ = nullptr;   ///< the exchange whose body is streamed
+  ExchangeState* first_ = nullptr;    ///< the exchanges that the handler holds, in order
   ExchangeState* last_ = nullptr;
   unsigned exchanges_ = 0;
   std::uint64_t serial_ = 0;
@@ -149,7 +151,7 @@ class Session {
   bool idle_ = false;
   bool gone_ = false;
   bool tunnel_ = false;   ///< after a 101
-  bool telling_ = false;  ///< that it is gone: exchanges that end meanwhile are kept until all are told
+  bool telling_ = false;  ///< inside gone(): exchanges that end are kept until all observers are called
 };
 
 }  // namespace weir::net

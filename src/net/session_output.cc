@@ -11,7 +11,7 @@ using wire::http::Framing;
 
 }  // namespace
 
-/// Where the bytes of an answer go: out, if all earlier answers are complete, else they wait.
+/// The buffer for the bytes of an answer: the output if all earlier answers are complete, else `held`.
 wire::Buffer& Session::output_of(ExchangeState& state) {
   if (first_ != &state) return state.held;
   if (out_.capacity() == 0) out_ = worker_.take_buffer();
@@ -28,7 +28,7 @@ bool Session::keeps_alive(const ExchangeState& state) const {
 void Session::answer(ExchangeState& state, const Answer& answer) {
   if (state.started) return abort(state);
   if (!gone_) {
-    // With the rest of its body unread, the next request could not be found.
+    // If a part of its body is unread, the start of the next request is unknown.
     state.keep_alive = stream_ != &state && keeps_alive(state);
     write_answer(output_of(state), state, state.keep_alive, answer);
   }
@@ -53,11 +53,11 @@ void Session::give_up(ExchangeState& state) {
   answer_refusal(state, unanswered);
 }
 
-/// The handler has let go of the exchange.
+/// The handler has released the exchange.
 void Session::end(ExchangeState& state) {
   state.finished = true;
   if (stream_ == &state) {
-    // Its body has not been read to the end, and nobody will.
+    // The rest of its body will not be read.
     stream_ = nullptr;
     state.keep_alive = false;
     phase_ = Phase::closed;
@@ -66,7 +66,7 @@ void Session::end(ExchangeState& state) {
   wake();
 }
 
-/// Lets the answers leave that are complete and have nothing before them.
+/// Moves answers to the output, in order, as far as they are complete.
 void Session::advance() {
   if (telling_) return;
   while (first_ != nullptr && first_->finished) {
@@ -90,8 +90,8 @@ void Session::tell_to_continue(ExchangeState& state) {
   wire::http::write_interim(out_, 100);
 }
 
-/// Has the output sent. The exchange whose member is being called is not called back meanwhile: it may end
-/// in a callback, and the member would return to nothing.
+/// Sends the output. The calling exchange gets no callback meanwhile: it could end in the callback, while one
+/// of its members is still on the stack.
 void Session::send() {
   if (processing_) return;
   processing_ = true;
@@ -99,7 +99,7 @@ void Session::send() {
   processing_ = false;
 }
 
-/// Goes on with what an answer has made possible, unless received() is about to do that.
+/// Continues with input that waited for an answer, unless received() is about to do so.
 void Session::wake() {
   if (processing_ || telling_) return;
   process();
@@ -122,7 +122,7 @@ void Session::read(ExchangeState& state) {
   if (stream_ != &state) return;
   state.wants_body = true;
   if (state.owes_continue) {
-    // What has arrived already was not waited for.
+    // A client that has already sent the body does not wait for 100.
     if (unparsed().empty()) tell_to_continue(state);
     state.owes_continue = false;
   }
@@ -161,9 +161,9 @@ void Session::start(ExchangeState& state, const AnswerHead& head, Sending sendin
   if (sending == Sending::now) send();
 }
 
-/// From here on the connection carries bytes without further meaning, both ways.
+/// From here on the connection carries opaque bytes in both directions.
 void Session::start_tunnel(ExchangeState& state) {
-  // A request that offers an upgrade is out alone, and nothing behind it has been parsed.
+  // A request that offers an upgrade is the only exchange, and no byte after it has been parsed.
   if (phase_ == Phase::closed || &state != first_ || &state != last_ || !state.head.upgrade()) {
     return shell_.cut();
   }
@@ -188,7 +188,7 @@ bool Session::write(ExchangeState& state, std::string_view data, Sending sending
       out.append(data);
       break;
     case Framing::Kind::length:
-      // More than was promised would be read as the next answer.
+      // Bytes beyond the promised length would be parsed as the next answer.
       if (data.size() > state.answer_left) data = data.substr(0, state.answer_left);
       state.answer_left -= data.size();
       out.append(data);

@@ -1,6 +1,6 @@
-// Deadlines of many connections for one timer. A deadline is a tick, and a wheel has a list for each of the
-// next ticks. Moving a deadline further out, which happens with every request, only stores a number: when
-// the old tick comes, the timer is found not to be due and put where it belongs.
+// The deadlines of many connections. A deadline is a tick, and the wheel has a list for each of the next
+// ticks. Moving a deadline further out, which happens with every request, only stores a number: at the old
+// tick the timer is not due and moves to its new list.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class TimerLink {
   TimerLink* previous_ = this;
 };
 
-/// What happens at a deadline. Forgets it when destroyed.
+/// A callback at a deadline. Destruction cancels it.
 class Timer : private TimerLink {
  public:
   virtual ~Timer() = default;
@@ -70,7 +70,7 @@ class TimerWheel {
   /// Moves to that tick and calls each timer that is due. Timers may be set, cancelled and destroyed
   /// meanwhile.
   void advance(std::uint64_t now) {
-    // After a long sleep each list is still looked at once.
+    // After a long sleep each list is still visited once.
     if (now > now_ + slots) now_ = now - slots;
     while (now_ < now) {
       ++now_;

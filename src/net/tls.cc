@@ -17,7 +17,7 @@ namespace weir::net {
 namespace {
 
 // OpenSSL's own BIO for sockets writes with write(), which raises SIGPIPE when the peer is gone. A library
-// must not ask its program to ignore signals, so this one sends.
+// must not ask its program to ignore signals, so this BIO uses send().
 
 int socket_of(BIO* bio) { return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio))); }
 
@@ -48,7 +48,7 @@ const BIO_METHOD* socket_method() {
   return method;
 }
 
-/// The first error that OpenSSL has queued, as an error of ours.
+/// The first error in OpenSSL's queue, as an Error.
 Error tls_error(std::string_view what, std::string_view file) {
   std::array<char, 256> text{};
   ERR_error_string_n(ERR_get_error(), text.data(), text.size());
@@ -81,8 +81,7 @@ Result<TlsContext> load_server_tls(const TlsFiles& files) {
   SSL_CTX* raw = context.get();
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  // A write takes what the socket takes, from wherever the bytes are by then; idle connections hold no
-  // buffers.
+  // A write may be partial, and may be retried from another address; idle connections hold no buffers.
   SSL_CTX_set_mode(
       raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_alpn_select_cb(raw, choose_protocol, nullptr);
@@ -107,7 +106,7 @@ TlsConnection tls_on(const TlsContext& context, int socket) {
     BIO_free(bio);
     return nullptr;
   }
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a BIO keeps a pointer, and the socket is all that we need
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a BIO keeps a pointer, and only the socket is needed
   BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
   BIO_set_init(bio, 1);
   SSL_set_bio(connection.get(), bio, bio);

@@ -1,6 +1,6 @@
 // TLS by OpenSSL, on sockets that do not block.
 //
-// A read or write is a plain call that may say "not yet", like one without TLS.
+// As without TLS, a read or write is a plain call that may return "not yet".
 #pragma once
 
 #include <memory>
@@ -22,29 +22,29 @@ struct FreeTls {
 using TlsContext = std::shared_ptr<ssl_ctx_st>;
 using TlsConnection = std::unique_ptr<ssl_st, FreeTls>;
 
-/// Reads the files and makes what connections of a server need: TLS 1.2 and 1.3, http/1.1.
+/// Reads the files and makes the context of a server's connections: TLS 1.2 and 1.3, http/1.1.
 Result<TlsContext> load_server_tls(const TlsFiles& files);
 
-/// The server's side of TLS on a connected socket, which stays the caller's. Keeps the context alive. Null
-/// if there is no memory for it.
+/// The server's side of TLS on a connected socket, which the caller keeps and closes. Keeps the context
+/// alive. Null if out of memory.
 TlsConnection accept_tls(const TlsContext& context, int socket);
 
-/// What a client trusts, shows and speaks. All files are PEM.
+/// The trust, the certificate and the protocol of a client. All files are PEM.
 struct ClientTls {
-  std::string authorities = {};  ///< whose certificates are believed; empty: whom the machine trusts
-  std::string certificate = {};  ///< to show to the server, with its key; empty: none
+  std::string authorities = {};  ///< the trusted CA certificates; empty: those of the system
+  std::string certificate = {};  ///< the client certificate, with its key; empty: none
   std::string key = {};
   bool http = false;  ///< asks for http/1.1
 };
 
-/// Makes what connections of a client need: TLS 1.2 and 1.3, and a server that proves its name.
+/// Makes the context of a client's connections: TLS 1.2 and 1.3, with verification of the server's name.
 Result<TlsContext> load_client_tls(const ClientTls& wanted);
 
 /// The client's side, as accept_tls(). The certificate must be for `host`, a name or a literal address.
 TlsConnection connect_tls(const TlsContext& context, int socket, const std::string& host);
 
-/// Why a handshake failed, in words, right after it did: what is wrong with the certificate, or else what
-/// OpenSSL says.
+/// Why a handshake failed; to be called right after it did. The problem of the certificate, or else the error
+/// of OpenSSL.
 std::string handshake_problem(const ssl_st& connection);
 
 }  // namespace weir::net

@@ -11,8 +11,8 @@
 namespace weir::net {
 namespace {
 
-// By number: as functions of the library both are points where a thread can be cancelled, and a program with
-// several threads pays for that with every call. The sanitizers know the functions.
+// Raw system calls: the functions of libc are cancellation points, which cost time on every call in a program
+// with several threads. The sanitizers intercept the functions, so they get those.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 auto receive(int socket, std::span<char> into) { return ::recv(socket, into.data(), into.size(), 0); }
 auto send(int socket, std::string_view from) {
@@ -44,7 +44,7 @@ Transport::Outcome Transport::outcome_of_tls(int result) const {
 
 Transport::Outcome Transport::handshake() {
   if (!tls_) return {Status::done};
-  // Errors of other connections on this thread must not be taken for ours.
+  // Errors of other connections on this thread must not be taken for those of this one.
   ERR_clear_error();
   const int result = SSL_do_handshake(tls_.get());
   return result == 1 ? Outcome{Status::done} : outcome_of_tls(result);

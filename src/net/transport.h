@@ -37,11 +37,11 @@ class Transport {
   std::string handshake_failure() const;
   Outcome read(std::span<char> into);
   Outcome write(std::string_view from);
-  /// Bytes that were read from the socket and are not given out yet: no event will tell of them.
+  /// Whether TLS holds bytes that it has already read from the socket: epoll does not report them.
   bool has_pending() const;
-  /// Says that no more will be sent. What the peer still sends can be read.
+  /// Ends the sending side. Input can still be read.
   void shut_down();
-  /// Has close() reset the connection instead of ending it in good order.
+  /// Makes close() reset the connection instead of ending it in good order.
   void reset_on_close() const;
 
  private:

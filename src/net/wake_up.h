@@ -1,4 +1,4 @@
-// Wakes the thread of a Readiness from another one.
+// Wakes the thread of a Readiness from another thread.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -18,7 +18,7 @@ class WakeUp final : private Watched {
       : Watched(readiness, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), answer_(std::move(answer)) {
     wait_for_read();
   }
-  /// Has `answer` called on that thread, once for all calls before it runs. From any thread.
+  /// Calls `answer` on that thread, once for all wake() calls before it runs. From any thread.
   void wake() {
     if (woken_.load(std::memory_order_relaxed) || woken_.exchange(true)) return;
     const std::uint64_t one = 1;
@@ -30,7 +30,7 @@ class WakeUp final : private Watched {
     std::uint64_t count = 0;
     static_cast<void>(!::read(socket(), &count, sizeof count));
     wait_for_read();
-    // Cleared before the work is looked at: a later call wakes the thread again.
+    // Cleared before the work is taken, so that a later call wakes the thread again.
     woken_.store(false);
     answer_();
   }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t most_spare = 256;
 
-/// While it lives, the worker does not go.
+/// While a Visit exists, the worker is not destroyed.
 class Visit {
  public:
   explicit Visit(std::atomic<unsigned>& count) : count_(count) {
@@ -132,7 +132,8 @@ void Worker::hand_over(ExchangeState& state) {
     state.next_finished = first;
   } while (!handed_over_.compare_exchange_weak(first, &state, std::memory_order_release,
                                                std::memory_order_relaxed));
-  // Whoever finds the list empty wakes the thread, for all that come until it looks.
+  // The thread that finds the list empty wakes the worker, for itself and for all that follow until the
+  // worker takes the list.
   if (first != nullptr) return;
   set_busy(true);
   handed_over_bell_.wake();

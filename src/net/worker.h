@@ -38,7 +38,7 @@ class Worker final : public Loop, private Timer {
   void stop_accepting();
   /// Takes over a connected socket.
   void adopt(int socket, const Address& peer, bool tls);
-  /// Lets connections finish what they have begun, for at most so long; then serve() returns.
+  /// Lets connections finish the requests that have begun, for at most this long; then serve() returns.
   void drain(std::chrono::milliseconds at_most);
   void remove(Connection& connection);
 
@@ -48,9 +48,8 @@ class Worker final : public Loop, private Timer {
   unsigned index() const { return index_; }
   /// From another thread: the state is finished, with its answer in `made_elsewhere`.
   void hand_over(ExchangeState& state);
-  /// Things that are in use for the length of a request only are shared by all sessions of the thread, as its
-  /// buffers are: what one has just used is still in the cache for the next, and an idle connection holds
-  /// nothing.
+  /// Like buffers, states are needed for the length of a request only, so all sessions of the thread share
+  /// them: a state just returned is still in the CPU cache, and an idle connection holds none.
   ExchangeState* take_state();
   using Loop::give_back;
   void give_back(ExchangeState* state);
@@ -74,8 +73,8 @@ class Worker final : public Loop, private Timer {
   std::atomic<ExchangeState*> handed_over_{nullptr};
   WakeUp handed_over_bell_;
   std::atomic<bool> busy_{false};
-  /// Other threads inside post() and hand_over(). What they brought may be all that the worker waits for, and
-  /// be done before they are out again.
+  /// The number of other threads inside post() and hand_over(). The worker waits for them before it ends: it
+  /// may have finished the work that they bring before they have returned.
   std::atomic<unsigned> visitors_{0};
   bool draining_ = false;
 };

@@ -1,4 +1,4 @@
-// Tells a service manager how far the service is: the protocol of sd_notify(3), without its library.
+// Notifies a service manager of the state of the service: the protocol of sd_notify(3), without its library.
 #pragma once
 
 #include <chrono>
@@ -8,12 +8,12 @@
 
 namespace weir::server {
 
-/// Sends lines to the socket that NOTIFY_SOCKET names; does nothing where there is none. What cannot be sent
-/// is lost without a word: nobody but the manager would read it, and it notices by itself. Not movable.
+/// Sends lines to the socket that NOTIFY_SOCKET names; does nothing if it is not set. A failed send is
+/// ignored: only the manager would need to know, and it has its own timeouts. Not movable.
 class Notifier {
  public:
   /// From NOTIFY_SOCKET: a path, or an abstract name that starts with @. The variable is removed, so that
-  /// no program started from here speaks for this one. To be made before any thread.
+  /// child processes do not inherit it. To be called before any thread starts.
   static std::string take_address();
 
   explicit Notifier(std::string_view address);
@@ -22,7 +22,7 @@ class Notifier {
   Notifier& operator=(const Notifier&) = delete;
 
   void ready(std::string_view status) const;
-  /// What is answered from here on is decided anew when ready() comes. `now`: of the monotonic clock.
+  /// A reload begins; ready() ends it. `now`: of the monotonic clock.
   void reloading(std::chrono::microseconds now) const;
   void stopping(std::string_view status) const;
 

@@ -14,7 +14,7 @@ std::string loggable_path(std::string_view path) {
     const std::size_t end = std::min(path.find('/'), path.size());
     const std::string_view segment = path.substr(0, end);
     more = end < path.size();
-    // Behind "leases" whatever it is, elsewhere what looks like a lease id that lost its way.
+    // Any segment after "leases", and elsewhere a segment that looks like a misplaced lease id.
     const bool lease = before == "leases" || (segment.starts_with("w1") && segment.size() > 40);
     constexpr std::size_t shown = 8;
     out.append(lease && segment.size() > shown ? segment.substr(0, shown) : segment);

@@ -1,4 +1,4 @@
-// From what a server does to what is counted and logged.
+// Turns the events of a server into metrics and log entries.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace weir::server {
 
-/// The path as it may stand in a log: without its query, and of a lease id only the beginning, since whoever
-/// has one can change the lease.
+/// The path for the log: without its query, and with only the beginning of a lease id, since the full id is
+/// the right to change the lease.
 std::string loggable_path(std::string_view path);
 
 telemetry::Outcome outcome_of(const Decision& decision);

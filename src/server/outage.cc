@@ -3,10 +3,10 @@
 namespace weir::server {
 namespace {
 
-// Strangers may name any namespace while the store is unavailable.
+// Bounded, since callers may name any namespace while the store is unavailable.
 constexpr std::size_t most_owed = 4096;
 
-// Of failures that are no outage, one is told in so many milliseconds.
+// Failures that are no outage are logged at most once in this many milliseconds.
 constexpr Time hiccups_apart = 60'000;
 
 /// One read of a namespace's system limits.
@@ -64,7 +64,7 @@ std::set<std::string> LastKnown::take_owed() {
 
 void Outage::failed(const Error& error) {
   if (!up() || !look()) return;
-  // It could not do this, and says that it can do the rest: one page of a file that cannot be read, say.
+  // The store is up but failed this request: for example, one page of its file cannot be read.
   const base::Guard guard(mutex_);
   const Time now = parts_.clock.now();
   const bool soon = last_hiccup_ && now >= *last_hiccup_ && now - *last_hiccup_ < hiccups_apart;
@@ -82,7 +82,7 @@ Result<void> Outage::look() {
 void Outage::change(bool up, std::string_view error) {
   {
     const base::Guard guard(mutex_);
-    // Of all who see it at the same time, one tells.
+    // Of several threads that see the change, one reports it.
     if (up_.exchange(up, std::memory_order_relaxed) == up) return;
     parts_.metrics.set_store_up(up);
     const Time now = parts_.clock.now();

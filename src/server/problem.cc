@@ -66,7 +66,8 @@ Reply problem(int status, std::string_view type, std::string_view detail) {
 Reply problem(const Error& error) {
   const int status = status_of(error.code);
   Reply reply = problem(status, name_of(error.code), error.message);
-  // Contention and a store that is unavailable pass; what is unknown must not be sent again without a key.
+  // Contention and an unavailable store are temporary; after an unknown outcome a retry needs an idempotency
+  // key.
   if (status == 503 && error.code != ErrorCode::outcome_unknown) reply.fields = "Retry-After: 1\r\n";
   return reply;
 }

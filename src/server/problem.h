@@ -1,4 +1,4 @@
-// Errors as the API tells them: problem+json (RFC 9457) with a status.
+// Errors in the format of the API: problem+json (RFC 9457) with a status.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct Reply {
 
 int status_of(ErrorCode code);
 
-/// `type` is a word such as "unknown-limit"; empty: the status says it all.
+/// `type` is a word such as "unknown-limit"; empty: the status is enough.
 Reply problem(int status, std::string_view type, std::string_view detail);
 Reply problem(const Error& error);
 

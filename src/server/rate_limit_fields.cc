@@ -21,7 +21,7 @@ std::int64_t seconds(std::chrono::milliseconds wait) {
   return wait.count() / 1000 + (wait.count() % 1000 != 0 ? 1 : 0);
 }
 
-/// How long this limit must wait; one that can never fit waits for its whole window.
+/// The wait of this limit; its whole window if the request never fits.
 std::int64_t wait_of(const LimitStatus& status) {
   if (!status.exceeded) return 0;
   return status.retry_after ? seconds(*status.retry_after) : status.window.count();
@@ -32,8 +32,8 @@ bool tighter(const LimitStatus& a, const LimitStatus& b) {
   return a.remaining < b.remaining;
 }
 
-/// Names by which people count tokens: tpm, tpd, tokens-per-day. Units beyond requests have no registered
-/// name.
+/// The usual names of limits that count tokens: tpm, tpd, tokens-per-day. Units beyond requests have no
+/// registered name.
 bool counts_tokens(std::string_view name) {
   return name.starts_with("tp") || name.find("token") != std::string_view::npos;
 }
@@ -52,7 +52,7 @@ std::optional<LimitStatus> tightest(const LimitReport& report, std::size_t first
 
 template <class Visit>
 void for_each_name(const LimitReport& report, Visit&& visit) {
-  // In one bucket each name stands once.
+  // Within one bucket each name is unique.
   const bool alone = report.bucket_count() == 1;
   for (std::size_t i = 0; i < report.size(); ++i) {
     if (alone) {
@@ -76,8 +76,8 @@ void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
   const std::size_t room = room_for(report);
   constexpr std::size_t names = 64;  // of both fields
   base::append_written(fields, names + 2 * room, [&](TextWriter& writer) {
-    // The second field is written behind the room of the first, so that each limit is looked at once, and
-    // then moved up.
+    // The second field is written after the room of the first and then moved up, so that one pass over the
+    // limits is enough.
     char* const second = writer.at() + names + room;
     TextWriter standing(second);
     bool first = true;

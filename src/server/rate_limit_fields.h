@@ -13,8 +13,8 @@ namespace weir::server {
 ///     RateLimit: "rpm";r=12;t=31, "tpm";r=48000;t=0
 void append_rate_limit_fields(std::string& fields, const LimitReport& report);
 
-/// Appends Retry-After (whole seconds, rounded up) and retry-after-ms, unless it never fits or no wait can be
-/// promised.
+/// Appends Retry-After (whole seconds, rounded up) and retry-after-ms, unless the request never fits or no
+/// wait is known.
 void append_retry_after(std::string& fields, const Decision& refused);
 
 }  // namespace weir::server

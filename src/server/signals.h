@@ -8,8 +8,8 @@
 
 namespace weir::server {
 
-/// SIGINT, SIGTERM and SIGHUP are taken one by one by whoever waits for them, not by a handler. To be made
-/// before any thread.
+/// SIGINT, SIGTERM and SIGHUP are blocked and returned by wait(), without a signal handler. To be made before
+/// any thread.
 class Signals {
  public:
   Signals() {

@@ -1,4 +1,4 @@
-// What `weir serve` and `weir gateway` do alike between their start and their end.
+// The parts of start and shutdown that `weir serve` and `weir gateway` share.
 #pragma once
 
 #include <chrono>
@@ -24,23 +24,23 @@ std::string kind_of(const std::string& store);
 Result<std::unique_ptr<telemetry::AccessLog>> open_access_log(const std::string& path,
                                                               telemetry::LogFormat format);
 
-/// "http://127.0.0.1:8080": the first address that it listens on.
+/// "http://127.0.0.1:8080": the first address of the server.
 std::string url_of(const net::Server& server, bool tls);
 
-/// What only the server and the access log know; both must outlive the metrics. `access` may be null.
+/// The metrics of the server and the access log; both must outlive the metrics. `access` may be null.
 void add_metrics(telemetry::Metrics& metrics, net::Server& server, telemetry::AccessLog* access);
 
-/// Tells the manager before and after `reload`.
+/// Notifies the manager before and after `reload`.
 template <class Reload>
 void tell_of_reload(const Notifier& manager, const std::string& status, Reload&& reload) {
-  // What CLOCK_MONOTONIC says, by which a manager tells an old reload from a new one.
+  // CLOCK_MONOTONIC, by which the manager tells an old reload from a new one.
   manager.reloading(std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now().time_since_epoch()));
   reload();
   manager.ready(status);
 }
 
-/// Finishes what was accepted, for at most so long.
+/// Finishes the accepted requests, for at most this long.
 void drain(net::Server& server, std::chrono::milliseconds at_most, telemetry::Log& log,
            const Notifier& manager);
 

@@ -1,4 +1,4 @@
-// How a thread of a server gets back what it asked the store for: on itself, many at a time.
+// Calls the completions of a server's thread on that thread, in batches.
 #pragma once
 
 #include <utility>
@@ -19,7 +19,8 @@ class ThreadExecutor : public store::Executor {
     {
       const base::Guard guard(mutex_);
       returned_.push_back(std::move(completed));
-      // Who finds it empty has the thread look, for all that come until it does.
+      // The thread that finds the list empty posts to the loop, for itself and for all that follow until the
+      // list is taken.
       if (returned_.size() != 1) return;
     }
     loop_.post([this] { tell(); });

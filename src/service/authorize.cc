@@ -1,4 +1,5 @@
-// What proxies ask before they let a request pass (nginx auth_request, forward auth of Traefik and Caddy).
+// The check that proxies make before they pass a request on (nginx auth_request, forward auth of Traefik and
+// Caddy).
 #include "service/calls.h"
 #include "service/query.h"
 
@@ -7,8 +8,8 @@ namespace weir::service {
 std::optional<Reply> read_authorize(const wire::http::RequestHead& request, AcquireBody& body, int& refused) {
   const Query query(request.query(), {"entity", "resource", "consume", "status"});
   if (!query.error().empty()) return problem(400, "malformed", query.error());
-  // Clients may send these fields too, and some proxies pass them on: what the proxy's own address says
-  // counts.
+  // Clients may send these fields too, and some proxies pass them on: so the query, which the proxy
+  // configures, wins.
   const auto said = [&](const char* parameter, std::string_view field) {
     if (query.has(parameter)) return query.get(parameter);
     return std::string(request.fields().find(field).value_or(""));

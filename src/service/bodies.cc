@@ -108,7 +108,7 @@ Parsed<Entity> parse_entity(std::string_view json, std::string_view id) {
   document.members([&](std::string_view key, json::Value& value) {
     static constexpr std::string_view known[] = {"parent", "cascade", "name", "metadata"};
     if (key == "parent") {
-      // What a get answers can be put again.
+      // The answer of a get can be put again.
       if (!document.is_null(value)) entity.parent = document.text(value, key);
     } else if (key == "cascade") {
       entity.cascade = document.flag(value, key);
@@ -119,7 +119,7 @@ Parsed<Entity> parse_entity(std::string_view json, std::string_view id) {
         entity.metadata.emplace(name, document.text(text, name));
       });
     } else if (key == "entity") {
-      // Of an entity that was read before, as what follows: said by the store, not by the caller.
+      // This and the next are in the answer of a get; they are accepted and ignored.
       if (document.text(value, key) != id)
         document.invalidate(join("the body is of another entity than ", quoted(id)));
     } else if (key == "created_at_ms") {

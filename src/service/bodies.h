@@ -1,4 +1,4 @@
-// The JSON that callers send, checked and turned into what the limiter takes.
+// The JSON that callers send, checked and converted to the types of the limiter.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace weir::service {
 
 using json::Parsed;
 
-/// Amounts by the names of limits; the names live here.
+/// Amounts by the names of limits; owns the names.
 struct Amounts {
   std::vector<std::pair<std::string, Amount>> by_limit;
   std::vector<Charge> charges() const {
@@ -43,7 +43,7 @@ struct LimitsBody {
 
 /// `{"entity","resource","consume":{...},"limits"?:{...}}`.
 Parsed<AcquireBody> parse_acquire(std::string_view json);
-/// The same without the short way for plain ones; for its tests.
+/// The same without the shortcut of plain_acquire.h; for tests of it.
 Parsed<AcquireBody> parse_any_acquire(std::string_view json);
 /// `{"consume":{...}}` of an adjust.
 Parsed<Amounts> parse_adjust(std::string_view json);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t longest_request_id = 128;
 
-/// An id that a proxy in front gave is kept, if it can stand in a header and in a log line.
+/// An id from a proxy in front is kept if it is safe in a header and in a log line.
 bool usable_id(std::string_view id) {
   return !id.empty() && id.size() <= longest_request_id && std::all_of(id.begin(), id.end(), [](char c) {
     return c > ' ' && c < 0x7f && c != '"' && c != '\\';
@@ -22,7 +22,7 @@ bool usable_id(std::string_view id) {
 
 Reply degraded() { return {.body = api::degraded_json(), .fields = "Weir-Degraded: true\r\n"}; }
 
-/// Ends a call and leaves what it answers by.
+/// Deletes a call and returns its right to answer.
 template <class Call>
 Answering last_of(Call* call) {
   Answering answering = std::move(call->answering);
@@ -38,7 +38,7 @@ Answering::Answering(Service& service, net::Exchange exchange)
   const bool logged = service.options_.access_log != nullptr;
   if (parent || logged) extra_ = std::make_unique<Extra>();
   if (logged) extra_->started = std::chrono::steady_clock::now();
-  // Several are as good as none: nobody can say which is meant.
+  // Several traceparents are ambiguous and ignored.
   if (parent && !telemetry::trace_id_of(*parent).empty() && request().fields().count("traceparent") == 1)
     extra_->traceparent = *parent;
   const auto given = request().fields().find("x-request-id");
@@ -101,7 +101,7 @@ void AcquireCall::start() {
 }
 
 void AcquireCall::done(Result<void>&& result) {
-  // Of nearly every answer, so its memory is kept.
+  // Used by nearly every answer, so its memory is kept.
   thread_local Reply decided;
   const bool allowed_anyway = observe(result);
   if (result) {
@@ -125,7 +125,7 @@ bool AcquireCall::observe(const Result<void>& result) {
     return false;
   }
   const Error& error = result.error();
-  // Of a request that makes no sense there is nothing to decide, and its names may be no names.
+  // An invalid request is not counted: nothing was decided, and its names may be malformed.
   if (error.code == ErrorCode::invalid_argument) return false;
   const bool away = Outage::is_outage(error);
   if (away) service.outage_.failed(error);

@@ -1,4 +1,4 @@
-// One call of the API on its way: the exchange, and what its answer needs.
+// One call of the API in progress: the exchange, and the data for its answer.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace weir::service {
 
-/// The right to answer, with what every answer carries. Movable.
+/// The right to answer, with the data that every answer carries. Movable.
 class Answering {
  public:
   Answering(Service& service, net::Exchange exchange);
@@ -31,7 +31,7 @@ class Answering {
     if (extra_) extra_->name_space = name_space;
   }
   const wire::http::RequestHead& request() const { return exchange_.request(); }
-  /// What it was made of may be used again.
+  /// The caller may reuse the memory of the reply.
   void send(Reply&& reply);
 
  private:
@@ -41,7 +41,7 @@ class Answering {
   net::Exchange exchange_;
   std::string request_id_;
   std::size_t call_ = no_call;
-  /// What most requests do not need.
+  /// Data that most requests do not need.
   struct Extra {
     std::string traceparent = {};  ///< empty: none, or malformed
     // For the access log.
@@ -52,9 +52,9 @@ class Answering {
   std::unique_ptr<Extra> extra_;  ///< null without a traceparent and an access log
 };
 
-// Calls that may be answered later, maybe by a thread of the store. Each deletes itself and then answers:
-// once the last answer is given the service may go, and what a call still held of the store would be the last
-// of it.
+// Calls that may be answered later, perhaps on a thread of the store. Each deletes itself before it answers:
+// after the last answer the service may be destroyed, and a call must not hold the last reference to the
+// store.
 
 /// An acquire.
 struct AcquireCall final : base::Recycled<AcquireCall, 256> {
@@ -64,14 +64,14 @@ struct AcquireCall final : base::Recycled<AcquireCall, 256> {
   void start();
   void done(Result<void>&& result);
   void reply_with(Reply& reply);
-  /// Counts how it ended; whether the answer is to allow although the store could not decide.
+  /// Counts the outcome. True if the request is admitted although the store could not decide.
   bool observe(const Result<void>& result);
 
   Service& service;
   Answering answering;
   std::shared_ptr<limiter::Core> core;
   AcquireBody body;
-  std::string key;  ///< of a request that may be sent again; empty: none
+  std::string key;  ///< the idempotency key; empty: none
   /// Of an authorize, the status of a refusal: its answers are a status and fields, without a body.
   std::optional<int> authorizes;
   std::vector<Charge> charges;
@@ -99,12 +99,12 @@ struct LeaseCall {
   std::chrono::steady_clock::time_point started;
 };
 
-/// Calls that are answered at once: looks, limits, entities, audit.
+/// Calls that are answered synchronously: availability, limits, entities, audit.
 Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
                      std::string_view body, Time now, telemetry::Metrics& metrics);
 
-/// What a proxy asks for whom: from the query, else from the fields Weir-Entity, Weir-Resource and
-/// Weir-Consume. `refused`: the status of a refusal. An answer if it makes no sense.
+/// Reads the request of a proxy: from the query, else from the fields Weir-Entity, Weir-Resource and
+/// Weir-Consume. `refused`: the status of a refusal. Returns an answer if the request is invalid.
 std::optional<Reply> read_authorize(const wire::http::RequestHead& request, AcquireBody& body, int& refused);
 
 /// A mistake in a body: 400 or 422.

@@ -1,4 +1,4 @@
-// Calls that are answered at once: what is available, limits, entities, buckets, the audit.
+// Calls that are answered synchronously: availability, limits, entities, buckets, the audit.
 #include "api/catalog_json.h"
 #include "api/decision_json.h"
 #include "base/hex.h"
@@ -16,8 +16,8 @@ using wire::http::Method;
 
 Reply malformed(const std::string& detail) { return problem(400, "malformed", detail); }
 
-/// How much of a listing: `limit` and `cursor`. Cursors are made of names, which have characters that mean
-/// something else in a query; in hex they can be put there as they are.
+/// The page of a listing: `limit` and `cursor`. Cursors are made of names, which may have special characters
+/// of a query; hex needs no escaping.
 Result<Paging> paging_of(const Query& query) {
   auto cursor = base::from_hex(query.get("cursor"));
   if (!cursor) return base::invalid("cursor must be what the page before said in \"next\"");
@@ -71,7 +71,7 @@ Level level_of(const Route& route) {
                                        : Level::entity(route.names[0], route.names[1]);
 }
 
-/// Who wrote limits over whose.
+/// Counts writes by sync, and limits that an operator took over from sync.
 void count_write(telemetry::Metrics& metrics, Owner owner, const Result<StoredLimits>& stored) {
   if (owner == Owner::sync && stored) metrics.sync_write(telemetry::SyncWrite::written);
   if (owner == Owner::sync && !stored && stored.error().code == ErrorCode::operator_owned)

@@ -12,7 +12,7 @@ using base::join;
 
 using json::Document;
 
-/// Everything that a change can say. Which of it belongs to which change is known once all of it is read.
+/// All members that a change may have. Which of them are allowed is known once the whole change is read.
 struct Members {
   std::string change;
   std::optional<std::string> level, entity, resource;
@@ -20,8 +20,8 @@ struct Members {
   SetLimitsOptions options;
   Entity record;
   bool from_file = false;
-  bool about_limits = false;  ///< says something that only limits.set can
-  bool about_entity = false;  ///< says something that only entity.put can
+  bool about_limits = false;  ///< has a member that only limits.set may have
+  bool about_entity = false;  ///< has a member that only entity.put may have
 };
 
 void read_option(Document& document, std::string_view key, json::Value& value, SetLimitsOptions& options) {

@@ -1,4 +1,4 @@
-// Several changes of limits and entities at once, as `POST /v1/changes` takes them.
+// Several changes of limits and entities at once: the body of `POST /v1/changes`.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The description of the API that the service gives out: docs/openapi.yaml, as JSON.
+// The description of the API that the service serves: docs/openapi.yaml, as JSON.
 #pragma once
 
 #include <string_view>

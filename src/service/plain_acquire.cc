@@ -5,7 +5,7 @@
 namespace weir::service {
 namespace {
 
-/// A place in the text. Each member takes one thing and says whether it was there.
+/// A position in the text. Each member consumes one element and returns whether it was there.
 class Reader {
  public:
   explicit Reader(std::string_view json) : at_(json.data()), end_(json.data() + json.size()) {}
@@ -24,7 +24,7 @@ class Reader {
     return at_ != end_ && *at_++ == '"';
   }
   bool take_amount(Amount& amount) {
-    // So many digits fit whatever they are.
+    // Any number of this many digits fits.
     constexpr std::ptrdiff_t most_digits = 12;
     skip_blanks();
     const char* const begin = at_;
@@ -51,7 +51,7 @@ class Reader {
 };
 
 bool read_consume(Reader& reader, Amounts& amounts) {
-  // More than this are compared better elsewhere.
+  // More limits are left to the full parser, which finds duplicates faster.
   constexpr std::size_t most_limits = 8;
   auto& by_limit = amounts.by_limit;
   by_limit.reserve(4);
@@ -75,7 +75,7 @@ bool read_plain_acquire(std::string_view json, AcquireBody& body) {
   bool entity = false;
   bool resource = false;
   bool consume = false;
-  // Of a member that is there twice, or is another, the whole parser says what is wrong.
+  // Duplicate and unknown members are left to the full parser, which reports the mistake.
   const auto first = [](bool& seen) { return !std::exchange(seen, true); };
   const auto text = [&](std::string& into) {
     std::string_view value;

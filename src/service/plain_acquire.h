@@ -8,8 +8,9 @@
 namespace weir::service {
 
 /// Reads `{"entity":"...","resource":"...","consume":{"...":N,...}}`: texts of printable ASCII without
-/// escapes, amounts in plain digits, each name once. False, with `body` in any state, for everything else,
-/// right or wrong: then the whole parser has to say. What is read here reads the same there.
+/// escapes, amounts in plain digits, each name once. False, with `body` in any state, for all other bodies,
+/// valid or not: the full parser decides those. For bodies accepted here the full parser gives the same
+/// result.
 bool read_plain_acquire(std::string_view json, AcquireBody& body);
 
 }  // namespace weir::service

@@ -50,7 +50,7 @@ bool fits(const Pattern& pattern, std::span<const std::string_view> segments) {
   return at == segments.size();
 }
 
-/// The segments that stand where the pattern has a `*`. False if an escape is broken.
+/// The segments that match a `*` of the pattern. False if an escape is broken.
 bool take_names(const Pattern& pattern, std::span<const std::string_view> segments, Route& route) {
   wire::http::PathSegments expected(pattern.path);
   std::string_view segment;
@@ -77,7 +77,7 @@ std::span<const std::string_view> call_names() {
 }
 
 Match match(const wire::http::RequestHead& request) {
-  // Nearly every request.
+  // The shortcut for nearly every request.
   if (request.method() == Method::post && request.path() == patterns[0].path)
     return {.found = true, .allowed = true, .allow = patterns[0].allow, .route = {.call = patterns[0].call}};
   std::array<std::string_view, 8> room;
@@ -118,8 +118,8 @@ Role role_for(Call call, Method method) {
 }
 
 bool needs_token(Call call) {
-  // Probes of a load balancer have none, and who reads the description may not have one yet; none of these
-  // says anything about any tenant.
+  // Probes of a load balancer have no token, and readers of the description may not have one yet; none of
+  // these reveals anything about a tenant.
   return call != Call::livez && call != Call::readyz && call != Call::openapi;
 }
 

@@ -1,4 +1,4 @@
-// Which call of the API a request is.
+// Maps requests to calls of the API.
 #pragma once
 
 #include <span>
@@ -38,7 +38,7 @@ enum class Call : unsigned char {
 std::span<const std::string_view> call_names();
 inline constexpr std::size_t no_call = static_cast<std::size_t>(Call::metrics) + 1;
 
-/// A path that the service knows: `*` stands for one segment of any text.
+/// A path that the service knows: `*` matches one segment of any text.
 struct Pattern {
   Call call;
   std::string_view path;
@@ -53,7 +53,7 @@ struct Route {
   std::vector<std::string> names;  ///< the variable segments, decoded, in order
 };
 
-/// Where several changes are made at once; its bodies may be larger than others.
+/// The path for several changes at once; its bodies may be larger than others.
 inline constexpr std::string_view changes_path = "/v1/changes";
 
 /// Methods that a path knows: `allow` for 405.

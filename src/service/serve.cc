@@ -67,13 +67,13 @@ Result<net::ServerOptions> server_options(const ServeOptions& options) {
   server.threads = options.threads;
   // Decisions do not depend on each other, and answers stay in order.
   server.max_pipelined = 64;
-  // The id of a lease on a long chain stands in a path.
+  // A path may hold the id of a lease on a long chain.
   server.limits.start_line = limiter::max_lease_id + 1024;
   if (!options.tls_cert.empty()) server.tls = net::TlsFiles{options.tls_cert, options.tls_key};
   return server;
 }
 
-/// What SIGHUP did, or why it did not.
+/// Logs the result of a reload.
 template <class T>
 void tell(telemetry::Log& log, const Result<T>& result, std::string_view done, std::string_view kept) {
   if (result) {
@@ -109,7 +109,7 @@ void greet(const ServeOptions& options, const std::string& url, std::ostream& ou
       << std::endl;
 }
 
-/// A port that is taken is the first thing that goes wrong on a new machine.
+/// A port in use is the most likely error on a new machine.
 Error with_hint(Error error) {
   if (error.message.starts_with("cannot listen on "))
     error.message += "; --listen HOST:PORT chooses another place";
@@ -123,7 +123,7 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   if (!listen) return listen.error();
   auto tokens = read_tokens(options.tokens);
   if (!tokens) return tokens.error();
-  // Before any thread is made, so that all of them leave the signals to this one.
+  // Before any thread starts, so that all threads inherit the blocked signals.
   const server::Signals signals;
   const server::Notifier manager(server::Notifier::take_address());
   limiter::Foundation foundation;
@@ -133,7 +133,7 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   auto opened = server::open_access_log(options.access_log, options.log.format);
   if (!opened) return opened.error();
   const std::unique_ptr<telemetry::AccessLog> access = *std::move(opened);
-  // While it is unavailable, what was said about that holds.
+  // The store may be unavailable at the start: on_unavailable applies until it is back.
   auto store =
       app::open_store(options.store, {.must_be_reachable = false}, foundation.clock, *foundation.entropy);
   if (!store) return store.error();

@@ -10,7 +10,7 @@
 namespace weir::service {
 namespace {
 
-// Each costs a little memory; past this many the ones in use stay alive by their calls.
+// Bounds the memory of the cache; beyond it, cores in use are kept alive by their calls.
 constexpr std::size_t most_cores = 4096;
 
 std::string_view bearer_of(const wire::http::RequestHead& request) {
@@ -18,7 +18,7 @@ std::string_view bearer_of(const wire::http::RequestHead& request) {
   const std::string_view value = request.fields().find("authorization").value_or("");
   if (value.size() <= scheme.size()) return {};
   for (std::size_t i = 0; i < scheme.size(); ++i) {
-    // The scheme's letters in either case.
+    // The scheme is case-insensitive.
     if ((value[i] | 0x20) != (scheme[i] | 0x20)) return {};
   }
   return value.substr(scheme.size());
@@ -47,7 +47,7 @@ telemetry::StoreOp store_op_of(Call call, wire::http::Method method) {
   }
 }
 
-/// Fields that say who calls or what a call means: sent twice, nobody can know which one counts.
+/// Fields that identify the caller or change the meaning of a call: a duplicate is ambiguous.
 std::optional<Reply> check_single(const wire::http::Fields& fields) {
   for (const std::string_view name : {"authorization", "weir-namespace", "idempotency-key"}) {
     if (fields.count(name) > 1)
@@ -91,7 +91,7 @@ Service::Service(limiter::Foundation foundation, ServiceOptions options)
           .seed = {foundation_.entropy->next() | 1U, foundation_.entropy->next() | 1U}})),
       outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}) {
   metrics_->add_counters([store = foundation_.store.get()] { return store->counters(); });
-  // A store that is elsewhere may be away from the start.
+  // A remote store may be unavailable from the start.
   (void)outage_.look();
 }
 
@@ -108,7 +108,7 @@ std::shared_ptr<const Tokens> Service::current_tokens() {
   return tokens_;
 }
 
-/// Fills in who calls; an answer if they may not.
+/// Fills in the caller; returns an answer if the call is not permitted.
 std::optional<Reply> Service::check_caller(const wire::http::RequestHead& request, const Route& route,
                                            Who& who) {
   if (auto twice = check_single(request.fields())) return twice;
@@ -225,7 +225,7 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
   }
 }
 
-/// Whether an answer has to wait for a disk, or for a store that is elsewhere.
+/// Whether an answer may have to wait for a disk or a remote store.
 bool Service::may_wait(Call call, wire::http::Method method) const {
   return foundation_.store->is_elsewhere() || role_for(call, method) == Role::admin;
 }
@@ -235,7 +235,7 @@ Reply Service::at_once(const Route& route, const wire::http::RequestHead& reques
   const auto started = std::chrono::steady_clock::now();
   Reply reply = answer_at_once(core, route, request, body, foundation_.clock->now(), *metrics_);
   const auto took = std::chrono::steady_clock::now() - started;
-  // What the caller got wrong did not reach the store.
+  // An invalid request did not reach the store.
   if (reply.status != 400 && reply.status != 422)
     metrics_->store_took(store_op_of(route.call, request.method()), took);
   if (reply.status == 503) (void)outage_.look();
@@ -246,7 +246,7 @@ Reply Service::at_once(const Route& route, const wire::http::RequestHead& reques
   return reply;
 }
 
-/// A load balancer asks, so it says what is wrong rather than that something is.
+/// The answer to a load balancer, with the reason if not ready.
 Reply Service::readiness() {
   if (!ready_.load(std::memory_order_relaxed))
     return problem(503, "not-ready", "the service is shutting down");

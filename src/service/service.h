@@ -28,16 +28,16 @@ using server::problem;
 using server::Reply;
 
 struct ServiceOptions {
-  std::optional<OnUnavailable> on_unavailable = {};  ///< of a flag; nothing: what the system's limits say
-  std::string principal = "anonymous";               ///< of changes, where no tokens are asked for
-  std::string store = "memory";                      ///< what kind of store it is, for metrics
-  telemetry::Log* log = nullptr;                     ///< told when the store goes away; outlives the service
-  telemetry::AccessLog* access_log = nullptr;        ///< told of each request; outlives the service
-  /// Looks the store over, from any thread; nothing: it cannot be.
+  std::optional<OnUnavailable> on_unavailable = {};  ///< of a flag; nothing: that of the system limits
+  std::string principal = "anonymous";               ///< of changes, if no tokens are required
+  std::string store = "memory";                      ///< the kind of store, for metrics
+  telemetry::Log* log = nullptr;                     ///< for outages of the store; outlives the service
+  telemetry::AccessLog* access_log = nullptr;        ///< for each request; outlives the service
+  /// Checks the stored data, from any thread; empty: not supported.
   std::function<Result<std::vector<store::Finding>>()> check_store = {};
 };
 
-/// Who calls, and in which namespace.
+/// The caller and the namespace.
 struct Who {
   std::string principal;
   std::string name_space;
@@ -53,11 +53,11 @@ class Service final : public net::Handler {
   Service(limiter::Foundation foundation, ServiceOptions options);
   ~Service() override;
 
-  /// Null: everybody may do everything.
+  /// Null: every caller may make every call.
   void set_tokens(std::shared_ptr<const Tokens> tokens);
-  /// Whether readyz says so: a service that is shutting down is alive but not ready.
+  /// The answer of readyz: a service that is shutting down is alive but not ready.
   void set_ready(bool ready) { ready_.store(ready, std::memory_order_relaxed); }
-  /// What it counts; more may be added.
+  /// Its metrics; more may be added.
   const std::shared_ptr<telemetry::Metrics>& metrics() { return metrics_; }
 
   net::BodyPlan plan(const wire::http::RequestHead& request) override;
@@ -98,8 +98,9 @@ class Service final : public net::Handler {
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
   std::map<Who, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<WorkerExecutor>> executors_ WEIR_GUARDED_BY(mutex_);
-  // Last, so that they end while all the rest is there. An task may hold a large body; more scrapes than
-  // that nobody has; and looks at a store that is elsewhere go on while some of them wait for it.
+  // Last members, so that they end before the rest. A task may hold a large body, so few may wait; no
+  // deployment has more scrapes than this; and lookups in a remote store run in parallel, since each waits
+  // for it.
   ThreadPool tasks_{1, 8};
   ThreadPool scrapes_{1, 64};
   ThreadPool lookups_{4, 256};

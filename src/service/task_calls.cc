@@ -1,4 +1,4 @@
-// Calls that take long, or may.
+// Calls that may take long.
 #include <algorithm>
 
 #include "api/finding_json.h"
@@ -16,12 +16,12 @@ bool is_of_system(const CatalogChange& change) {
          (erase != nullptr && erase->level == Level::system());
 }
 
-/// Who wrote limits over whose, as for the calls that set limits of one level.
+/// Counts writes by sync and takeovers, as for the calls that set limits of one level.
 void count_writes(telemetry::Metrics& metrics, const std::vector<CatalogChange>& changes,
                   const Result<std::size_t>& taken) {
   using telemetry::SyncWrite;
   if (!taken) {
-    // Of all the changes, this one is known.
+    // The error is about one change, so one is counted.
     if (taken.error().code == ErrorCode::operator_owned) metrics.sync_write(SyncWrite::operator_owned);
     return;
   }
@@ -58,7 +58,7 @@ Reply check(const std::function<Result<std::vector<store::Finding>>()>& check_st
   return {.body = base::JsonWriter::object().raw("findings", list.str()).str()};
 }
 
-/// Answers with what `work` says. Lets go of the store before, as every call does.
+/// Answers with the result of `work`. Releases the store first, as every call does.
 template <class Work>
 class AnsweringErrand final : public Task {
  public:
@@ -116,8 +116,8 @@ net::BodyPlan Service::plan(const wire::http::RequestHead& request) {
   const Match found = match(request);
   Who who;
   if (!found.allowed) return {};
-  // Only those who may make changes have so much of their body kept. Others are answered before it is read,
-  // by handle(), as they are everywhere else.
+  // A large body is buffered only for callers that may make changes. handle() answers all others before the
+  // body is read.
   if (check_caller(request, found.route, who)) return {.kind = net::BodyPlan::Kind::stream};
   return {.largest = largest_changes_body};
 }

@@ -1,5 +1,5 @@
-// Work that would hold up a thread which serves connections: large changes, whatever waits for a disk or a
-// network, a scrape of the metrics.
+// Runs work that would block a thread that serves connections: large changes, waits for a disk or a network,
+// scrapes of the metrics.
 #pragma once
 
 #include <deque>
@@ -14,22 +14,22 @@ namespace weir::service {
 class Task {
  public:
   virtual ~Task() = default;
-  /// Called once, and answers somebody as the last thing that it does.
+  /// Called once; answers its exchange as its last step.
   virtual void run() = 0;
 };
 
-/// Runs tasks in the order of their coming on threads of its own, each of which begins when it is needed.
-/// Safe to call from any thread.
+/// Runs tasks in order of arrival on its own threads, which start when they are needed. Safe to call from any
+/// thread.
 class ThreadPool {
  public:
-  /// So many run at a time, and so many wait at the most.
+  /// At most `threads` tasks run and `waiting` tasks wait at a time.
   ThreadPool(std::size_t threads, std::size_t waiting) : most_threads_(threads), most_waiting_(waiting) {}
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  /// Finishes those that it took.
+  /// Finishes all accepted tasks.
   ~ThreadPool();
 
-  /// False, and the task stays the caller's, if too many wait already.
+  /// False if too many wait; the caller keeps the task.
   bool take(std::unique_ptr<Task>& task);
 
  private:

@@ -34,7 +34,7 @@ std::optional<unsigned> role_of(std::string_view name) {
 
 }  // namespace
 
-/// No word of the line is repeated in an error: whoever mixes them up may have put the token itself there.
+/// Errors repeat no word of the line, since any of them may be the token itself by mistake.
 Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
   const auto words = split(line, " \t\r");
   if (words.size() < 3 || words.size() > 4) return invalid("write: name role[,role] sha256:HEX [namespace]");
@@ -87,7 +87,7 @@ const Caller* Tokens::find(std::string_view token) const {
   if (EVP_Digest(token.data(), token.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
     return nullptr;
   const Caller* found = nullptr;
-  // All of them, so that the time does not tell which one was near.
+  // Compares with all entries, so that the time reveals nothing about them.
   for (const Entry& entry : entries_) {
     if (CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0) found = &entry.caller;
   }

@@ -1,4 +1,4 @@
-// Who may call: bearer tokens and their roles. Only digests of tokens are kept.
+// Authentication: bearer tokens and their roles. Only digests of tokens are kept.
 //
 //   alice  admin            sha256:9f86d081...  default
 //   edge   acquire,read     sha256:60303ae2...
@@ -16,11 +16,11 @@ namespace weir::service {
 
 enum class Role : unsigned char { acquire = 1, read = 2, admin = 4 };
 
-/// Who a token belongs to.
+/// The owner of a token.
 struct Caller {
   std::string name;        ///< the principal of changes, in the audit
   unsigned roles = 0;      ///< of Role
-  std::string name_space;  ///< empty: every one
+  std::string name_space;  ///< empty: all namespaces
 
   /// Admins may do everything.
   bool may(Role role) const {
@@ -31,10 +31,10 @@ struct Caller {
 /// A list of tokens. Immutable; a reload makes a new one.
 class Tokens {
  public:
-  /// Reads the lines of a tokens file; errors say the line, never its content.
+  /// Parses a tokens file; errors name the line, never its content.
   static Result<Tokens> parse(std::string_view text, std::string_view file);
 
-  /// The owner of a token; null if it is nobody's. Takes as long for every token that is wrong.
+  /// The owner of a token; null if it is unknown. Takes the same time for every wrong token.
   const Caller* find(std::string_view token) const;
   std::size_t size() const { return entries_.size(); }
 

@@ -1,5 +1,4 @@
-// What a thread of the server has for itself: how it gets back what it asked the store for, and what it
-// decided with last.
+// The state of one thread of the server: the executor for its completions, and a cache of its last caller.
 #pragma once
 
 #include <memory>
@@ -13,15 +12,15 @@ class WorkerExecutor final : public server::ThreadExecutor {
  public:
   WorkerExecutor(const Service& service, net::Loop& loop) : server::ThreadExecutor(loop), service_(service) {}
 
-  /// This thread's, if it is one of the service's.
+  /// The executor of this thread, if it is a thread of the service.
   static WorkerExecutor* of(const Service& service) {
     WorkerExecutor* const executor = here();
     return executor != nullptr && &executor->service_ == &service ? executor : nullptr;
   }
-  /// Makes it that of this thread.
+  /// Makes it the executor of this thread.
   void enter() { store::Executor::here() = here() = this; }
 
-  /// Who called last, and the core that decided: of the next request mostly the same. For the thread itself.
+  /// The last caller and its core, which the next request usually shares. For this thread only.
   Who last_caller;
   std::shared_ptr<limiter::Core> last_core;
 

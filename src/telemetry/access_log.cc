@@ -78,7 +78,7 @@ AccessLog::~AccessLog() {
 }
 
 void AccessLog::add(const Access& access) {
-  // Made before the lock is taken, in memory that is kept.
+  // Formatted before the lock is taken, in reused memory.
   thread_local std::string line;
   line.clear();
   append_access(line, options_.format, access);
@@ -94,7 +94,7 @@ void AccessLog::add(const Access& access) {
 }
 
 void AccessLog::run() {
-  // A pipe whose reader is gone is an error like any other.
+  // Blocks SIGPIPE: a pipe without a reader is an error like any other.
   sigset_t pipe{};
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);

@@ -17,7 +17,7 @@
 
 namespace weir::telemetry {
 
-/// What is told of a request. No secrets: the path without its query.
+/// The entry of a request. No secrets: the path without its query.
 struct Access {
   Time at = 0;
   std::string_view remote = {};
@@ -30,7 +30,7 @@ struct Access {
   std::string_view principal = {};  ///< empty: left out; so are the next two
   std::string_view name_space = {};
   std::string_view trace_id = {};
-  std::string_view client = {};  ///< beyond the proxies in between; left out if empty, as what follows
+  std::string_view client = {};  ///< the client beyond the proxies; left out if empty, as are the next two
   std::string_view route = {};
   std::string_view upstream = {};
 };
@@ -38,9 +38,9 @@ struct Access {
 struct AccessLogOptions {
   LogFormat format = LogFormat::text;
   std::chrono::milliseconds flush_every{1000};
-  std::size_t flush_at = std::size_t{64} * 1024;  ///< bytes that are worth a write before that
+  std::size_t flush_at = std::size_t{64} * 1024;  ///< bytes that cause an earlier write
   std::size_t most =
-      std::size_t{8} * 1024 * 1024;  ///< bytes that wait for a disk that hangs; then lines are lost
+      std::size_t{8} * 1024 * 1024;  ///< bytes that wait while the disk hangs; further lines are lost
 };
 
 /// Safe to use from any thread. Lines are written by a thread of its own, so that no request waits for a
@@ -49,13 +49,14 @@ class AccessLog {
  public:
   /// Appends to the file; "-" is stdout.
   static Result<std::unique_ptr<AccessLog>> open(const std::string& path, const AccessLogOptions& options);
-  /// Writes what is left.
+  /// Writes the remaining lines.
   ~AccessLog();
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
 
   void add(const Access& access);
-  /// Goes on in a new file of that name, for who moves the old one away. On failure the old one stays in use.
+  /// Continues in a new file of that name, after log rotation has moved the old one. On failure the old one
+  /// stays in use.
   Result<void> reopen();
   /// Lines that could not be written.
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
@@ -73,7 +74,7 @@ class AccessLog {
   bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
   bool waked_ WEIR_GUARDED_BY(mutex_) = false;
   std::string waiting_ WEIR_GUARDED_BY(mutex_);
-  base::Mutex file_mutex_;  ///< held while writing; never with the other
+  base::Mutex file_mutex_;  ///< held while writing; never together with the other mutex
   int file_ WEIR_GUARDED_BY(file_mutex_);
   std::thread thread_;
 };

@@ -16,7 +16,7 @@ class Cell {
     if (shared) [[unlikely]] {
       value_.fetch_add(amount, std::memory_order_relaxed);
     } else {
-      // No other thread writes, so there is nothing to lose between the two.
+      // No other thread writes, so no update can be lost between load and store.
       value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
     }
   }
@@ -33,20 +33,20 @@ inline constexpr std::array<std::uint64_t, 18> duration_bounds = {
     250'000,    500'000,    1'000'000,   2'500'000,   5'000'000,   10'000'000,
     25'000'000, 50'000'000, 100'000'000, 250'000'000, 500'000'000, 1'000'000'000};
 
-/// How often something took how long.
+/// A histogram of durations.
 class Durations {
  public:
   static constexpr std::size_t buckets = duration_bounds.size() + 1;
 
   void add(std::chrono::nanoseconds took, bool shared) {
-    // A clock that stood still is no reason to count a negative time.
+    // A negative duration counts as 0.
     const auto nanoseconds = static_cast<std::uint64_t>(took.count() > 0 ? took.count() : 0);
     std::size_t at = 0;
     while (at < duration_bounds.size() && nanoseconds > duration_bounds[at]) ++at;
     counts_[at].add(1, shared);
     sum_.add(nanoseconds, shared);
   }
-  /// Not cumulative: how many were above the bound before and not above this one.
+  /// Not cumulative: the number above the previous bound and not above this one.
   std::uint64_t count(std::size_t bucket) const { return counts_[bucket].get(); }
   std::uint64_t nanoseconds() const { return sum_.get(); }
 

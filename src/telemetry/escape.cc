@@ -12,7 +12,7 @@ void append_byte(std::string& out, std::string_view prefix, unsigned char byte) 
   out += base::hex_digits[byte & 15U];
 }
 
-/// How many bytes from `at` on are one character of UTF-8; 0: none.
+/// The size of the UTF-8 character at `at`; 0 if it is malformed.
 std::size_t character_at(std::string_view text, std::size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
   const std::size_t size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -21,8 +21,8 @@ std::size_t character_at(std::string_view text, std::size_t at) {
   return base::is_utf8(text.substr(at, size)) ? size : 0;
 }
 
-/// U+0080 to U+009F, which some terminals obey, and U+2028, U+2029, which some readers take for the end of a
-/// line; so are the marks that reverse the direction of text (U+202A to U+202E, U+2066 to U+2069).
+/// U+0080 to U+009F, which some terminals interpret; U+2028 and U+2029, which some readers take for the end
+/// of a line; and the marks that reverse the direction of text (U+202A to U+202E, U+2066 to U+2069).
 bool is_unseen(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;

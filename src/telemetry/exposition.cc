@@ -1,4 +1,4 @@
-// From the counts of all threads to what Prometheus reads.
+// Turns the counts of all threads into the metrics of Prometheus.
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
@@ -78,7 +78,8 @@ MetricFamily Metrics::decisions(const std::vector<const Shard*>& shards) const {
         all += outcomes->cells[i].get();
       }
     }
-    // Every outcome from the first on, so that the first of its kind is seen as a change from 0.
+    // All outcomes of a pair are shown from its first count on, so that the first of a kind is a change from
+    // 0.
     const Labels::Pair& pair = labels_[id];
     if (all == 0) continue;
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -104,7 +105,7 @@ MetricFamily Metrics::store_durations(const std::vector<const Shard*>& shards) c
                       {}};
   for (std::size_t op = 0; op < store_op_names.size(); ++op) {
     ClientMetric metric = histogram(shards, static_cast<StoreOp>(op));
-    // Not every store does everything.
+    // Not every store has every operation.
     if (metric.histogram.sample_count == 0 && op != static_cast<std::size_t>(StoreOp::acquire)) continue;
     metric.label = {{"store", options_.store}, {"op", store_op_names[op]}};
     family.metric.push_back(std::move(metric));
@@ -145,7 +146,7 @@ MetricFamily Metrics::sync_writes() const {
 
 namespace {
 
-/// Readings of one name in a row become one family.
+/// Adjacent readings of one name become one family.
 void append(std::vector<MetricFamily>& families, const std::vector<store::Counter>& counters) {
   for (const store::Counter& reading : counters) {
     if (families.empty() || families.back().name != reading.name)

@@ -7,7 +7,7 @@ namespace weir::telemetry {
 Labels::Labels(const Most& most, base::HashSeed seed)
     : most_(most),
       seed_(seed),
-      // A quarter full at the most, so that a look at a name that is not there ends soon.
+      // At most a quarter full, so that the lookup of an unknown name ends soon.
       mask_(std::bit_ceil(4 * most_ids()) - 1),
       slots_(new std::atomic<const Pair*>[mask_ + 1]()),
       by_id_(new std::atomic<const Pair*>[most_ids()]()) {
@@ -19,11 +19,11 @@ std::size_t Labels::id_of_new(std::uint64_t hash, std::string_view name_space, s
                               bool known_only) {
   const Pair* const others = find(hash_of(name_space, other), name_space, other);
   const std::size_t id_of_others = others == nullptr ? 0 : others->id;
-  // Past the most without the lock: strangers may send a new name with every request.
+  // Beyond the bound without the lock: a client may send a new name with every request.
   const auto& full = others == nullptr ? namespaces_full_ : pairs_full_;
   if (known_only || full.load(std::memory_order_acquire)) return id_of_others;
   const base::Guard guard(mutex_);
-  // Somebody else may have been faster.
+  // Another thread may have added the pair meanwhile.
   if (const Pair* const found = find(hash, name_space, resource)) return found->id;
   return add_new(name_space, resource);
 }
@@ -33,7 +33,7 @@ std::size_t Labels::add_new(std::string_view name_space, std::string_view resour
   std::size_t id = others == nullptr ? 0 : others->id;
   if (others == nullptr) {
     if (namespaces_ == most_.namespaces) return id;
-    // Its `other` is made with it, so that it is found later without the lock.
+    // The namespace's `other` is added with it, so that it is later found without the lock.
     id = add(name_space, other);
     if (++namespaces_ == most_.namespaces) namespaces_full_.store(true, std::memory_order_release);
   }

@@ -1,5 +1,5 @@
-// Which pairs of namespace and resource have counters of their own. Names come from outside, so there is a
-// most: who comes later is counted as `other`.
+// The pairs of namespace and resource that have their own counters. Names are untrusted, so their number is
+// bounded: later pairs are counted as `other`.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace weir::telemetry {
 
-/// The label of everything that has none of its own.
+/// The label of pairs without their own.
 inline constexpr std::string_view other = "other";
 
 /// A table that only grows. Looking up takes no lock; safe to use from any thread.
@@ -34,8 +34,8 @@ class Labels {
 
   Labels(const Most& most, base::HashSeed seed);
 
-  /// The pair's id; that of (namespace, other) or of (other, other) past the most, and with `known_only` for
-  /// a pair that has none yet.
+  /// The pair's id; that of (namespace, other) or (other, other) beyond the bound, and with `known_only` for
+  /// an unknown pair.
   std::size_t id_of(std::string_view name_space, std::string_view resource, bool known_only = false) {
     const std::uint64_t hash = hash_of(name_space, resource);
     if (const Pair* const found = find(hash, name_space, resource)) [[likely]]
@@ -43,7 +43,7 @@ class Labels {
     return id_of_new(hash, name_space, resource, known_only);
   }
 
-  /// No id reaches it.
+  /// All ids are smaller.
   std::size_t most_ids() const { return most_.pairs + most_.namespaces + 1; }
   std::size_t size() const { return size_.load(std::memory_order_acquire); }
   const Pair& operator[](std::size_t id) const { return *by_id_[id].load(std::memory_order_acquire); }
@@ -75,7 +75,7 @@ class Labels {
   std::atomic<bool> pairs_full_{false};
   std::atomic<bool> namespaces_full_{false};
   base::Mutex mutex_;
-  std::deque<Pair> pairs_ WEIR_GUARDED_BY(mutex_);  ///< readers see its elements, which never move
+  std::deque<Pair> pairs_ WEIR_GUARDED_BY(mutex_);  ///< readers use its elements, which never move
   std::size_t own_ WEIR_GUARDED_BY(mutex_) = 0;
   std::size_t namespaces_ WEIR_GUARDED_BY(mutex_) = 0;
 };

@@ -1,4 +1,4 @@
-// What a program tells whoever runs it, a line at a time:
+// The log of a program, for its operators, a line at a time:
 //
 //   2026-11-16T04:05:06.789Z warning the store is unavailable error="disk is full"
 //   {"time":"2026-11-16T04:05:06.789Z","level":"warning","message":"the store is unavailable","error":"disk
@@ -25,21 +25,21 @@ const char* name_of(LogLevel level);
 std::optional<LogLevel> parse_log_level(std::string_view text);
 std::optional<LogFormat> parse_log_format(std::string_view text);
 
-/// A name that we chose and a value that may be anything. Never a secret: no tokens, no lease ids.
+/// A fixed name and an untrusted value. Never a secret: no tokens, no lease ids.
 struct LogField {
   std::string_view name;
   std::string_view value;
   bool number = false;  ///< without quotes in JSON
 };
 
-/// Appends a line, with its end. Whatever stands in message and values, it is one line, and in JSON one
-/// object: what could end it, start a colour or hide text is escaped.
+/// Appends a line, with its end. Whatever message and values contain, it is one line, and in JSON one object:
+/// line ends, escape sequences and invisible characters are escaped.
 void append_line(std::string& out, LogFormat format, Time at, std::string_view level,
                  std::string_view message, std::span<const LogField> fields);
 
 struct LogOptions {
   LogFormat format = LogFormat::text;
-  LogLevel level = LogLevel::info;  ///< what is less is left out
+  LogLevel level = LogLevel::info;  ///< lower levels are left out
 };
 
 /// Safe to use from any thread. Each line is written at once.
@@ -64,7 +64,7 @@ class Log {
   std::ostream& out_ WEIR_GUARDED_BY(mutex_);
 };
 
-/// Logs those of a store's warnings (store::Store::warnings) that are new. `told`: how many are not.
+/// Logs the new ones of a store's warnings (store::Store::warnings). `told`: how many were logged before.
 void warn_of_new(Log& log, std::span<const std::string> warnings, std::size_t& told);
 
 }  // namespace weir::telemetry

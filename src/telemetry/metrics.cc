@@ -7,7 +7,7 @@
 namespace weir::telemetry {
 namespace {
 
-// Threads beyond these share one: a program that makes a thread for each request must not grow with them.
+// Threads beyond these share one, so that a program with a thread for each request does not grow with them.
 constexpr std::size_t most_shards = 64;
 
 std::atomic<std::uint64_t> last_metrics{0};
@@ -23,7 +23,7 @@ Metrics::Metrics(MetricsOptions options)
 Metrics::~Metrics() = default;
 
 Metrics::Shard& Metrics::shard() {
-  // The last one that this thread has used: in a program there is only one.
+  // Caches the last one of this thread; a program usually has only one.
   thread_local std::uint64_t number = 0;
   thread_local Shard* mine = nullptr;
   if (number == number_) [[likely]]

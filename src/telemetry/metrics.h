@@ -1,7 +1,7 @@
-// What weir counts and measures, for Prometheus: docs/metrics.md lists every metric.
+// The metrics of weir for Prometheus; docs/metrics.md lists them.
 //
-// A decision costs a look into a table that is only read, and three additions to memory that no other thread
-// writes. Everything else happens when somebody asks for the numbers.
+// A decision costs a lookup in a read-only table, and three additions to memory that no other thread writes.
+// Everything else happens during a scrape.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -27,20 +27,20 @@ enum class Outcome : unsigned char { admitted, refused, never_fits, degraded, co
 inline constexpr std::array<const char*, 6> outcome_names = {"admitted", "refused",   "never_fits",
                                                              "degraded", "contended", "error"};
 
-/// What a store was asked to do. `commit` is of stores that write for several callers at once.
+/// The operations of a store. `commit` is for stores that write for several callers at once.
 enum class StoreOp : unsigned char { acquire, available, adjust, settle, rollback, read, write, commit };
 inline constexpr std::array<const char*, 8> store_op_names = {"acquire",  "available", "adjust", "settle",
                                                               "rollback", "read",      "write",  "commit"};
 
-/// What became of limits that sync wanted to write.
+/// The results of writes of limits by sync.
 enum class SyncWrite : unsigned char { written, operator_owned, skipped };
 inline constexpr std::array<const char*, 3> sync_write_names = {"written", "operator_owned", "skipped"};
 
 struct MetricsOptions {
   std::string store = "memory";         ///< the kind of store, as a label
-  std::vector<std::string_view> calls;  ///< names of what is answered, with static lifetime
-  Labels::Most most = {};               ///< of labels that come from outside
-  base::HashSeed seed = {0x9e3779b97f4a7c15, 0xd1b54a32d192ed03};  ///< odd numbers that nobody can guess
+  std::vector<std::string_view> calls;  ///< the names of calls, with static lifetime
+  Labels::Most most = {};               ///< the bound of labels with untrusted names
+  base::HashSeed seed = {0x9e3779b97f4a7c15, 0xd1b54a32d192ed03};  ///< odd and unpredictable numbers
 };
 
 /// Safe to use from any thread.
@@ -51,11 +51,11 @@ class Metrics final : public prometheus::Collectable {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  /// An acquire ended; the names are valid ones. `known_only`: without a label of its own for a pair that has
-  /// none yet, for errors that anybody can cause with any name.
+  /// An acquire ended; the names are valid ones. `known_only`: adds no label for an unknown pair, for errors
+  /// that any caller can cause with any name.
   void decided(std::string_view name_space, std::string_view resource, Outcome outcome,
                std::chrono::nanoseconds took, bool known_only = false);
-  /// The store was asked for something else.
+  /// Another operation of the store has ended.
   void store_took(StoreOp op, std::chrono::nanoseconds took);
   /// A request was answered; `call` is an index into MetricsOptions::calls.
   void answered(std::size_t call, int status);
@@ -67,11 +67,11 @@ class Metrics final : public prometheus::Collectable {
     sync_writes_[static_cast<std::size_t>(result)].fetch_add(1, std::memory_order_relaxed);
   }
 
-  /// Further numbers, asked for with each scrape. `read` must work as long as somebody may scrape, from any
-  /// thread.
+  /// Further metrics, read at each scrape. `read` is called from any thread and must work as long as scrapes
+  /// are possible.
   void add_gauge(std::string name, std::string help, std::function<double()> read);
   void add_counter(std::string name, std::string help, std::function<double()> read);
-  /// Counters of which only their source knows which there are.
+  /// Counters whose names only their source knows.
   void add_counters(std::function<std::vector<store::Counter>()> read);
 
   /// All metrics, summed over the threads.
@@ -99,7 +99,7 @@ class Metrics final : public prometheus::Collectable {
   prometheus::MetricFamily sync_writes() const;
 
   const MetricsOptions options_;
-  const std::uint64_t number_;  ///< among all that there have been in this process
+  const std::uint64_t number_;  ///< unique among all instances of this process
   Labels labels_;
   std::atomic<bool> store_up_{true};
   std::atomic<std::uint64_t> taken_from_sync_{0};

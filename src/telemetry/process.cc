@@ -24,7 +24,7 @@ prometheus::MetricFamily family(const char* name, const char* help, bool counter
   return family;
 }
 
-/// /proc/self/stat from the third field on: what stands before may hold spaces.
+/// /proc/self/stat from the third field on: the fields before may hold spaces.
 std::vector<double> stat_fields() {
   std::ifstream file("/proc/self/stat");
   std::string text;
@@ -75,7 +75,7 @@ std::vector<prometheus::MetricFamily> process_metrics() {
   std::error_code failure;
   std::filesystem::directory_iterator files("/proc/self/fd", failure);
   if (!failure) {
-    double open = -1;  // the one that looks
+    double open = -1;  // the descriptor of the listing itself
     for (; files != std::filesystem::directory_iterator(); files.increment(failure)) ++open;
     families.push_back(family("process_open_fds", "Open file descriptors.", false, open));
   }

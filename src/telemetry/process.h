@@ -1,4 +1,4 @@
-// What the system knows about this process, under the names that Prometheus clients use.
+// Metrics of the process, under the names that Prometheus clients use.
 #pragma once
 
 #include <prometheus/metric_family.h>

@@ -33,14 +33,14 @@ struct alignas(64) Metrics::Shard {
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
-  /// For those who write.
+  /// For the writing thread.
   Outcomes& outcomes(std::size_t id) {
     Page* page = pages[id / pairs_in_page].load(std::memory_order_acquire);
     if (page == nullptr) [[unlikely]]
       page = make_page(pages[id / pairs_in_page]);
     return (*page)[id % pairs_in_page];
   }
-  /// For those who read; null: nothing was counted.
+  /// For readers; null: nothing was counted.
   const Outcomes* find(std::size_t id) const {
     const Page* const page = pages[id / pairs_in_page].load(std::memory_order_acquire);
     return page == nullptr ? nullptr : &(*page)[id % pairs_in_page];

@@ -26,7 +26,7 @@ std::string_view trace_id_of(std::string_view traceparent) {
   if (traceparent[2] != '-' || traceparent[35] != '-' || traceparent[52] != '-') return {};
   if (!is_hex(version) || !is_hex(trace) || !is_hex(parent) || !is_hex(flags)) return {};
   if (version == "ff" || is_zero(trace) || is_zero(parent)) return {};
-  // Later versions may add more behind a dash.
+  // Later versions may add more after a dash.
   if (traceparent.size() > size && (version == "00" || traceparent[size] != '-')) return {};
   return trace;
 }

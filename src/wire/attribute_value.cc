@@ -48,7 +48,7 @@ void append_text(std::string& out, const Value& value) {
   base::append_json_string(out, value.is(Type::binary) ? base::to_base64(value.text) : value.text);
 }
 
-/// "123", "-1.50", "1E+3": what DynamoDB takes for a number.
+/// "123", "-1.50", "1E+3": the numbers of DynamoDB.
 bool is_number(std::string_view text) {
   json::Reader reader(text);
   std::string_view number;
@@ -212,7 +212,7 @@ bool read(json::Reader& reader, Value& value, unsigned depth) {
                                          [&](const TypeName& one) { return one.name == name; });
   if (named == type_names.end()) return false;
   value.type = named->type;
-  // One type to a value.
+  // A value has exactly one type.
   return read_body(reader, value, depth) && !reader.member(name) && !reader.failed();
 }
 

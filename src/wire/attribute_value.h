@@ -14,11 +14,11 @@ namespace weir::wire::aws {
 
 struct Attribute;
 
-/// One value. Which of the fields counts is up to the type.
+/// One value. The type selects which field is used.
 struct Value {
   enum class Type : unsigned char {
     string,   ///< S: text
-    number,   ///< N: text, as it is written
+    number,   ///< N: text, as written
     binary,   ///< B: text, the bytes themselves
     boolean,  ///< BOOL: flag
     null,     ///< NULL
@@ -42,7 +42,7 @@ struct Value {
   static Value of_map(std::vector<Attribute> members);
   static Value of_bytes(std::string_view bytes);
 
-  /// The number, if it is one, is whole and fits.
+  /// The value as an integer; nothing if it is not a number, not whole, or out of range.
   std::optional<std::int64_t> integer() const;
   std::optional<std::uint64_t> natural() const;
   bool is(Type wanted) const { return type == wanted; }
@@ -67,7 +67,7 @@ const Value* find(const Item& item, std::string_view name);
 std::optional<std::int64_t> integer_of(const Item& item, std::string_view name);
 std::string_view text_of(const Item& item, std::string_view name);
 
-/// Deeper values are neither read nor made; as DynamoDB has it.
+/// Deeper values are neither read nor made; the same limit as DynamoDB's.
 inline constexpr unsigned deepest_value = 32;
 
 /// Appends `{"S":"..."}`.
@@ -79,7 +79,8 @@ void append_json(std::string& out, const Item& item);
 bool read(json::Reader& reader, Value& value, unsigned depth = 0);
 bool read(json::Reader& reader, Item& item, unsigned depth = 0);
 
-/// What DynamoDB counts an item as, in bytes: names and values, numbers at about a byte for two digits.
+/// The size of an item by the rules of DynamoDB, in bytes: names and values, numbers at about a byte for two
+/// digits.
 std::size_t size_of(const Item& item);
 std::size_t size_of(const Value& value);
 

@@ -1,6 +1,5 @@
-// One flat run of bytes with room at its end: what a connection reads into and writes from. Unlike a
-// std::string it hands out its free room without clearing it first, and gives up bytes at its front for
-// nothing.
+// A contiguous buffer with room at its end, which connections read into and write from. Unlike a std::string
+// it exposes its free room uninitialised, and drops bytes at its front at no cost.
 #pragma once
 
 #include <cstddef>
@@ -38,12 +37,12 @@ class Buffer {
   bool has_room() const { return end_ < capacity_; }
   void commit(std::size_t count) { end_ += count; }
 
-  /// Gives up `count` bytes at the front. An emptied buffer starts again at its beginning.
+  /// Drops `count` bytes at the front. An emptied buffer starts again at its beginning.
   void consume(std::size_t count) {
     begin_ += count;
     if (begin_ == end_) begin_ = end_ = 0;
   }
-  /// Gives up all but the first `count` bytes.
+  /// Drops all but the first `count` bytes.
   void truncate(std::size_t count) { end_ = begin_ + count; }
   void clear() { begin_ = end_ = 0; }
 
@@ -67,7 +66,7 @@ class Buffer {
     reserve(1);
     bytes_[end_++] = c;
   }
-  /// append() where the room was reserved before.
+  /// append() without a check: the room must be reserved.
   void put(std::string_view text) {
     // An empty view may have no data, which memcpy must not see.
     if (text.empty()) return;

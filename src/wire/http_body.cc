@@ -8,7 +8,7 @@
 namespace weir::wire::http {
 namespace {
 
-/// Fields that say where a message ends or whom it is for: in a trailer they come too late to be honest.
+/// Fields for framing and routing: in a trailer they come too late and hint at request smuggling.
 bool is_forbidden_in_trailer(std::string_view name) {
   return same_name(name, "content-length") || same_name(name, "transfer-encoding") || same_name(name, "host");
 }
@@ -158,7 +158,7 @@ bool BodyDecoder::end_of_trailer_line() {
   return line.size() > 2 || parse_trailers();
 }
 
-/// Parsed only now that the text no longer moves.
+/// Parsed only when the text is complete, since it moves while it grows.
 bool BodyDecoder::parse_trailers() {
   const std::string_view text = trailer_text_;
   trailers_.rebase(trailer_text_.c_str());

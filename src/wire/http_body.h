@@ -8,12 +8,13 @@
 
 namespace weir::wire::http {
 
-/// Takes the bytes behind a head and gives out those of the body, without copying them. Chunks are read as
-/// strictly as heads are: a size is 1 to 15 hexadecimal digits, lines end with CR LF, and what cannot be
-/// read with certainty is refused. Not safe for use by several threads at once.
+/// Takes the bytes after a head and returns those of the body, without copying them. Chunks are parsed as
+/// strictly as heads: a size is 1 to 15 hexadecimal digits, lines end with CR LF, and ambiguous input is
+/// refused. Not safe for use by several threads at once.
 class BodyDecoder {
  public:
-  /// What one step did: it took `consumed` bytes of the input, among them `data`, which is part of the body.
+  /// The result of one step: it took `consumed` bytes of the input, among them `data`, which is part of the
+  /// body.
   struct Step {
     Progress progress = Progress::need_more;
     std::size_t consumed = 0;
@@ -25,18 +26,18 @@ class BodyDecoder {
   /// Starts a body of at most `largest` bytes. A length beyond it fails in the first step, before any byte.
   void start(Framing framing, std::uint64_t largest);
 
-  /// Takes what it can from the front of `input`, up to one run of body bytes; call it again with the rest.
-  /// need_more with nothing consumed and no data means that it waits for more input. Once complete or
-  /// failed, it takes nothing.
+  /// Decodes from the front of `input`, up to one run of body bytes; call it again with the rest. need_more
+  /// with nothing consumed and no data means that it needs more input. Once complete or failed, it takes
+  /// nothing.
   Step decode(std::string_view input);
 
   bool complete() const { return state_ == State::done; }
-  /// The connection has ended: whether the body may end here (only one until close may).
+  /// The connection has ended. True if the body may end here, as only an until_close body may.
   bool end_of_input();
 
   /// Why it failed. Requires failed.
   const Refusal& refusal() const { return refusal_; }
-  /// Body bytes given out so far.
+  /// Body bytes returned so far.
   std::uint64_t received() const { return received_; }
   /// The trailer section of a chunked body, as views into the decoder. Requires complete.
   const Fields& trailers() const { return trailers_; }
@@ -51,7 +52,7 @@ class BodyDecoder {
     size,         ///< in the digits
     extension,    ///< between ";" and the line's end
     size_end,     ///< after the CR of the size line
-    data_end,     ///< before the CR behind a chunk
+    data_end,     ///< before the CR after a chunk
     data_end_lf,  ///< between that and its LF
     trailer,      ///< in the trailer section
   };

@@ -11,7 +11,7 @@ namespace weir::wire::http {
 enum CharClass : std::uint8_t {
   token_char = 1,   ///< in names: methods, fields, tokens (RFC 9110, 5.6.2)
   value_char = 2,   ///< in values of fields: visible, space, tab and bytes above 127 (RFC 9110, 5.5)
-  target_char = 4,  ///< in a request target: what RFC 3986 allows, and what browsers send unescaped
+  target_char = 4,  ///< in a request target: those of RFC 3986, and those that browsers send unescaped
   host_char = 8,    ///< in a host name
   hex_char = 16,
 };
@@ -55,7 +55,7 @@ constexpr bool is_token(std::string_view text) { return !text.empty() && all(tex
 
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
-/// Equality of names: ASCII letters of either case are the same.
+/// Equality of names, case-insensitive in ASCII.
 constexpr bool same_name(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -14,7 +14,7 @@ bool Semantics::refuse(int status, std::string_view reason) {
 }
 
 bool Semantics::note(std::string_view name, std::string_view value) {
-  // Only names of these lengths matter; most fields are done after one comparison of sizes.
+  // Only names of these lengths matter; most fields need no further comparison.
   switch (name.size()) {
     case 4:
       if (!same_name(name, "host")) return true;
@@ -51,7 +51,7 @@ bool Semantics::note_length(std::string_view value) {
 }
 
 bool Semantics::note_coding(std::string_view value) {
-  // Lists of codings could be merged across fields; nobody who is honest does that.
+  // Codings split over several fields are legal, but in practice a sign of request smuggling.
   if (has_coding_) return refuse(400, "Transfer-Encoding must be given once");
   has_coding_ = true;
   if (same_name(value, "chunked")) return true;
@@ -81,7 +81,7 @@ bool Semantics::note_connection(std::string_view value) {
 }
 
 bool Semantics::note_expect(std::string_view value) {
-  // Judged when the version is known to be taken at its word: HTTP/1.0 does not know Expect.
+  // The caller ignores it for HTTP/1.0, which does not know Expect.
   expects_continue_ = !expects_ && same_name(value, "100-continue");
   expects_ = true;
   return true;
@@ -128,7 +128,7 @@ HeadReader::Event HeadReader::judge(std::string_view line, bool well_ended) {
   return Event::field;
 }
 
-/// Judges a line that has not ended, so that it cannot grow for ever. A CR may belong to its end.
+/// Applies the limits to an incomplete line, so that it cannot grow for ever. A CR may belong to its end.
 HeadReader::Event HeadReader::over_limit(std::string_view bytes) {
   const std::string_view rest = bytes.substr(std::min(line_start_, bytes.size()));
   const std::size_t length = rest.size() - (!rest.empty() && rest.back() == '\r' ? 1 : 0);

@@ -2,8 +2,7 @@
 //
 // A head arrives in pieces. It is parsed line by line, each line once, as soon as it is complete; so feeding
 // it byte by byte costs no more than a scan, and refuses at the same line with the same status as feeding it
-// at once. A line ends with CR LF and nothing else: a bare LF or CR is where two parsers disagree about where
-// a message ends, and that is how requests are smuggled.
+// at once. A line ends with CR LF only: parsers that disagree about a bare LF or CR allow request smuggling.
 #pragma once
 
 #include <string_view>
@@ -12,10 +11,11 @@
 
 namespace weir::wire::http {
 
-/// What the fields of a head say about the message as a whole. Fed with each field in turn.
+/// Collects the fields that concern the whole message: framing, keep-alive, upgrade. Fed with each field in
+/// turn.
 class Semantics {
  public:
-  /// False if the field makes the message unacceptable; refusal() says why.
+  /// False if the field makes the message unacceptable; see refusal().
   bool note(std::string_view name, std::string_view value);
   void clear() { *this = Semantics(); }
 
@@ -50,17 +50,17 @@ class Semantics {
   bool expects_continue_ = false;
 };
 
-/// Cuts a head into its lines while it arrives, and holds it to its limits.
+/// Splits a head into lines while it arrives, and enforces the limits.
 class HeadReader {
  public:
   enum class Event : std::uint8_t { start_line, field, end, need_more, failed };
 
-  /// With skips_blank, one empty line before the start line is passed over: some clients send an extra line
-  /// end behind a body (RFC 9112, 2.2).
+  /// With skips_blank, one empty line before the start line is skipped: some clients send an extra line end
+  /// after a body (RFC 9112, 2.2).
   HeadReader(const Limits& limits, bool skips_blank)
       : limits_(limits), skips_blank_(skips_blank), may_skip_blank_(skips_blank) {}
 
-  /// The next line, without its end. `bytes` begins where it began in the first call.
+  /// The next line, without its end. `bytes` begins at the same byte in each call.
   Event next(std::string_view bytes, std::string_view& line);
   /// Where the next line starts; at the end, the size of the head.
   std::size_t position() const { return line_start_; }

@@ -1,5 +1,5 @@
-// The parts that HTTP/1.1 requests and responses share: versions, fields, how a body is delimited, and what
-// a parser says when it refuses. Nothing here reads a socket or a clock.
+// The parts that HTTP/1.1 requests and responses share: versions, fields, framing of bodies, and refusals of
+// a parser. Nothing here reads a socket or a clock.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ enum class Version : std::uint8_t { http_1_0, http_1_1 };
 
 enum class Method : std::uint8_t { get, head, post, put, delete_, options, patch, trace, connect, other };
 
-/// What is accepted before a message is refused. Sizes are in bytes.
+/// The limits beyond which a message is refused. Sizes are in bytes.
 struct Limits {
   std::size_t start_line = std::size_t{8} * 1024;  ///< of the request line or status line (414)
   std::size_t head =
@@ -24,8 +24,8 @@ struct Limits {
   std::size_t trailer = std::size_t{8} * 1024;  ///< of the trailer section of one body (431)
 };
 
-/// Why a message was refused: the status to answer a request with, and a sentence with static lifetime.
-/// For a response that was refused, a proxy answers 502 whatever the status here.
+/// Why a message was refused: the status to answer a request with, and a sentence with static lifetime. A
+/// proxy that refuses a response answers 502 whatever the status here.
 struct Refusal {
   int status = 0;
   std::string_view reason;

@@ -28,7 +28,7 @@ bool sends_content(Method method) {
   return method == Method::post || method == Method::put || method == Method::patch;
 }
 
-/// What stands behind a host: nothing, or a colon and up to five digits.
+/// The text after a host: empty, or a colon and up to five digits.
 bool is_port(std::string_view text) {
   if (text.empty()) return true;
   if (text[0] != ':' || text.size() > 6) return false;
@@ -45,7 +45,8 @@ bool is_bracketed_host(std::string_view text) {
   return is_port(text.substr(end + 1));
 }
 
-/// host[:port], where an IPv6 address is in brackets. Empty is a host too: that of a target without one.
+/// host[:port], where an IPv6 address is in brackets. The empty host is allowed: that of a target without
+/// one.
 bool is_host(std::string_view text) {
   if (text.starts_with('[')) return is_bracketed_host(text);
   std::size_t end = 0;
@@ -214,7 +215,7 @@ Progress RequestParser::finish_body(RequestHead& head) {
   } else if (semantics_.has_length()) {
     if (semantics_.length() != 0) head.body_ = {Framing::Kind::length, semantics_.length()};
   } else if (!modern && sends_content(head.method_)) {
-    // A client of HTTP/1.0 may mean "until I close"; without a length there is no telling.
+    // A body of an HTTP/1.0 client may end with the connection; without a length its end cannot be known.
     return fail(411, "Content-Length is missing");
   }
   return Progress::complete;

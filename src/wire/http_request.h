@@ -9,13 +9,13 @@
 
 namespace weir::wire::http {
 
-/// The head of a request. Its views point into the buffer that was parsed, and live as long as that.
+/// The head of a request. Its views point into the parsed buffer and are valid as long as it.
 class RequestHead {
  public:
   Method method() const { return method_; }
   std::string_view method_text() const { return view(method_text_); }
   Version version() const { return version_; }
-  /// As it was sent: "/a/b?c=d", "http://host/a/b?c=d" or "*".
+  /// As sent: "/a/b?c=d", "http://host/a/b?c=d" or "*".
   std::string_view target() const { return view(target_); }
   /// Between host and query: "/a/b", not decoded. "/" for an absolute target without one; "*" for OPTIONS *.
   std::string_view path() const { return path_.length == 0 ? std::string_view("/") : view(path_); }
@@ -32,12 +32,12 @@ class RequestHead {
   /// Whether the client offers to change the protocol (Connection: upgrade with an Upgrade field).
   bool upgrade() const { return upgrade_; }
 
-  /// Says that the bytes that were parsed are now found here.
+  /// The parsed bytes have moved to this address.
   void rebase(const char* base) {
     base_ = base;
     fields_.rebase(base);
   }
-  /// As new, keeping what was allocated.
+  /// Back to the initial state; allocations are kept.
   void clear() {
     Fields fields = std::move(fields_);
     fields.clear();
@@ -69,9 +69,9 @@ class RequestParser {
  public:
   explicit RequestParser(const Limits& limits) : reader_(limits, /*skips_blank=*/true) {}
 
-  /// Goes on with the request that starts at the front of `bytes`: all bytes that came so far, those of
-  /// earlier calls included, wherever they are now. Once complete, `head` has views into `bytes`; pass the
-  /// same head until then.
+  /// Continues with the request that starts at the front of `bytes`, which holds all bytes so far, those of
+  /// earlier calls included; they may have moved. Once complete, `head` has views into `bytes`; pass the same
+  /// head until then.
   Progress parse(std::string_view bytes, RequestHead& head);
   /// How many bytes the head took. Requires complete.
   std::size_t size() const { return reader_.position(); }

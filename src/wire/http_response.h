@@ -8,14 +8,14 @@
 
 namespace weir::wire::http {
 
-/// The head of a response. Its views point into the buffer that was parsed, and live as long as that.
+/// The head of a response. Its views point into the parsed buffer and are valid as long as it.
 class ResponseHead {
  public:
   int status() const { return status_; }
   std::string_view reason() const { return view(reason_); }
   Version version() const { return version_; }
   const Fields& fields() const { return fields_; }
-  /// How the body that follows is delimited, given what was asked.
+  /// The framing of the body that follows, given the method of the request.
   Framing body() const { return body_; }
   /// Content-Length as it was given, even where no body follows (HEAD, 304).
   std::optional<std::uint64_t> length() const { return length_; }
@@ -24,7 +24,7 @@ class ResponseHead {
   /// 1xx other than 101: the final response is still to come.
   bool interim() const { return status_ < 200 && status_ != 101; }
 
-  /// Says that the bytes that were parsed are now found here.
+  /// The parsed bytes have moved to this address.
   void rebase(const char* base) {
     base_ = base;
     fields_.rebase(base);

@@ -1,5 +1,5 @@
 // The small grammars inside a target or a field: escapes, queries, lists. All work on views of bounded
-// length and stop at a bound themselves where they make anything.
+// length, and bound their output.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ class PathSegments {
 };
 
 /// Walks the parameters of a query: "a=1&b=x%20y+z" gives a = "1" and b = "x y z" ("+" is a space here).
-/// Empty parameters ("&&") are passed over; a parameter without "=" has an empty value.
+/// Empty parameters ("&&") are skipped; a parameter without "=" has an empty value.
 class QueryParameters {
  public:
   enum class Next : unsigned char { parameter, end, malformed };
@@ -41,8 +41,8 @@ class QueryParameters {
   std::size_t seen_ = 0;
 };
 
-/// Walks a comma-separated list, as in Connection or Accept: spaces around elements are taken off, empty
-/// elements passed over, commas inside quoted strings are part of their element.
+/// Walks a comma-separated list, as in Connection or Accept: spaces around elements are trimmed, empty
+/// elements skipped, commas inside quoted strings are part of their element.
 class ListElements {
  public:
   explicit ListElements(std::string_view value) : rest_(value) {}
@@ -54,7 +54,7 @@ class ListElements {
   std::string_view rest_;
 };
 
-/// Whether the list has that token, in either case.
+/// Whether the list has that token, case-insensitive.
 bool list_has(std::string_view value, std::string_view token);
 
 }  // namespace weir::wire::http

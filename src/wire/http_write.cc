@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t number_room = 24;
 
-/// Room must have been reserved. The base is known where it is compiled: that is several times faster.
+/// Room must be reserved. A constant base is several times faster.
 template <int base = 10>
 void put_number(Buffer& out, std::uint64_t value) {
   std::array<char, number_room> digits;

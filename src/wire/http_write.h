@@ -1,5 +1,5 @@
-// Writing HTTP/1.1: whole heads into one buffer, chunks around bodies. What is written is as strict as what
-// is read: a field that could end its line early is not written.
+// Writing HTTP/1.1: whole heads into one buffer, chunks around bodies. As strict as the parser: a field that
+// could end its line early is not written.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ DateText format_date(std::int64_t seconds_since_1970);
 bool write_field(Buffer& out, std::string_view name, std::string_view value);
 bool write_field(Buffer& out, std::string_view name, std::uint64_t value);
 
-/// What a response's head says besides the fields of whoever answers.
+/// The head of a response, besides the caller's fields.
 struct ResponseShape {
   int status = 200;
   /// How the body is delimited. With `none` no Content-Length is written: for 1xx, 204, 304.
@@ -33,15 +33,15 @@ struct ResponseShape {
 };
 
 /// Appends status line, fields and the blank line. Writes Date, Content-Length or Transfer-Encoding, and
-/// Connection where the version's default does not say it already; `fields` must not have those. For an
-/// upgrade (101), `fields` has Connection and Upgrade and nothing is added.
+/// Connection where it differs from the version's default; `fields` must not have those. For an upgrade
+/// (101), `fields` has Connection and Upgrade and nothing is added.
 void write_response_head(Buffer& out, const ResponseShape& shape);
 
 /// Appends an interim response: 100, 102, 103.
 void write_interim(Buffer& out, int status, std::string_view fields = {});
 
-/// Appends "METHOD target HTTP/1.1" and a line end. Method and target come from a parser or from us; they
-/// are not checked again.
+/// Appends "METHOD target HTTP/1.1" and a line end. Method and target come from a parser or from this
+/// program; they are not checked again.
 void write_request_line(Buffer& out, std::string_view method, std::string_view target);
 
 /// Appends one chunk; nothing for empty data, which would end the body.

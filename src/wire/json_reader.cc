@@ -78,7 +78,7 @@ bool Reader::open(char c) {
   return first_ = true;
 }
 
-/// Between two members or elements, or at the end of them: false there.
+/// Steps to the next member or element; false at the end.
 bool Reader::follow(char close) {
   if (failed_) return false;
   space();

@@ -1,5 +1,5 @@
-// Reads JSON that comes from outside, value by value and without a library: strict (RFC 8259), bounded in
-// depth, and without copying more than the texts that are asked for.
+// Reads untrusted JSON value by value, without a library: strict (RFC 8259), bounded in depth, and copying
+// only the requested texts.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace weir::wire::json {
 
-/// Walks one document. The first mistake wins: from then on nothing is read and failed() says so.
+/// Walks one document. The first mistake wins: after it nothing is read and failed() is true.
 ///
 ///     Reader reader(text);
 ///     std::string key;
@@ -22,7 +22,7 @@ class Reader {
   explicit Reader(std::string_view text) : text_(text) {}
 
   enum class Kind : unsigned char { object, array, string, number, boolean, null, none };
-  /// What comes next; none where that is no value.
+  /// The kind of the next value; none if there is no value.
   Kind peek();
 
   /// Steps into an object; false if there is none.
@@ -35,18 +35,18 @@ class Reader {
   bool element();
 
   bool string(std::string& out);
-  /// A number as it is written.
+  /// A number as written.
   bool number(std::string_view& out);
   bool boolean(bool& out);
   bool null();
-  /// Passes over a whole value, which must be well-formed.
+  /// Skips a whole value, which must be well-formed.
   bool skip();
-  /// The same, and `out` is the value as it is written.
+  /// As skip(), and `out` is the value as written.
   bool raw(std::string_view& out);
-  /// How much of the text was read.
+  /// How many bytes of the text were read.
   std::size_t at() const { return at_; }
 
-  /// Whether the document was read well and nothing follows it.
+  /// Whether the document was read without a mistake and nothing follows it.
   bool end();
   bool failed() const { return failed_; }
 

@@ -65,7 +65,7 @@ ReplyReader::Status ReplyReader::read(std::string_view bytes) {
   return Status::complete;
 }
 
-/// One value without what is below it.
+/// One value without its children.
 ReplyReader::Status ReplyReader::read_value(std::string_view bytes) {
   std::string_view line;
   const std::size_t begin = at_;
@@ -113,7 +113,7 @@ ReplyReader::Status ReplyReader::read_value(std::string_view bytes) {
     default:
       return Status::malformed;
   }
-  // Not all there yet: the value is read again from its beginning, which costs one short line.
+  // Incomplete: the value is read again from its beginning, which costs one short line.
   if (status == Status::incomplete) at_ = begin;
   return status;
 }

@@ -1,7 +1,7 @@
 // The protocol of Redis, versions 2 and 3, without sockets: replies are read, commands are written.
 //
 // A reply is read once, as its bytes arrive, into a list of nodes in the order of the text: a parent, then
-// its children. Nodes say where their text lies, so that nothing is copied.
+// its children. Nodes hold the position of their text, so that nothing is copied.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ enum class Type : std::uint8_t {
   text,     ///< a simple, bulk or verbatim string, a big number or a floating-point number, as it was sent
   error,    ///< simple or bulk
   integer,  ///< also true (1) and false (0)
-  null,     ///< version 2 says "no string" or "no array"
+  null,     ///< in version 2 a null string or null array
   array,    ///< also a set
   map,      ///< names and values in turn
   push,     ///< not an answer to any command
@@ -32,7 +32,7 @@ struct Node {
   std::size_t end = 0;   ///< the index behind the last node below this one
 };
 
-/// What a reader refuses to read, so that a peer that lost its way cannot use up the memory.
+/// The bounds of a reply, so that a broken peer cannot exhaust the memory.
 struct ReplyLimits {
   std::size_t bytes = std::size_t{256} << 20U;
   std::size_t nodes = std::size_t{4} << 20U;
@@ -82,7 +82,7 @@ class Reply::Children {
     at_.index_ = at_.node().end;
     return *this;
   }
-  /// The present child; moves on. A null one past the end.
+  /// The current child, and steps to the next. Null past the end.
   Reply next();
 
  private:
@@ -98,7 +98,7 @@ class ReplyReader {
   explicit ReplyReader(const ReplyLimits& limits = {}) : limits_(limits) {}
 
   enum class Status : std::uint8_t { complete, incomplete, malformed };
-  /// `bytes` begin where the reply begins, and are the same as in the last call, with more behind them.
+  /// `bytes` start with the reply: the bytes of the last call, and more after them.
   Status read(std::string_view bytes);
   /// After complete: how many bytes the reply has, and the reply, valid until reset().
   std::size_t size() const { return at_; }
@@ -126,7 +126,7 @@ class ReplyReader {
   std::size_t scanned_ = 0;  ///< how far the end of a line was looked for
 };
 
-/// Appends the beginning of a command with so many words, of which the first is its name.
+/// Appends the beginning of a command with this many words, its name included.
 void append_command(std::string& out, std::size_t words);
 /// Appends one word of a command.
 void append_word(std::string& out, std::string_view word);

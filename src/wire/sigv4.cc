@@ -32,7 +32,7 @@ Digest hmac(std::span<const unsigned char> key, std::string_view text) {
   return digest;
 }
 
-/// A path that is escaped already is escaped once more, "/" excepted; services other than S3 expect that.
+/// An escaped path is escaped again, except "/"; all services but S3 expect that.
 std::string canonical_path(std::string_view path) {
   return path.empty() ? "/" : http::percent_encode(path, "/");
 }
@@ -58,7 +58,7 @@ std::string canonical_query(std::string_view query) {
   return text;
 }
 
-/// Without spaces around it, and with runs of spaces inside as one.
+/// Trimmed, and with runs of spaces collapsed into one.
 std::string canonical_value(std::string_view value) {
   std::string text;
   for (const char c : value) {

@@ -1,4 +1,4 @@
-// AWS Signature Version 4: proves who sends a request, and that nobody changed it on the way. The secret
+// AWS Signature Version 4: authenticates the sender of a request and protects its integrity. The secret
 // itself is never sent. Pure: the time is passed in.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace weir::wire::aws {
 
-/// Keys of an account, or of a role for a while; the latter have a token.
+/// Keys of an account, or temporary keys of a role, which have a token.
 struct Credentials {
   std::string access_key_id;
   std::string secret_access_key;
@@ -20,7 +20,7 @@ struct Credentials {
   friend bool operator==(const Credentials&, const Credentials&) = default;
 };
 
-/// What a signature is good for.
+/// The region and the service that a signature is valid for.
 struct Scope {
   std::string region;   ///< "eu-central-1"
   std::string service;  ///< "dynamodb"
@@ -31,7 +31,7 @@ struct UnsignedRequest {
   std::string_view method = "POST";
   std::string_view path = "/";  ///< escaped
   std::string_view query = {};  ///< escaped, without "?"
-  /// What is signed besides the date and the token: at least Host. Names in lower case, each once.
+  /// The fields to sign besides the date and the token: at least Host. Names in lower case, each once.
   std::vector<http::Field> fields;
   std::string_view body = {};
 };
@@ -40,14 +40,14 @@ struct UnsignedRequest {
 using DateTime = std::array<char, 16>;
 DateTime format_date_time(Time now);
 
-/// What the request is sent with, in addition.
+/// The fields to add to the request.
 struct Signature {
   DateTime date;              ///< X-Amz-Date
   std::string authorization;  ///< Authorization
 };
 
-/// Makes signatures under one scope. Keeps the key of the day, which takes four hashes to make. Not safe for
-/// use by several threads at once.
+/// Makes signatures under one scope. Caches the key of the day, which takes four hashes to derive. Not safe
+/// for use by several threads at once.
 class Signer {
  public:
   explicit Signer(Scope scope) : scope_(std::move(scope)) {}
@@ -67,7 +67,7 @@ class Signer {
   Digest key_{};
 };
 
-/// What is hashed and signed, line by line; for tests and for telling what went wrong.
+/// The text that is hashed and signed, line by line; for tests and error messages.
 std::string canonical_request(const UnsignedRequest& request);
 
 }  // namespace weir::wire::aws

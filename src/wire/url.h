@@ -1,8 +1,8 @@
 // Addresses of servers as people write them: SCHEME://[USER[:PASSWORD]@]HOST[:PORT][/PATH][?QUERY], and
 // HOST:PORT.
 //
-// Errors say what to write instead. They show nothing of the URL, which may hold a password; callers add
-// which URL it is.
+// Errors suggest the correct form. They show nothing of the URL, which may hold a password; callers add which
+// URL it is.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ struct HostPort {
 /// HOST:PORT; IPv6 in brackets. Port 0 is allowed.
 Result<HostPort> parse_host_port(std::string_view text);
 
-/// A name of a host as DNS has them, or an IPv4 address.
+/// A host name by the rules of DNS, or an IPv4 address.
 bool is_host_name(std::string_view text);
 
-/// As it stands in the field Host: without the port where that is the usual one.
+/// The value of the field Host: without the port if it is the default one.
 std::string authority_of(const HostPort& at, bool tls);
 
 struct Url {
@@ -41,7 +41,7 @@ struct Url {
   std::string path = {};                   ///< as it was written, from its "/" on, or empty
   std::string query = {};                  ///< as it was written, without its "?"
 
-  /// Of http and https: where it leads, with the usual port if it names none.
+  /// Of http and https: host and port, with the default port if it names none.
   HostPort at() const { return {host, port.value_or(tls() ? 443 : 80)}; }
   bool tls() const { return scheme == "https"; }
 };
