@@ -33,7 +33,11 @@ Result<std::unique_ptr<HttpPool>> HttpPool::start(HttpPoolOptions options) {
   return made;
 }
 
-HttpPool::~HttpPool() { stop(); }
+HttpPool::~HttpPool() {
+  stop();
+  // A lookup that is late may destroy the loop on its own thread as soon as this pool lets go of it.
+  TimerWheel::cancel(*this);
+}
 
 void HttpPool::stop() {
   if (!thread_.joinable()) return;

@@ -31,9 +31,12 @@ void RedisClient::start() {
 }
 
 RedisClient::~RedisClient() {
-  if (!thread_.joinable()) return;
-  loop_->post([this] { stop(); });
-  thread_.join();
+  if (thread_.joinable()) {
+    loop_->post([this] { stop(); });
+    thread_.join();
+  }
+  // A lookup that is late may destroy the loop on its own thread as soon as this client lets go of it.
+  TimerWheel::cancel(*this);
 }
 
 Result<void> RedisClient::wait_until_ready() {
