@@ -211,7 +211,7 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
       [[fallthrough]];
     case Call::changes:
     case Call::check_store:
-      return run_errand(std::move(answering), route, core);
+      return run_task(std::move(answering), route, core);
     case Call::livez:
       return answering.send({.body = "ok\n", .content_type = "text/plain"});
     case Call::readyz:
@@ -220,7 +220,7 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
       return answering.send({.body = std::string(openapi_json())});
     default:
       if (may_wait(route.call, answering.request().method()))
-        return run_errand(std::move(answering), route, core);
+        return run_task(std::move(answering), route, core);
       return answering.send(at_once(route, answering.request(), answering.exchange().body(), *core));
   }
 }

@@ -80,7 +80,7 @@ class Service final : public net::Handler {
   std::string next_request_id() {
     return "weir-" + std::to_string(next_request_.fetch_add(1, std::memory_order_relaxed) + 1);
   }
-  void run_errand(Answering answering, const Route& route, const CoreRef& core);
+  void run_task(Answering answering, const Route& route, const CoreRef& core);
   void dispatch(Answering answering, const Route& route, const CoreRef& core);
   bool may_wait(Call call, wire::http::Method method) const;
   Reply at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,

@@ -60,10 +60,9 @@ Reply check(const std::function<Result<std::vector<store::Finding>>()>& check_st
 
 /// Answers with the result of `work`. Releases the store first, as every call does.
 template <class Work>
-class AnsweringErrand final : public Task {
+class AnsweringTask final : public Task {
  public:
-  AnsweringErrand(Answering answering, Work work)
-      : answering_(std::move(answering)), work_(std::move(work)) {}
+  AnsweringTask(Answering answering, Work work) : answering_(std::move(answering)), work_(std::move(work)) {}
   void run() override {
     Reply reply = (*work_)(answering_);
     work_.reset();
@@ -79,7 +78,7 @@ class AnsweringErrand final : public Task {
 
 template <class Work>
 void hand_over(ThreadPool& tasks, std::string_view refusal, Answering answering, Work work) {
-  auto made = std::make_unique<AnsweringErrand<Work>>(std::move(answering), std::move(work));
+  auto made = std::make_unique<AnsweringTask<Work>>(std::move(answering), std::move(work));
   Answering& kept = made->answering();
   std::unique_ptr<Task> task = std::move(made);
   if (tasks.take(task)) return;
@@ -90,7 +89,7 @@ void hand_over(ThreadPool& tasks, std::string_view refusal, Answering answering,
 
 }  // namespace
 
-void Service::run_errand(Answering answering, const Route& route, const CoreRef& core) {
+void Service::run_task(Answering answering, const Route& route, const CoreRef& core) {
   switch (route.call) {
     case Call::check_store:
       return hand_over(tasks_, "contention", std::move(answering),
