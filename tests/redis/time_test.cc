@@ -1,4 +1,5 @@
-// Whose clock counts, and which moment: no delay on the way to Redis or back is worth a token.
+// Redis decides by the clock of its server, at the moment of the script: no delay of a request or an answer
+// is worth a token.
 #include <gtest/gtest.h>
 
 #include <thread>
