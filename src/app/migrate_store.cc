@@ -4,6 +4,7 @@
 
 #include "app/url.h"
 #include "base/text.h"
+#include "store/dynamodb/migrate.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sqlite_store.h"
 

@@ -4,13 +4,13 @@
 #include <functional>
 #include <string_view>
 
-#include "store/dynamodb/migrate.h"
+#include "store/migration.h"
 #include "weir/result.h"
 
 namespace weir::app {
 
-using dynamodb::MigrationOptions;
-using dynamodb::MigrationReport;
+using store::MigrationOptions;
+using store::MigrationReport;
 
 /// Converts the legacy items of a dynamodb: table, or migrates a sqlite: file, as opening it does too; other
 /// stores have nothing to convert. Blocks until everything is converted. A dry run writes nothing at all;

@@ -3,12 +3,9 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string_view>
 
-#include "app/url.h"
 #include "base/entropy.h"
-#include "store/redis/redis_store.h"
 #include "store/store.h"
 #include "weir/clock.h"
 #include "weir/limiter.h"
@@ -28,8 +25,5 @@ struct StoreDefaults {
 Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& options,
                                                  const std::shared_ptr<const Clock>& clock,
                                                  base::Entropy& entropy, const StoreDefaults& defaults = {});
-
-/// The options of a Redis URL. Reads the TLS files.
-Result<redis::RedisStoreOptions> redis_options(const RedisUrl& url);
 
 }  // namespace weir::app

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "app/dynamodb_url.h"
+#include "app/store_url.h"
 #include "base/text.h"
 #include "wire/url.h"
 
@@ -100,6 +101,11 @@ Result<StoreUrl> parse_store_url(std::string_view url) {
   if (path.find('\0') != std::string_view::npos)
     return invalid("store ", base::quoted(url), " has a zero byte in its path");
   return StoreUrl{StoreKind::sqlite, std::string(path), {}};
+}
+
+Result<void> check_store_url(std::string_view url) {
+  const auto parsed = parse_store_url(url);
+  return parsed ? Result<void>() : Result<void>(parsed.error());
 }
 
 std::string without_password(std::string_view url) {

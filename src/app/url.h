@@ -1,4 +1,4 @@
-// The parts of a store's URL.
+// The parts of a store's URL. Only this room includes it: it names concrete stores.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "store/dynamodb/dynamodb_store.h"
+#include "store/redis/redis_store.h"
 #include "weir/result.h"
 
 namespace weir::app {
@@ -40,7 +41,7 @@ struct StoreUrl {
 };
 
 Result<StoreUrl> parse_store_url(std::string_view url);
-/// The URL without its password, for messages and logs.
-std::string without_password(std::string_view url);
+/// Reads the TLS files.
+Result<redis::RedisStoreOptions> redis_options(const RedisUrl& url);
 
 }  // namespace weir::app

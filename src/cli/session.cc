@@ -1,6 +1,6 @@
 #include "cli/session.h"
 
-#include "app/url.h"
+#include "app/store_url.h"
 #include "base/text.h"
 #include "cli/local.h"
 #include "cli/read.h"

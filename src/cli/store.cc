@@ -4,7 +4,7 @@
 #include "api/bucket_now.h"
 #include "api/catalog_json.h"
 #include "api/finding_json.h"
-#include "app/url.h"
+#include "app/store_url.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -143,7 +143,7 @@ Result<ExitCode> store_migrate(Session& session, const Arguments& arguments) {
     const std::size_t buckets = report->counts.buckets;
     Progress progress(session.world(), "converting");
     options.dry_run = false;
-    options.progress = [&](const dynamodb::MigrationProgress& so_far) {
+    options.progress = [&](const store::MigrationProgress& so_far) {
       progress.show(so_far.buckets, buckets);
     };
     report = session.world().migrate(session.store(), options);

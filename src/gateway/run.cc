@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "app/open_store.h"
-#include "app/url.h"
+#include "app/store_url.h"
 #include "base/text.h"
 #include "gateway/admin.h"
 #include "gateway/gateway.h"
@@ -15,6 +15,7 @@
 #include "server/notify.h"
 #include "server/signals.h"
 #include "server/start.h"
+#include "store/store.h"
 
 namespace weir::gateway {
 namespace {
@@ -151,6 +152,7 @@ Result<void> Running::listen() {
     admin_server_ = *std::move(admin);
   }
   server::add_metrics(gateway_->metrics(), *server_, access_.get());
+  if (store_) store_->announce(join("a gateway at ", url(), ", which takes no commands"));
   return {};
 }
 
@@ -229,7 +231,7 @@ Result<GatewaySettings> check(const std::string& config) {
   auto settings = read_gateway_file(*text, config);
   if (!settings) return settings.error();
   if (settings->store) {
-    if (auto url = app::parse_store_url(*settings->store); !url)
+    if (auto url = app::check_store_url(*settings->store); !url)
       return base::invalid(config, ": store: ", url.error().message);
   }
   if (!settings->tls.cert.empty()) {

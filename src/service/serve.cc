@@ -4,7 +4,7 @@
 
 #include "app/check_store.h"
 #include "app/open_store.h"
-#include "app/url.h"
+#include "app/store_url.h"
 #include "base/text.h"
 #include "limiter/lease_id.h"
 #include "net/server.h"
@@ -12,7 +12,6 @@
 #include "server/signals.h"
 #include "server/start.h"
 #include "service/service.h"
-#include "store/sqlite/sqlite_store.h"
 #include "wire/url.h"
 
 namespace weir::service {
@@ -151,12 +150,10 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   if (!server) return with_hint(server.error());
   const std::string url = server::url_of(**server, !options.tls_cert.empty());
   server::add_metrics(*service.metrics(), **server, access.get());
-  if (auto* const file = dynamic_cast<sqlite::SqliteStore*>(store->get())) {
-    file->announce(join("which serves it at ", url, " (weir --server ", url, " reaches it)"));
-    file->observe_commits([metrics = service.metrics()](std::chrono::nanoseconds took) {
-      metrics->store_took(telemetry::StoreOp::commit, took);
-    });
-  }
+  foundation.store->announce(join("which serves it at ", url, " (weir --server ", url, " reaches it)"));
+  foundation.store->observe_commits([metrics = service.metrics()](std::chrono::nanoseconds took) {
+    metrics->store_took(telemetry::StoreOp::commit, took);
+  });
   greet(options, url, out);
   log.info(
       "weir listens",

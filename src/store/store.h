@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,12 @@ class Store {
   /// Warnings for the operator that need no immediate action, such as a clock that was wrong. New ones are
   /// appended. Safe to call from any thread.
   virtual std::vector<std::string> warnings() const { return {}; }
+  /// Stores how this process can be reached, for other processes that try to open a store that only one may
+  /// have open.
+  virtual void announce(const std::string& /*how*/) {}
+  /// Sets a function that is called with the duration of each commit, from any thread, where the store commits
+  /// in this process.
+  virtual void observe_commits(std::function<void(std::chrono::nanoseconds)> /*observer*/) {}
   /// Sets how long events of the audit are kept, for every namespace; the store remembers it.
   virtual Result<void> keep_audit_for(Time duration) = 0;
 };

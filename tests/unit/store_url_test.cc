@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "app/store_url.h"
 #include "app/url.h"
 
 namespace weir::app {

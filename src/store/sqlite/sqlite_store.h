@@ -73,17 +73,17 @@ class SqliteStore final : public store::Store, private table::Backing {
   std::vector<std::string> warnings() const override;
   Result<void> keep_audit_for(Time duration) override;
 
+  void announce(const std::string& how) override { lock_.announce(how); }
+  /// The observer is called with the writer locked.
+  void observe_commits(std::function<void(std::chrono::nanoseconds)> observer) override {
+    file_writer_.observe_commits(std::move(observer));
+  }
+
   const Clock& clock() const { return *clock_; }
-  /// Stores how to reach the owner of the file, for other processes that try to open it.
-  void announce(const std::string& how) { lock_.announce(how); }
   /// Writes everything and drops all buckets from memory: each is read again when it is needed.
   Result<void> let_go_of_buckets() { return file_writer_.flush_and_let_go(table_); }
   /// Cleans a slice at once, as the writer does regularly. True: the round has not ended.
   Result<bool> clean() { return file_writer_.clean(moment()); }
-  /// Sets a function that is called with the duration of each commit, with the writer locked.
-  void observe_commits(std::function<void(std::chrono::nanoseconds)> observer) {
-    file_writer_.observe_commits(std::move(observer));
-  }
   FileWriter::Counts counts() { return file_writer_.counts(); }
   std::size_t buckets_in_memory() { return table_.size(); }
 
