@@ -25,11 +25,12 @@ enum class OnUnavailable : unsigned char { deny, allow };
 /// "deny" or "allow".
 WEIR_API const char* name_of(OnUnavailable policy);
 
-/// How limits are written.
+/// Options of set_limits().
 struct SetLimitsOptions {
-  /// An operator's write takes ownership and never expires. A sync write needs `expires_in` and gives way
-  /// to an operator's.
+  /// An operator's write takes ownership and never expires. Sync can write only an entity's limits, and its
+  /// write fails with operator_owned where an operator owns them.
   Owner owner = Owner::operator_;
+  /// After this time the limits are gone. Sync must set it; an operator must not.
   std::optional<std::chrono::milliseconds> expires_in = {};
   /// System level only: an unused bucket is kept for this many times the time to fill it; at least 1.
   std::optional<int> bucket_ttl_refill_multiplier = {};
@@ -61,30 +62,35 @@ struct EffectiveLimits {
   Owner owner;
 };
 
-/// One step of a change of the catalog.
+/// One step of change(): as Limiter::set_limits.
 struct SetLimits {
   Level level;
   std::vector<NamedLimit> limits;
   SetLimitsOptions options = {};
 };
+/// One step of change(): as Limiter::delete_limits.
 struct DeleteLimits {
   Level level;
 };
+/// One step of change(): as Limiter::put_entity.
 struct PutEntity {
   Entity entity;
 };
+/// One step of change(): as Limiter::delete_entity.
 struct DeleteEntity {
   std::string id;
 };
+/// Any one step of change().
 using CatalogChange = std::variant<SetLimits, DeleteLimits, PutEntity, DeleteEntity>;
 
 /// Options of change().
 struct ChangeOptions {
-  /// Called now and then with the progress. Each change counts twice: once checked and once written.
+  /// Called now and then with the progress, on the thread that called change(). Each change counts twice:
+  /// once checked and once written. It must not call the Limiter, which may hold a lock meanwhile.
   std::function<void(std::size_t done, std::size_t of)> progress = {};
 };
 
-/// Which limits are listed.
+/// Which limits list_limits() returns; empty: all.
 struct LimitsFilter {
   std::optional<Source> level = {};
   std::optional<Owner> owner = {};
