@@ -31,8 +31,9 @@ class Core;
 struct Options {
   /// An isolated tenant inside the store: 1 to 32 of a-z, 0-9 and "-".
   std::string name_space = "default";
-  /// The source of time. It must outlive the Limiter and its leases. Null: the machine's clock, and on Redis
-  /// the server's. All processes on a shared store must agree on the time: set a clock only in tests.
+  /// The source of time. It must outlive the Limiter, and every other Limiter on the same file. Null: the
+  /// machine's clock, and on Redis the server's. All processes on a shared store must agree on the time: set
+  /// a clock only in tests.
   const Clock* clock = nullptr;
   /// The principal that the audit names for changes of limits and entities: 1 to 128 bytes of UTF-8.
   std::string principal = "library";
@@ -93,13 +94,14 @@ struct AcquireOptions {
 ///
 /// **Blocking.** Every call blocks until it has its answer. On `memory:` a call waits for nothing but short
 /// locks. On `sqlite:` a call that changes something returns after its commit is on the disk; calls of other
-/// threads share the commit. On Redis and DynamoDB a decision waits for the server, at most `deadline_ms` of
-/// the store's URL (250 ms by default); changes and listings of limits and entities may take several seconds.
+/// threads share the commit. On Redis and DynamoDB a call waits for the server. A decision waits at most for
+/// `deadline_ms` of the store's URL (250 ms by default) for each request that it sends; changes and listings
+/// of limits and entities may take several seconds.
 ///
 /// **Failure.** Every failure is an Error that names its cause and changes nothing, unless its code is
 /// outcome_unknown.
 ///
-/// **Names.** an entity is 1 to 256 letters, digits and `_-.:@/+=`; a resource 1 to 128 letters, digits and
+/// **Names.** An entity is 1 to 256 letters, digits and `_-.:@/+=`; a resource 1 to 128 letters, digits and
 /// `_-.:/*` (a `*` is a character like any other), not `_default_`; a limit a letter, then letters, digits,
 /// `_` and `-`, at most 64. A bucket has at most 16 limits, a chain at most 8 entities, a request names at
 /// most 64 limits, a page holds 1 to 1000 items.
