@@ -113,7 +113,7 @@ struct Page {
 struct BucketLimit {
   std::string name;
   Limit limit;           ///< the parameters that the bucket was last written under
-  Amount tokens;         ///< the balance when the bucket was last written; may be negative
+  Amount tokens;         ///< the stored balance, without refill since Bucket::refilled_at; may be negative
   Amount consumed;       ///< charged since the bucket was created
   bool in_force = true;  ///< false: dormant; it left the set before it was full, and refills
 };
@@ -122,9 +122,9 @@ struct BucketLimit {
 struct Bucket {
   std::string entity;
   std::string resource;
-  Time refilled_at = 0;  ///< when it was last written
+  Time refilled_at = 0;  ///< the stored balances include the refill up to this moment
   std::optional<Time> expires_at = {};
-  std::int64_t version = 0;  ///< of its parameters
+  std::int64_t version = 0;  ///< the newest change of limits that the bucket has followed
   std::vector<BucketLimit> limits = {};
 };
 

@@ -39,7 +39,7 @@ class Level {
   static Level entity(std::string_view entity, std::string_view resource) {
     return Level(Source::entity, entity, resource);
   }
-  /// For the entity on every resource that has no limits of its own there.
+  /// For this entity on every resource for which the entity has no limits of its own.
   static Level entity_default(std::string_view entity) { return Level(Source::entity_default, entity, {}); }
 
   Source kind() const { return kind_; }
