@@ -22,13 +22,15 @@ class WEIR_API Amount {
   static constexpr std::int64_t max_millitokens = std::int64_t{1} << 52;
 
   constexpr Amount() = default;
-  /// Whole tokens. A number that is too large becomes out_of_range(), which every call refuses.
+  /// Whole tokens. A number that is too large becomes an amount that is not in_range(), which every call
+  /// refuses.
   template <std::integral T>
   constexpr Amount(T tokens) : millitokens_(from_tokens(tokens)) {}
   /// A floating-point number would have to be rounded silently; use parse() or milli().
   template <std::floating_point T>
   Amount(T) = delete;
 
+  /// Thousandths of a token.
   static constexpr Amount milli(std::int64_t millitokens) {
     Amount amount;
     amount.millitokens_ = millitokens;
@@ -38,6 +40,7 @@ class WEIR_API Amount {
   static Result<Amount> parse(std::string_view text);
 
   constexpr std::int64_t millitokens() const { return millitokens_; }
+  /// Whether it is between -max_millitokens and max_millitokens.
   constexpr bool in_range() const {
     return millitokens_ >= -max_millitokens && millitokens_ <= max_millitokens;
   }

@@ -25,11 +25,12 @@ enum class OnUnavailable : unsigned char { deny, allow };
 /// "deny" or "allow".
 WEIR_API const char* name_of(OnUnavailable policy);
 
-/// How limits are written.
+/// Options of set_limits().
 struct SetLimitsOptions {
-  /// An operator's write takes ownership and never expires. A sync write needs `expires_in` and gives way
-  /// to an operator's.
+  /// An operator's write takes ownership and never expires. Sync can write only an entity's limits, and its
+  /// write fails with operator_owned where an operator owns them.
   Owner owner = Owner::operator_;
+  /// After this time the limits are gone. Sync must set it; an operator must not.
   std::optional<std::chrono::milliseconds> expires_in = {};
   /// System level only: an unused bucket is kept for this many times the time to fill it; at least 1.
   std::optional<int> bucket_ttl_refill_multiplier = {};
@@ -61,30 +62,35 @@ struct EffectiveLimits {
   Owner owner;
 };
 
-/// One step of a change of the catalog.
+/// One step of change(): as Limiter::set_limits.
 struct SetLimits {
   Level level;
   std::vector<NamedLimit> limits;
   SetLimitsOptions options = {};
 };
+/// One step of change(): as Limiter::delete_limits.
 struct DeleteLimits {
   Level level;
 };
+/// One step of change(): as Limiter::put_entity.
 struct PutEntity {
   Entity entity;
 };
+/// One step of change(): as Limiter::delete_entity.
 struct DeleteEntity {
   std::string id;
 };
+/// Any one step of change().
 using CatalogChange = std::variant<SetLimits, DeleteLimits, PutEntity, DeleteEntity>;
 
 /// Options of change().
 struct ChangeOptions {
-  /// Called now and then with the progress. Each change counts twice: once checked and once written.
+  /// Called now and then with the progress, on the thread that called change(). Each change counts twice:
+  /// once checked and once written. It must not call the Limiter, which may hold a lock meanwhile.
   std::function<void(std::size_t done, std::size_t of)> progress = {};
 };
 
-/// Which limits are listed.
+/// Which limits list_limits() returns; empty: all.
 struct LimitsFilter {
   std::optional<Source> level = {};
   std::optional<Owner> owner = {};
@@ -107,7 +113,7 @@ struct Page {
 struct BucketLimit {
   std::string name;
   Limit limit;           ///< the parameters that the bucket was last written under
-  Amount tokens;         ///< the balance when the bucket was last written; may be negative
+  Amount tokens;         ///< the stored balance, without refill since Bucket::refilled_at; may be negative
   Amount consumed;       ///< charged since the bucket was created
   bool in_force = true;  ///< false: dormant; it left the set before it was full, and refills
 };
@@ -116,9 +122,9 @@ struct BucketLimit {
 struct Bucket {
   std::string entity;
   std::string resource;
-  Time refilled_at = 0;  ///< when it was last written
+  Time refilled_at = 0;  ///< the stored balances include the refill up to this moment
   std::optional<Time> expires_at = {};
-  std::int64_t version = 0;  ///< of its parameters
+  std::int64_t version = 0;  ///< the newest change of limits that the bucket has followed
   std::vector<BucketLimit> limits = {};
 };
 

@@ -10,11 +10,13 @@ namespace weir {
 /// A moment: milliseconds since the Unix epoch.
 using Time = std::int64_t;
 
-/// Tells the time. Implementations must be safe to call from any thread. The time may go backward (an
-/// administrator sets the clock); limits stay exact when it does.
+/// Tells the time. Implementations must be safe to call from any thread. If the time goes backward (an
+/// administrator sets the clock), buckets do not refill until it has caught up; beyond a minute they are
+/// repaired, which can grant one burst per bucket too much (docs/guarantees.md).
 class Clock {
  public:
   virtual ~Clock() = default;
+  /// The present time.
   virtual Time now() const = 0;
 };
 

@@ -11,13 +11,16 @@
 
 namespace weir {
 
-/// Admitted or refused, never half of each. A refused request has changed nothing.
-/// Movable; not safe to use from several threads at once.
+/// The answer to an acquire: admitted or refused. A refused request has charged nothing.
+/// Owns the lease and a copy of every text, so it does not depend on the arguments of the call. Movable; not
+/// safe to use from several threads at once.
 class WEIR_API Decision {
  public:
   Decision() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the room for the report
 
+  /// Whether every limit of the chain was charged.
   bool admitted() const { return admitted_; }
+  /// Whether a limit refused, so that nothing was charged.
   bool refused() const { return !admitted_; }
   /// Refused, and no wait will help: the request asks for more than a limit's burst.
   bool never_fits() const { return never_fits_; }
@@ -29,14 +32,16 @@ class WEIR_API Decision {
     return std::chrono::milliseconds(wait_);
   }
   /// Refused from the cache of exhausted buckets, without asking the store: the bucket was empty when last
-  /// read, and its refill since then is too small. The cache never admits a request.
+  /// read, and its refill since then is too small. The cache never admits a request. Only on DynamoDB, and on
+  /// Redis with `refuse_ms` in the store's URL.
   bool from_memory() const { return refused() && from_memory_; }
   /// Every limit of every bucket of the chain.
   const LimitReport& limits() const { return lease_.grant_; }
-  /// The lease of an admitted acquire. Move it out to keep it longer than the decision. The lease of a
-  /// refused request, or of available(), is not open.
+  /// The lease of an admitted acquire. Move it out to keep it longer than the decision; limits() stays
+  /// readable. The lease of a refused request, or of available(), is not open.
   Lease& lease() { return lease_; }
 
+  /// @cond
   // The members below are for stores, which fill a decision with them; they are not part of the public API.
   void set_admitted() {
     admitted_ = true;
@@ -65,6 +70,7 @@ class WEIR_API Decision {
     lease_.keeper_ = &keeper;
     lease_.exceptions_ = std::uncaught_exceptions();
   }
+  /// @endcond
 
  private:
   bool admitted_ = false;

@@ -17,10 +17,12 @@
 
 namespace weir {
 
-/// An admitted charge. Move-only; must not outlive its Limiter; not safe to use from several threads at
-/// once. Dropping a lease lets its charge stand; leaving scope by an exception rolls it back, even if its id
-/// was handed out. A lease that is never settled keeps its charge, and after its deadline it cannot be
-/// changed.
+/// An admitted charge. Move-only; must be destroyed before its Limiter; not safe to use from several threads
+/// at once. Changes block like the calls of a Limiter.
+///
+/// A lease that is destroyed keeps its charge. If it is destroyed because an exception leaves its scope, the
+/// destructor rolls it back, even if its id was handed out. A lease that is never settled keeps its charge,
+/// and after its deadline it cannot be changed.
 class WEIR_API Lease {
  public:
   Lease(Lease&& other) noexcept;
@@ -32,25 +34,29 @@ class WEIR_API Lease {
   Result<LimitReport> adjust(std::initializer_list<Charge> differences) {
     return adjust(as_span(differences));
   }
+  /// @overload
   Result<LimitReport> adjust(std::span<const Charge> differences);
 
   /// States the true cost and ends the lease. Limits that are left out keep their charge; one that the
   /// acquire did not name is charged too. Settling again with the same amounts changes nothing; with others
   /// it fails with conflict.
   Result<LimitReport> settle(std::initializer_list<Charge> actual) { return settle(as_span(actual)); }
+  /// @overload
   Result<LimitReport> settle(std::span<const Charge> actual);
 
-  /// Gives everything back and ends the lease.
+  /// Gives everything back and ends the lease. Rolling back again changes nothing; a lease that was settled
+  /// fails with conflict.
   Result<LimitReport> rollback();
 
-  /// The text by which any process on the same store can adjust, settle or roll back this lease. It is
-  /// made on the first call, cannot be forged, and stays the same.
+  /// The text by which any process on the same store and namespace can adjust, settle or roll back this
+  /// lease (Limiter::adjust and so on). It is made on the first call, without asking the store, cannot be
+  /// forged, and stays the same. Ask for it before the lease ends.
   Result<std::string> id();
 
   /// Whether the lease can still be changed, as far as this object knows: another holder of its id may have
   /// ended it.
   bool open() const { return keeper_ != nullptr && !ended_; }
-  /// By the store's clock.
+  /// When the lease can be changed for the last time, by the store's clock.
   Time deadline() const { return deadline_; }
 
  private:

@@ -9,7 +9,8 @@
 
 namespace weir {
 
-/// Which level the limits of a bucket came from, strongest first.
+/// Which level the limits of a bucket came from, strongest first. The first level that has limits replaces
+/// the whole set of the levels below it: limits of two levels are never mixed.
 enum class Source : unsigned char {
   entity,          ///< stored for this entity on this resource
   entity_default,  ///< stored for this entity on every resource
@@ -18,7 +19,8 @@ enum class Source : unsigned char {
   request,         ///< sent with the request
 };
 
-/// The owner of an entity's stored limits. An operator's write replaces limits of sync, never the other way.
+/// The owner of stored limits. An operator's write replaces limits of sync, never the other way. Sync is a
+/// program that copies limits from elsewhere; it can own only an entity's limits.
 enum class Owner : unsigned char { operator_, sync };
 
 /// "entity", "entity_default", "resource", "system" or "request".
@@ -26,15 +28,18 @@ WEIR_API const char* name_of(Source source);
 /// "operator" or "sync".
 WEIR_API const char* name_of(Owner owner);
 
-/// One place where limits can be stored.
+/// One place where limits can be stored. Names are checked by the call that takes the level.
 class Level {
  public:
+  /// For everything.
   static Level system() { return Level(Source::system, {}, {}); }
+  /// For every entity on this resource.
   static Level resource(std::string_view resource) { return Level(Source::resource, {}, resource); }
+  /// For this entity on this resource.
   static Level entity(std::string_view entity, std::string_view resource) {
     return Level(Source::entity, entity, resource);
   }
-  /// For the entity on every resource that has no limits of its own there.
+  /// For this entity on every resource for which the entity has no limits of its own.
   static Level entity_default(std::string_view entity) { return Level(Source::entity_default, entity, {}); }
 
   Source kind() const { return kind_; }

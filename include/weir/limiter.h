@@ -31,32 +31,38 @@ class Core;
 struct Options {
   /// An isolated tenant inside the store: 1 to 32 of a-z, 0-9 and "-".
   std::string name_space = "default";
-  /// The source of time; must outlive the Limiter. Null: the machine's clock, and on Redis the server's. All
-  /// processes on a shared store must agree on the time: set a clock only in tests.
+  /// The source of time. It must outlive the Limiter, and every other Limiter on the same file. Null: the
+  /// machine's clock, and on Redis the server's. All processes on a shared store must agree on the time: set
+  /// a clock only in tests.
   const Clock* clock = nullptr;
   /// The principal that the audit names for changes of limits and entities: 1 to 128 bytes of UTF-8.
   std::string principal = "library";
-  /// How long a lease can be changed after its acquire.
+  /// How long a lease can be changed after its acquire; at least 1 ms.
   std::chrono::milliseconds lease_deadline = std::chrono::minutes(10);
-  /// An unused bucket is kept for this many times the time to fill it, unless the system level sets its own
-  /// factor.
+  /// An unused bucket is kept for this many times the time to fill it, unless the limits of the system set
+  /// another multiplier; at least 1.
   int bucket_ttl_refill_multiplier = 7;
-  /// How long the store keeps the audit. Nothing: the stored setting stays; a new store has one year.
+  /// How long the store keeps the audit; at least 1 ms. Nothing: the stored setting stays; a new store has
+  /// one year. A value is written when the store is opened, so opening fails while the store is unavailable.
   std::optional<std::chrono::milliseconds> keep_audit_for = {};
-  /// Embedded files only: whether to create a missing file; if not, opening it fails.
+  /// `sqlite:` only: whether to create a missing file. If false, opening a missing file fails.
   bool create = true;
-  /// Redis only: whether opening fails while the server is unavailable. If not, calls fail with unavailable
-  /// until the server answers.
+  /// Redis and DynamoDB only: whether opening fails while the server is unavailable. If false, opening
+  /// succeeds, calls fail with `unavailable`, and the store opens by itself once the server answers. A
+  /// mistake in the URL, an unreadable file of certificates, and missing AWS credentials or region still
+  /// fail.
   bool must_be_reachable = true;
-  /// Embedded files only: how long to wait until another process releases the file.
+  /// `sqlite:` only: how long to wait until another process releases the file.
   std::chrono::milliseconds wait_for_file{0};
 };
 
 /// Limits that are sent with requests, the lowest level: they hold where no stored level has any. Made
-/// once and used for many requests. Cheap to copy.
+/// once and used for many requests. Immutable, cheap to copy, and safe to use from any thread.
 class WEIR_API RequestLimits {
  public:
+  /// Parses and checks 1 to 16 limits. The error names the one that is wrong.
   static Result<RequestLimits> make(const std::vector<LimitText>& limits);
+  /// The same for limits that are parsed already.
   static Result<RequestLimits> make(std::span<const NamedLimit> limits);
 
  private:
@@ -68,7 +74,8 @@ class WEIR_API RequestLimits {
 
 /// Options of acquire() and available().
 struct AcquireOptions {
-  /// The lowest level of limits for the entity's own bucket; null: none.
+  /// The lowest level of limits, for the entity's own bucket only. It must live until the call returns.
+  /// Null: none.
   const RequestLimits* limits = nullptr;
   /// Makes retries safe; 1 to 128 bytes. The same request by the same principal with the same key is charged
   /// once, and until the lease's deadline every repetition is answered with the same lease. A refusal is not
@@ -76,98 +83,140 @@ struct AcquireOptions {
   std::string_view idempotency_key = {};
 };
 
-/// Decides requests on one store, in one namespace. Moving it keeps its leases valid; a Limiter that was
-/// moved from can only be destroyed or assigned to. Texts that are passed in need to live only as long as the
-/// call.
+/// Decides requests on one store, in one namespace.
 ///
-/// Names: an entity is 1 to 256 letters, digits and `_-.:@/+=`; a resource 1 to 128 letters, digits and
+/// **Threads.** Safe to use from any thread. Destroy, move or assign it only while no other thread uses it.
+///
+/// **Ownership.** A lease points to the Limiter that made it, and must be destroyed before it. Moving a
+/// Limiter keeps its leases valid; assigning to a Limiter ends the one that it was. A Limiter that was moved
+/// from can only be destroyed or assigned to. Texts that are passed in need to live only until the call
+/// returns.
+///
+/// **Blocking.** Every call blocks until it has its answer. On `memory:` a call waits for nothing but short
+/// locks. On `sqlite:` a call that changes something returns after its commit is on the disk; calls of other
+/// threads share the commit. On Redis and DynamoDB a call waits for the server. A decision waits at most for
+/// `deadline_ms` of the store's URL (250 ms by default) for each request that it sends; changes and listings
+/// of limits and entities may take several seconds.
+///
+/// **Failure.** Every failure is an Error that names its cause and changes nothing, unless its code is
+/// outcome_unknown.
+///
+/// **Names.** An entity is 1 to 256 letters, digits and `_-.:@/+=`; a resource 1 to 128 letters, digits and
 /// `_-.:/*` (a `*` is a character like any other), not `_default_`; a limit a letter, then letters, digits,
 /// `_` and `-`, at most 64. A bucket has at most 16 limits, a chain at most 8 entities, a request names at
 /// most 64 limits, a page holds 1 to 1000 items.
-///
-/// Safe to use from any thread. Calls block until the store answers; the embedded stores answer at once.
-/// Every failure is an Error that names its cause and changes nothing, unless its code is outcome_unknown.
 class WEIR_API Limiter {
  public:
-  /// Opens a store by its URL: `memory:` (also `memory`), `sqlite:PATH`, or `redis://HOST:PORT` (`rediss://`
-  /// with TLS). A missing file is created. Limiters on the same file in one process share it; another process
-  /// is refused. A Redis server is shared by every process; opening one that is unavailable is an error.
+  /// Opens a store by its URL:
+  ///
+  /// - `memory:` (also `memory`): a new, empty store, which only this Limiter uses.
+  /// - `sqlite:PATH`: a file, which is created if it is missing. Limiters on the same file in one process
+  ///   share it, and must have the same clock. Another process cannot open the file meanwhile.
+  /// - `redis://HOST:PORT`, `rediss://` with TLS: shared by every process (docs/redis.md has the parameters).
+  /// - `dynamodb://TABLE`: shared by every process (docs/dynamodb.md has the parameters). The table must
+  ///   exist; `weir store init` creates it.
+  ///
+  /// Opening Redis waits a few seconds at most, opening DynamoDB up to 10 seconds. If the server is
+  /// unavailable, opening fails, unless Options::must_be_reachable is false.
   static Result<Limiter> open(std::string_view url, const Options& options = {});
 
   Limiter(Limiter&&) noexcept;
   Limiter& operator=(Limiter&&) noexcept;
+  /// The last Limiter on a store closes it, and waits until the threads of the store have ended.
   ~Limiter();
 
   /// Charges the entity, and its ancestors as far as charges cascade, for all named limits at once, or
   /// for nothing at all. A limit that is named with 0 is checked (refused while in debt), one that is
-  /// not named is neither checked nor charged. A refusal is an answer, not an error.
+  /// not named is neither checked nor charged. At least one limit must be named. A refusal is an answer, not
+  /// an error.
   Result<Decision> acquire(std::string_view entity, std::string_view resource,
                            std::initializer_list<Charge> consume, const AcquireOptions& options = {}) {
     return acquire(entity, resource, std::span(consume.begin(), consume.size()), options);
   }
+  /// @overload
   Result<Decision> acquire(std::string_view entity, std::string_view resource,
                            std::span<const Charge> consume, const AcquireOptions& options = {});
 
   /// The answer that acquire would give. Charges nothing, and promises nothing: the wait of a bucket that
-  /// does not exist yet is guaranteed only after an acquire was refused.
+  /// does not exist yet is guaranteed only after an acquire was refused. Without charges it reports the
+  /// balances. An idempotency key is ignored.
   Result<Decision> available(std::string_view entity, std::string_view resource,
                              std::initializer_list<Charge> consume = {}, const AcquireOptions& options = {}) {
     return available(entity, resource, std::span(consume.begin(), consume.size()), options);
   }
+  /// @overload
   Result<Decision> available(std::string_view entity, std::string_view resource,
                              std::span<const Charge> consume, const AcquireOptions& options = {});
 
-  /// Changes to a lease by its id, from any process on the same store. An adjust needs a key of 1 to 128
-  /// characters: the same key again changes nothing more, whatever the amounts.
+  /// Adjusts a lease by its id (Lease::id), from any process on the same store and namespace: see
+  /// Lease::adjust. The key, 1 to 128 bytes, makes retries safe: the same key again changes nothing more,
+  /// whatever the amounts. A lease can be adjusted 1024 times.
   Result<LimitReport> adjust(std::string_view lease_id, std::initializer_list<Charge> differences,
                              std::string_view key) {
     return adjust(lease_id, std::span(differences.begin(), differences.size()), key);
   }
+  /// @overload
   Result<LimitReport> adjust(std::string_view lease_id, std::span<const Charge> differences,
                              std::string_view key);
+  /// States the true cost of a lease by its id, and ends it: see Lease::settle.
   Result<LimitReport> settle(std::string_view lease_id, std::initializer_list<Charge> actual) {
     return settle(lease_id, std::span(actual.begin(), actual.size()));
   }
+  /// @overload
   Result<LimitReport> settle(std::string_view lease_id, std::span<const Charge> actual);
+  /// Gives back the whole charge of a lease by its id, and ends it: see Lease::rollback.
   Result<LimitReport> rollback(std::string_view lease_id);
 
-  /// Limits at one level. Setting replaces all of them; a change reaches existing buckets without giving
-  /// anything away: refill is claimed at the old rate up to the change, and what exceeds a lower burst is
-  /// cut.
+  /// Stores the limits of one level, in place of all limits that the level had. The first level that has
+  /// limits replaces the whole set of the levels below it, also limits that it does not name.
+  ///
+  /// A change also applies to existing buckets, and never grants more than the old or the new limits would:
+  /// refill is claimed at the old rate up to the change, and a balance above a lower burst is cut.
   Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
                                   const SetLimitsOptions& options = {});
+  /// @overload
   Result<StoredLimits> set_limits(const Level& level, const std::vector<LimitText>& limits,
                                   const SetLimitsOptions& options = {});
+  /// The limits that are stored at one level; not_found if it has none.
   Result<StoredLimits> limits(const Level& level);
+  /// Deletes all limits of one level; not_found if it has none.
   Result<void> delete_limits(const Level& level);
+  /// The limits that hold for an entity on a resource: those of the first level that has any. The error is
+  /// no_limits if no level has any.
   Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource);
+  /// The levels that have limits, page by page.
   Result<Page<StoredLimits>> list_limits(const LimitsFilter& filter = {}, const Paging& paging = {});
 
-  /// Entities. Putting one replaces everything that was stored about it, except when it was created. Parent
-  /// and cascade can be changed only while the entity has no bucket. A parent need not be stored itself; one
-  /// without limits is not charged.
+  /// Stores an entity, in place of everything that was stored about it except the time of its creation.
+  /// Parent and cascade can be changed only while the entity has no bucket (in a Redis Cluster: while no
+  /// entity below it has one either). A parent need not be stored itself; a parent without limits is not
+  /// charged.
   Result<Entity> put_entity(const Entity& entity);
+  /// A stored entity; not_found if it is not stored.
   Result<Entity> entity(std::string_view id);
-  /// Takes the entity's limits and buckets along. Refused while it has children.
+  /// Deletes an entity with its limits and buckets. Refused with conflict while it has children.
   Result<void> delete_entity(std::string_view id);
+  /// The ids of the entities whose parent this is.
   Result<Page<std::string>> children(std::string_view id, const Paging& paging = {});
-  /// Every entity that is stored, by id.
+  /// Every stored entity, in the order of the ids.
   Result<Page<Entity>> entities(const Paging& paging = {});
-  /// The buckets of an entity, by resource, whether it is stored itself or not.
+  /// The buckets of an entity, in the order of the resources. The entity need not be stored.
   Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging = {});
 
-  /// Makes all changes, or none of them. An error names the change that failed, counted from 1.
+  /// Makes all changes, or none of them. An error names the change that failed, counted from 1. On DynamoDB
+  /// other processes may see a part of more than about 30 changes before the rest.
   Result<void> change(std::initializer_list<CatalogChange> changes, const ChangeOptions& options = {}) {
     return change(std::span(changes.begin(), changes.size()), options);
   }
+  /// @overload
   Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options = {});
 
-  /// The record of changes, newest first. `subject`: an entity, "$RESOURCE:{resource}" or "$SYSTEM"; empty:
-  /// all.
+  /// The audit: changes of limits and entities, newest first. `subject`: an entity, "$RESOURCE:{resource}" or
+  /// "$SYSTEM"; empty: all.
   Result<Page<AuditEvent>> audit(std::string_view subject = {}, const Paging& paging = {});
 
   /// Warnings about the store for the operator, such as a file that was written while the clock was ahead.
-  /// Complete sentences for the log; new ones are appended.
+  /// Complete sentences for the log; new ones are appended. Only `sqlite:` has any.
   std::vector<std::string> warnings() const;
 
  private:

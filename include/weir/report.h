@@ -17,7 +17,8 @@
 
 namespace weir {
 
-/// One limit of one bucket. The texts point into the report that it came from.
+/// One limit of one bucket. The texts point into the report that it came from, and are valid as long as that
+/// report is neither changed nor destroyed.
 struct LimitStatus {
   std::string_view entity;
   std::string_view resource;
@@ -61,6 +62,7 @@ class WEIR_API LimitReport {
   /// The first limit with this name, which is the charged entity's own if it has it.
   std::optional<LimitStatus> find(std::string_view name) const;
 
+  /// An input iterator; each step makes a LimitStatus.
   class Iterator {
    public:
     using value_type = LimitStatus;
@@ -89,6 +91,7 @@ class WEIR_API LimitReport {
   Iterator begin() const { return {this, 0}; }
   Iterator end() const { return {this, size()}; }
 
+  /// @cond
   // The members below are for stores, which fill a report with them; they are not part of the public API.
   static constexpr std::int64_t never_fits = -1;
   /// The position of a limit's name in the names of its bucket.
@@ -150,6 +153,7 @@ class WEIR_API LimitReport {
   const Line& line(std::size_t index) const { return lines()[index]; }
   /// The index of the bucket that a line belongs to.
   std::size_t bucket_of(std::size_t line) const;
+  /// @endcond
 
  private:
   // Enough for most chains of two. A larger report moves to the heap as a whole; every other one is cheap to

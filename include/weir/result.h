@@ -21,8 +21,8 @@ enum class ErrorCode {
   conflict,  ///< the change contradicts what is stored: a cycle of parents, a lease that ended otherwise.
   operator_owned,   ///< a sync write met limits that an operator owns. Do not retry.
   expired,          ///< the lease is past its deadline and cannot be changed.
-  unavailable,      ///< the store cannot be reached. Nothing was charged. A retry may help.
-  contention,       ///< too many writers at once. Nothing was charged. A retry will help.
+  unavailable,      ///< the store cannot decide now. Nothing was charged. A retry may help later.
+  contention,       ///< other writers changed the same bucket. Nothing was charged. Try again.
   outcome_unknown,  ///< the store may or may not have applied the write. Do not send it again without a key.
 };
 
@@ -35,12 +35,14 @@ struct Error {
   std::string message;
 };
 
+/// @cond
 namespace detail {
 /// Prints the error and ends the program.
 [[noreturn]] WEIR_API void value_of_error(const Error& error);
 /// Ends the program: error() was called on a success.
 [[noreturn]] WEIR_API void error_of_value();
 }  // namespace detail
+/// @endcond
 
 /// Either a value or an Error. Test it before use: `if (!result) return result.error();`. Taking the value of
 /// an error prints the error and ends the program, in every kind of build: a limiter must not fail open.
