@@ -34,7 +34,7 @@ Result<net::HttpAnswer> ask(const CredentialsRequest& wanted, const CredentialsO
 }  // namespace
 
 CredentialsKeeper::CredentialsKeeper(Source source, Environment environment, CredentialsOptions options)
-    : source_(std::move(source)), surroundings_(std::move(environment)), options_(std::move(options)) {
+    : source_(std::move(source)), environment_(std::move(environment)), options_(std::move(options)) {
   if (const auto* const keys = std::get_if<Credentials>(&source_)) {
     current_ = std::make_shared<const Credentials>(*keys);
     expires_at_ = limits::never;
@@ -84,7 +84,7 @@ void CredentialsKeeper::distrust(const Shared& refused) {
 }
 
 Result<Leased> CredentialsKeeper::fetch() const {
-  Fetch fetch(source_, surroundings_);
+  Fetch fetch(source_, environment_);
   auto wanted = fetch.start();
   if (!wanted) return wanted.error();
   for (;;) {

@@ -48,7 +48,7 @@ class CredentialsKeeper {
   void tell(const Result<Shared>& result) WEIR_REQUIRES(mutex_);
 
   const Source source_;
-  const Environment surroundings_;
+  const Environment environment_;
   const CredentialsOptions options_;
 
   base::Mutex mutex_;

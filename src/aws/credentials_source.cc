@@ -218,7 +218,7 @@ Result<CredentialsRequest> Fetch::start(const Container& container) {
   CredentialsRequest wanted{container.url.server, Method::get, container.url.path};
   std::string token = container.token;
   if (!container.token_file.empty()) {
-    auto read = surroundings_.file(container.token_file);
+    auto read = environment_.file(container.token_file);
     if (!read)
       return error(ErrorCode::unavailable, "cannot read ", base::quoted(container.token_file),
                    ", which AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE names");
@@ -231,7 +231,7 @@ Result<CredentialsRequest> Fetch::start(const Container& container) {
 }
 
 Result<CredentialsRequest> Fetch::start(const WebIdentity& identity) {
-  auto token = surroundings_.file(identity.token_file);
+  auto token = environment_.file(identity.token_file);
   if (!token)
     return error(ErrorCode::unavailable, "cannot read the web identity token ",
                  base::quoted(identity.token_file));

@@ -85,7 +85,7 @@ std::optional<Time> parse_moment(std::string_view text);
 class Fetch {
  public:
   /// The source must outlive the fetch, and must be one that needs requests: not keys.
-  Fetch(const Source& source, const Environment& environment) : source_(source), surroundings_(environment) {}
+  Fetch(const Source& source, const Environment& environment) : source_(source), environment_(environment) {}
   /// The first request.
   Result<CredentialsRequest> start();
   /// An answer: the next request, or the credentials.
@@ -98,7 +98,7 @@ class Fetch {
                                                                      std::string_view body);
 
   const Source& source_;
-  const Environment& surroundings_;
+  const Environment& environment_;
   int step_ = 0;
   std::string token_;
 };

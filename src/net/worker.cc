@@ -36,7 +36,7 @@ Worker::Worker(unsigned index, const ServerOptions& options, Handler& handler, C
       options_(options),
       handler_(handler),
       counters_(counters),
-      handed_over_bell_(readiness(), [this] { take_handed_over(); }) {}
+      handed_over_wake_up_(readiness(), [this] { take_handed_over(); }) {}
 
 Worker::~Worker() {
   while (visitors_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
@@ -136,7 +136,7 @@ void Worker::hand_over(ExchangeState& state) {
   // worker takes the list.
   if (first != nullptr) return;
   set_busy(true);
-  handed_over_bell_.wake();
+  handed_over_wake_up_.wake();
 }
 
 void Worker::take_handed_over() {

@@ -71,7 +71,7 @@ class Worker final : public Loop, private Timer {
   std::vector<std::unique_ptr<ExchangeState>> spare_states_;
   /// The exchanges that other threads have finished, last first.
   std::atomic<ExchangeState*> handed_over_{nullptr};
-  WakeUp handed_over_bell_;
+  WakeUp handed_over_wake_up_;
   std::atomic<bool> busy_{false};
   /// The number of other threads inside post() and hand_over(). The worker waits for them before it ends: it
   /// may have finished the work that they bring before they have returned.

@@ -14,9 +14,9 @@ namespace {
 
 using tests::TestExecutor;
 
-class Homes : public testing::Test {
+class Executors : public testing::Test {
  protected:
-  Homes() {
+  Executors() {
     EXPECT_TRUE(table.limiter().set_limits(Level::system(), {{"rpm", "20/day"}}));
     foundation = {std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &table.clock),
                   std::make_shared<base::SystemEntropy>(), table.store({.refuse_for = 0ms})};
@@ -65,7 +65,7 @@ class Homes : public testing::Test {
   std::unique_ptr<limiter::Core> core;
 };
 
-TEST_F(Homes, WhoeverIsAdmittedOrRefusedIsToldOnTheirThread) {
+TEST_F(Executors, ADecisionIsDeliveredOnTheThreadOfItsCaller) {
   warm("key");
   TestExecutor executor;
   int admitted = 0;
@@ -77,7 +77,7 @@ TEST_F(Homes, WhoeverIsAdmittedOrRefusedIsToldOnTheirThread) {
   EXPECT_EQ(table.number("key", "b_rpm_tc"), 20'000);
 }
 
-TEST_F(Homes, OfSeveralThreadsEachIsToldOfItsOwn) {
+TEST_F(Executors, EachOfSeveralThreadsGetsItsOwnDecisions) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&, i] {
@@ -93,7 +93,7 @@ TEST_F(Homes, OfSeveralThreadsEachIsToldOfItsOwn) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(table.number("key-" + std::to_string(i), "b_rpm_tc"), 15'000);
 }
 
-TEST_F(Homes, AFailureIsBroughtHomeToo) {
+TEST_F(Executors, AFailureIsDeliveredThereToo) {
   std::atomic<bool> away{false};
   tests::FaultyProxy proxy(tests::DynamoDbLocal::shared().port(), [&](const std::string&) {
     return away ? tests::FaultyProxy::Fault::lost_before : tests::FaultyProxy::Fault::none;

@@ -34,8 +34,6 @@ class RedisBuckets final : public store::Buckets {
   std::uint64_t next_generation() {
     return (generations_.fetch_add(2, std::memory_order_relaxed) & ((std::uint64_t{1} << 52U) - 1)) | 1U;
   }
-  /// How often a plan was decided in this process and written under a condition.
-  std::uint64_t detours() const { return detours_.load(std::memory_order_relaxed); }
 
  private:
   friend class Operation;
@@ -46,7 +44,6 @@ class RedisBuckets final : public store::Buckets {
   RedisCatalog& catalog_;
   SetsInPlan sets_;
   std::atomic<std::uint64_t> generations_;
-  std::atomic<std::uint64_t> detours_{0};
 };
 
 }  // namespace weir::redis

@@ -138,7 +138,6 @@ Result<std::optional<decision::Marker>> Operation::read_marker(Reply::Children& 
 }
 
 void Operation::decide_here(Time now, Reply::Children children) {
-  buckets_.detours_.fetch_add(1, std::memory_order_relaxed);
   States states;
   read_.clear();
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
