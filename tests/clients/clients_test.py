@@ -4,8 +4,9 @@
     clients_test.py WEIR REPOSITORY FOLDER go|python|typescript
 
 The scenarios are scenario.py, go/scenario.go and typescript/scenario.ts. They make the same calls and expect the same
-values. The client is generated in FOLDER. `./dev test --soak` installs what this test needs; nothing is fetched here.
+values. They also read each answer that the document has as an example, and write it again. The client is generated in FOLDER. `./dev test --soak` installs what this test needs; nothing is fetched here.
 """
+import json
 import os
 import pathlib
 import shutil
@@ -15,7 +16,7 @@ import tempfile
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent / "service"))
-from openapi_test import Service  # noqa: E402
+from openapi_test import Document, Service  # noqa: E402
 
 DEBIAN_GO_CODE = "/usr/share/gocode"  # has validator.v2, which the Go client imports
 
@@ -25,11 +26,23 @@ def run(*command, **options):
     subprocess.run([str(word) for word in command], check=True, **options)
 
 
+def answers(document):
+    """The examples of answers whose schemas have names."""
+    for name, (_, _, operation, _) in document.operations.items():
+        for response in map(document.follow, operation["responses"].values()):
+            for media in response.get("content", {}).values():
+                if "$ref" in media["schema"]:
+                    schema = media["schema"]["$ref"].rpartition("/")[2]
+                    for example, content in media.get("examples", {}).items():
+                        yield {"name": f"{name}/{example}", "schema": schema, "value": content["value"]}
+
+
 class Client:
     """A language: how its client is generated and compiled, and the command that runs its scenario."""
 
-    def __init__(self, root, folder):
+    def __init__(self, root, folder, examples):
         self.venv, self.document, self.folder = root / "build/venv/clients/bin", root / "docs/openapi.yaml", folder
+        self.schemas = sorted({example["schema"] for example in examples})
 
     def generate(self, generator, output, *options):
         program = self.venv / "openapi-generator-cli"
@@ -68,6 +81,10 @@ class Go(Client):
         shutil.rmtree(self.folder / "src/weir/test")  # needs testify; its tests are empty
         (self.folder / "src/scenario").mkdir()
         shutil.copy(here / "go/scenario.go", self.folder / "src/scenario")
+        # Go has no types by name.
+        types = "".join(f'\t"{name}": func() interface{{}} {{ return new(weir.{name}) }},\n' for name in self.schemas)
+        (self.folder / "src/scenario/types.go").write_text(
+            f'package main\n\nimport "weir"\n\nvar types = map[string]func() interface{{}}{{\n{types}}}\n')
         # Modules would be fetched. Debian has the packages of Go as sources in a GOPATH.
         os.environ.update(GO111MODULE="off", GOFLAGS="", GOTOOLCHAIN="local", GOPATH=f"{self.folder}:{DEBIAN_GO_CODE}",
                           GOCACHE=str(self.folder.parent / "go-cache"))
@@ -84,11 +101,13 @@ def main(weir, root, folder, language):
     folder = folder / language
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    command = LANGUAGES[language](root, folder).build()
+    examples = list(answers(Document(root / "docs/openapi.yaml")))
+    command = LANGUAGES[language](root, folder, examples).build()
+    (folder / "examples.json").write_text(json.dumps(examples))
     with tempfile.TemporaryDirectory() as store:
         service = Service(weir, "memory:", pathlib.Path(store))
         try:
-            run(*command, f"http://{service.address}", "alice", timeout=60)
+            run(*command, f"http://{service.address}", "alice", folder / "examples.json", timeout=60)
         finally:
             code = service.stop()
     return code

@@ -1,4 +1,6 @@
-"""The scenario of the generated Python client: scenario.py URL TOKEN. go/ and typescript/ have the same."""
+"""The scenario of the generated Python client: scenario.py URL TOKEN EXAMPLES. go/ and typescript/ have the same."""
+import json
+import pathlib
 import sys
 
 import weir_client
@@ -113,7 +115,14 @@ def change(changes, limits):
     refused("deleted limits", 404, limits.get_system_limits)
 
 
-def main(url, token):
+def read_examples(path):
+    for example in json.loads(pathlib.Path(path).read_text()):
+        read = getattr(weir_client, example["schema"]).from_dict(example["value"])
+        equal(f"{example['name']}, read and written", read.to_dict(), example["value"])
+
+
+def main(url, token, examples):
+    read_examples(examples)
     client = weir_client.ApiClient(weir_client.Configuration(host=url, access_token=token))
     decisions, entities, limits = (api(client) for api in (
         weir_client.DecisionsApi, weir_client.EntitiesApi, weir_client.LimitsApi))

@@ -1,8 +1,9 @@
-// The scenario of the generated Go client: scenario URL TOKEN. ../scenario.py has the same.
+// The scenario of the generated Go client: scenario URL TOKEN EXAMPLES. ../scenario.py has the same.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -203,7 +204,47 @@ func change(ctx context.Context, client *weir.APIClient) {
 	refused("deleted limits", 404, response, err)
 }
 
+// withoutNull is the value without members that are null: the client does not write an object that is null.
+func withoutNull(value interface{}) interface{} {
+	switch value := value.(type) {
+	case []interface{}:
+		for index := range value {
+			value[index] = withoutNull(value[index])
+		}
+	case map[string]interface{}:
+		for name, member := range value {
+			if member == nil {
+				delete(value, name)
+			} else {
+				value[name] = withoutNull(member)
+			}
+		}
+	}
+	return value
+}
+
+func readExamples(path string) {
+	content, err := os.ReadFile(path)
+	done("reading the examples", err)
+	var examples []struct {
+		Name, Schema string
+		Value        json.RawMessage
+	}
+	done("parsing the examples", json.Unmarshal(content, &examples))
+	for _, example := range examples {
+		read := types[example.Schema]()
+		done(example.Name, json.Unmarshal(example.Value, read))
+		written, err := json.Marshal(read)
+		done(example.Name, err)
+		var before, after interface{}
+		done(example.Name, json.Unmarshal(example.Value, &before))
+		done(example.Name, json.Unmarshal(written, &after))
+		equal(example.Name+", read and written", withoutNull(after), withoutNull(before))
+	}
+}
+
 func main() {
+	readExamples(os.Args[3])
 	configuration := weir.NewConfiguration()
 	configuration.Servers = weir.ServerConfigurations{{URL: os.Args[1]}}
 	client := weir.NewAPIClient(configuration)

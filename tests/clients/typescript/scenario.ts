@@ -1,6 +1,7 @@
-// The scenario of the generated TypeScript client: node scenario.js URL TOKEN. ../scenario.py has the same.
+// The scenario of the generated TypeScript client: node scenario.js URL TOKEN EXAMPLES. ../scenario.py has the same.
 import * as weir from './client';
 
+declare function require(name: 'fs'): { readFileSync(path: string, encoding: 'utf8'): string };
 declare const process: { argv: string[]; exit(code: number): never };
 
 const HUNDRED_DAYS = 8_640_000_000; // in milliseconds: more than 32 bits hold
@@ -10,6 +11,14 @@ function equal(what: string, actual: unknown, expected: unknown): void {
   if (JSON.stringify(actual) !== JSON.stringify(expected)) {
     throw new Error(`${what} is ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);
   }
+}
+
+/** The same value, with the members of objects in the order of their names. */
+function sorted(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return value.map(sorted);
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, member]) => [name, sorted(member)]));
 }
 
 function near(what: string, actual: number | undefined, expected: number): void {
@@ -126,7 +135,17 @@ async function change(changes: weir.ChangesApi, limits: weir.LimitsApi): Promise
   await refused('deleted limits', 404, weir.NotFoundFromJSON, limits.getSystemLimits());
 }
 
-async function main(url: string, token: string): Promise<void> {
+function readExamples(path: string): void {
+  const functions = weir as unknown as { [name: string]: (value: unknown) => unknown };
+  const examples: { name: string; schema: string; value: unknown }[] = JSON.parse(require('fs').readFileSync(path, 'utf8'));
+  for (const { name, schema, value } of examples) {
+    const read = functions[`${schema}FromJSON`]!(value);
+    equal(`${name}, read and written`, sorted(functions[`${schema}ToJSON`]!(read)), sorted(value));
+  }
+}
+
+async function main(url: string, token: string, examples: string): Promise<void> {
+  readExamples(examples);
   const configuration = new weir.Configuration({ basePath: url, accessToken: token });
   const limits = new weir.LimitsApi(configuration);
   const entities = new weir.EntitiesApi(configuration);
@@ -141,7 +160,8 @@ async function main(url: string, token: string): Promise<void> {
   equal('type without a token', problem.type, weir.UnauthorizedTypeEnum.Unauthorized);
 }
 
-main(process.argv[2] ?? '', process.argv[3] ?? '').catch((error) => {
+const [, , url, token, examples] = process.argv as [string, string, string, string, string];
+main(url, token, examples).catch((error) => {
   console.error(error);
   process.exit(1);
 });
