@@ -6,6 +6,7 @@ set -euo pipefail
 [[ $# -gt 0 ]] || { sed -n '2,4p' "$0"; exit 2; }
 work=$(mktemp -d)
 server=''
+# shellcheck disable=SC2317  # called by the trap
 finish() {
   if [[ -n $server ]]; then
     kill -KILL "$server" 2>/dev/null || true
