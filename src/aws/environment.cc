@@ -4,12 +4,13 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/maxima.h"
 #include "base/text.h"
 
 namespace weir::aws {
 namespace {
 
-constexpr std::size_t largest_file = std::size_t{1024} * 1024;
+constexpr std::size_t largest_file = maxima::credentials_file;
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");

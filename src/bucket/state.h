@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/maxima.h"
 #include "limits/limit_set.h"
 #include "limits/record.h"
 #include "weir/clock.h"
@@ -15,7 +16,7 @@ using limits::never;
 
 /// The most limits that a bucket's record can hold, those in force and those that left the set before
 /// they were full again.
-inline constexpr std::size_t max_limits_kept = 32;
+inline constexpr std::size_t max_limits_kept = maxima::limits_kept;
 
 /// One limit of a bucket. A limit that the resolved set does not name is dormant: it refills by the
 /// parameters here until it would hold its capacity, and is then dropped.

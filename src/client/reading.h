@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/maxima.h"
 #include "base/text.h"
 #include "json/document.h"
 #include "weir/catalog.h"
@@ -17,7 +18,7 @@ class Answer : public json::Document {
   explicit Answer(std::string_view json) : Document(json, "the answer") {}
 
   /// A page has at most as many elements as the service returns.
-  static constexpr std::size_t most_elements = 10'000;
+  static constexpr std::size_t most_elements = maxima::answer_elements;
 
   /// The value, or an error if the answer could not be parsed: service and client are incompatible.
   template <class T>

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/maxima.h"
 #include "weir/catalog.h"
 #include "weir/level.h"
 #include "weir/limit.h"
@@ -24,8 +25,8 @@
 namespace weir::config {
 
 /// The largest file, and the most nodes after the expansion of aliases (`*name`).
-inline constexpr std::size_t max_file_bytes = std::size_t{64} << 20;
-inline constexpr std::size_t max_nodes = 8'000'000;
+inline constexpr std::size_t max_file_bytes = maxima::limits_file;
+inline constexpr std::size_t max_nodes = maxima::yaml_nodes;
 /// The most mistakes that are listed; the rest is only counted.
 inline constexpr std::size_t max_reported = 20;
 

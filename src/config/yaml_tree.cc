@@ -9,6 +9,7 @@
 #include <istream>
 #include <streambuf>
 
+#include "base/maxima.h"
 #include "base/text.h"
 #include "config/limits_file.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 using base::join;
 
-constexpr std::size_t max_depth = 32;  // the files need 8
+constexpr std::size_t max_depth = maxima::yaml_depth;
 
 /// Thrown to stop the parser from inside an event.
 struct Refused {

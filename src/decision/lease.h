@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/maxima.h"
 #include "limits/limit_set.h"
 #include "weir/amount.h"
 #include "weir/detail/lease_data.h"
@@ -17,7 +18,7 @@
 namespace weir::decision {
 
 /// The most keys of adjusts that one lease remembers.
-inline constexpr std::size_t max_adjusts = 1024;
+inline constexpr std::size_t max_adjusts = maxima::adjusts;
 
 using detail::Ending;
 using detail::LeaseAmount;

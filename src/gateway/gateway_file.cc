@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "base/maxima.h"
 #include "base/text.h"
 #include "config/limits_reader.h"
 #include "config/mapping.h"
@@ -171,7 +172,7 @@ class Reader {
                          route_example, "]");
     }
     // More than is written by hand; a list of YAML aliases could expand beyond the size of the file.
-    constexpr std::size_t most_routes = 10'000;
+    constexpr std::size_t most_routes = maxima::routes;
     const auto entries = entries_of(id);
     if (entries.size() > most_routes)
       return in_.problem(in_.place(id), "there are more than ", std::to_string(most_routes), " routes");

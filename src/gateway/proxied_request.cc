@@ -1,6 +1,7 @@
 // A request up to the decision, and the answers of the gateway itself.
 #include "gateway/proxied_request.h"
 
+#include "base/maxima.h"
 #include "base/text.h"
 #include "gateway/gateway.h"
 #include "gateway/refusal.h"
@@ -16,7 +17,7 @@ using wire::http::Framing;
 constexpr std::string_view degraded = "Weir-Degraded: true\r\n";
 
 /// The largest body of a refused request that is read and discarded, so that the connection can be kept.
-constexpr std::uint64_t largest_discarded = std::uint64_t{64} * 1024;
+constexpr std::uint64_t largest_discarded = maxima::discarded_body;
 
 }  // namespace
 

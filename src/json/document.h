@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/maxima.h"
 #include "json/parsed.h"
 #include "weir/amount.h"
 #include "weir/limit.h"
@@ -21,7 +22,7 @@ namespace weir::json {
 using Value = wire::json::Reader;
 
 /// The most members that an object may have.
-inline constexpr std::size_t most_members = 256;
+inline constexpr std::size_t most_members = maxima::json_members;
 
 /// Reads one document, from its beginning to its end. The first mistake wins; after it nothing more is read.
 class Document {

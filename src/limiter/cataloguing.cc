@@ -1,6 +1,7 @@
 // The limiter's side of the catalog: validates arguments, and converts results to public types.
 #include <algorithm>
 
+#include "base/maxima.h"
 #include "base/text.h"
 #include "limiter/core.h"
 #include "limits/names.h"
@@ -12,7 +13,7 @@ using base::invalid;
 using base::quoted;
 using store::wait_for;
 
-constexpr std::size_t longest_page = 1000;
+constexpr std::size_t longest_page = maxima::page;
 
 StoredLimits stored(const Level& level, const limits::LimitsRecord& record) {
   StoredLimits out{.level = level, .limits = record.current.limits->limits(), .owner = record.owner};

@@ -1,5 +1,6 @@
 #include "limiter/core.h"
 
+#include "base/maxima.h"
 #include "base/text.h"
 #include "limiter/acquire_operation.h"
 #include "limiter/request_limits.h"
@@ -13,7 +14,7 @@ using base::quoted;
 using store::wait_for;
 
 // More names than any chain is likely to have; the store keeps a bit for each.
-constexpr std::size_t most_charges = 64;
+constexpr std::size_t most_charges = maxima::charges;
 
 /// Checks the number and the amounts of the charges.
 Result<void> check_consume(std::span<const Charge> consume) {

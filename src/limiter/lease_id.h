@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/maxima.h"
 #include "store/store.h"
 #include "weir/detail/lease_data.h"
 #include "weir/report.h"
@@ -21,7 +22,7 @@
 namespace weir::limiter {
 
 /// The longest id that is decoded.
-inline constexpr std::size_t max_lease_id = 16'384;
+inline constexpr std::size_t max_lease_id = maxima::lease_id;
 
 std::string encode_lease(const detail::LeaseData& lease, std::string_view name_space,
                          const store::LeaseKey& key);

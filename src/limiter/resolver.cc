@@ -1,5 +1,6 @@
 #include "limiter/resolver.h"
 
+#include "base/maxima.h"
 #include "limits/names.h"
 
 namespace weir::limiter {
@@ -9,7 +10,7 @@ using limits::Resolution;
 using limits::ResolutionRef;
 
 // With more distinct resolutions than this, few are shared: the cache is cleared instead of growing.
-constexpr std::size_t most_shared = 4096;
+constexpr std::size_t most_shared = maxima::shared_resolutions;
 
 }  // namespace
 

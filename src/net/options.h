@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/maxima.h"
 #include "wire/http_message.h"
 
 namespace weir::net {
@@ -48,16 +49,16 @@ struct ServerOptions {
   unsigned threads = 1;
   Sharing sharing = Sharing::one_acceptor;
   /// Over all threads. A connection beyond it is answered 503 (cut, with TLS) and closed.
-  unsigned max_connections = 10'000;
+  unsigned max_connections = maxima::connections;
   /// How many requests of one connection the handler may hold at once. With 1 a request waits until the one
   /// before it is answered, as RFC 9112 (9.3.2) wants of requests that change something; more is for handlers
   /// whose requests do not depend on each other. Answers are in order either way.
   unsigned max_pipelined = 1;
   /// The largest body that is buffered or streamed, unless the handler's plan says otherwise.
-  std::uint64_t max_body = std::uint64_t{1024} * 1024;
+  std::uint64_t max_body = maxima::body;
   /// With this many unsent bytes of answers a connection reads no further requests, and write() returns
   /// false.
-  std::size_t max_unsent = std::size_t{256} * 1024;
+  std::size_t max_unsent = maxima::unsent_answers;
   wire::http::Limits limits;
   Timeouts timeouts;
   /// How often timeouts are checked: they fire at most two ticks late, never early.

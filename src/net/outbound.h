@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/maxima.h"
 #include "net/address.h"
 #include "net/loop.h"
 #include "net/outbound_machine.h"
@@ -68,7 +69,7 @@ class Outbound : private Watched, private Timer {
   void send(std::string_view data);
   /// Whether no more should be added to output() before on_drained().
   bool congested() const { return out_.size() >= most_unsent; }
-  static constexpr std::size_t most_unsent = std::size_t{64} * 1024;
+  static constexpr std::size_t most_unsent = maxima::unsent_requests;
   /// Ends the sending side once the output is sent.
   void end_output();
   bool has_unsent() const { return !out_.empty(); }

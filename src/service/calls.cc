@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/decision_json.h"
+#include "base/maxima.h"
 #include "base/text.h"
 #include "server/observing.h"
 #include "server/rate_limit_fields.h"
@@ -11,7 +12,7 @@
 namespace weir::service {
 namespace {
 
-constexpr std::size_t longest_request_id = 128;
+constexpr std::size_t longest_request_id = maxima::request_id;
 
 /// An id from a proxy in front is kept if it is safe in a header and in a log line.
 bool usable_id(std::string_view id) {

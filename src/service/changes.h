@@ -5,14 +5,15 @@
 #include <string_view>
 #include <vector>
 
+#include "base/maxima.h"
 #include "json/parsed.h"
 #include "weir/catalog.h"
 
 namespace weir::service {
 
 /// Larger than other bodies: a limits file of 100,000 entities is one change.
-inline constexpr std::uint64_t largest_changes_body = std::uint64_t{64} * 1024 * 1024;
-inline constexpr std::size_t most_changes = 1'000'000;
+inline constexpr std::uint64_t largest_changes_body = maxima::changes_body;
+inline constexpr std::size_t most_changes = maxima::changes;
 
 /// `{"changes":[{"change":"limits.set","level","entity"?,"resource"?,"limits":{...},...},...]}`. A mistake
 /// names the change that it is in, counted from 1.

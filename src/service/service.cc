@@ -1,5 +1,6 @@
 #include "service/service.h"
 
+#include "base/maxima.h"
 #include "base/text.h"
 #include "limits/names.h"
 #include "service/calls.h"
@@ -11,7 +12,7 @@ namespace weir::service {
 namespace {
 
 // Bounds the memory of the cache; beyond it, cores in use are kept alive by their calls.
-constexpr std::size_t most_cores = 4096;
+constexpr std::size_t most_cores = maxima::cores;
 
 std::string_view bearer_of(const wire::http::RequestHead& request) {
   constexpr std::string_view scheme = "Bearer ";

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/maxima.h"
 #include "wire/json_reader.h"
 
 namespace weir::wire::aws {
@@ -68,7 +69,7 @@ std::optional<std::int64_t> integer_of(const Item& item, std::string_view name);
 std::string_view text_of(const Item& item, std::string_view name);
 
 /// Deeper values are neither read nor made; the same limit as DynamoDB's.
-inline constexpr unsigned deepest_value = 32;
+inline constexpr unsigned deepest_value = maxima::attribute_depth;
 
 /// Appends `{"S":"..."}`.
 void append_json(std::string& out, const Value& value);

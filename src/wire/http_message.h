@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/maxima.h"
+
 namespace weir::wire::http {
 
 enum class Version : std::uint8_t { http_1_0, http_1_1 };
@@ -16,12 +18,12 @@ enum class Method : std::uint8_t { get, head, post, put, delete_, options, patch
 
 /// The limits beyond which a message is refused. Sizes are in bytes.
 struct Limits {
-  std::size_t start_line = std::size_t{8} * 1024;  ///< of the request line or status line (414)
-  std::size_t head =
-      std::size_t{32} * 1024;           ///< of start line and fields together, blank line included (431)
-  std::size_t fields = 100;             ///< how many fields a head, or a trailer, may have (431)
-  std::size_t chunk_extensions = 1024;  ///< of all chunk extensions of one body together (400)
-  std::size_t trailer = std::size_t{8} * 1024;  ///< of the trailer section of one body (431)
+  std::size_t start_line = maxima::start_line;  ///< of the request line or status line (414)
+  std::size_t head = maxima::head;      ///< of start line and fields together, blank line included (431)
+  std::size_t fields = maxima::fields;  ///< how many fields a head, or a trailer, may have (431)
+  std::size_t chunk_extensions =
+      maxima::chunk_extensions;           ///< of all chunk extensions of one body together (400)
+  std::size_t trailer = maxima::trailer;  ///< of the trailer section of one body (431)
 };
 
 /// Why a message was refused: the status to answer a request with, and a sentence with static lifetime. A

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/maxima.h"
+
 namespace weir::wire::http {
 
 /// Decodes %XX into `out`, which keeps its capacity. False if an escape is broken; "+" stays "+".
@@ -30,7 +32,7 @@ class PathSegments {
 class QueryParameters {
  public:
   enum class Next : unsigned char { parameter, end, malformed };
-  static constexpr std::size_t most = 64;
+  static constexpr std::size_t most = maxima::query_parameters;
 
   explicit QueryParameters(std::string_view query) : rest_(query) {}
   /// The next parameter, decoded. Malformed if an escape is broken or there are more than `most`.

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/maxima.h"
+
 namespace weir::wire::json {
 
 /// Walks one document. The first mistake wins: after it nothing is read and failed() is true.
@@ -16,7 +18,7 @@ namespace weir::wire::json {
 ///     if (!reader.end()) ...
 class Reader {
  public:
-  static constexpr unsigned deepest = 64;
+  static constexpr unsigned deepest = maxima::json_depth;
 
   /// The text must outlive the reader.
   explicit Reader(std::string_view text) : text_(text) {}

@@ -2,13 +2,14 @@
 
 #include <utility>
 
+#include "base/maxima.h"
 #include "base/text.h"
 
 namespace weir::dynamodb {
 namespace {
 
 // The size bound of the cache: beyond it, buckets are read again.
-constexpr std::size_t most_buckets = 200'000;
+constexpr std::size_t most_buckets = maxima::remembered_buckets;
 /// The number of first writes over which the share of failures is computed.
 constexpr unsigned window = 64;
 

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/maxima.h"
 #include "store/table/draft.h"
 
 namespace weir::remote {
 namespace {
 
 // The size bound of the cache: beyond it, entries are read again from the store.
-constexpr std::size_t most_entities = 200'000;
-constexpr std::size_t most_records = 200'000;
-constexpr std::size_t most_resources = 1'000;
+constexpr std::size_t most_entities = maxima::cached_entities;
+constexpr std::size_t most_records = maxima::cached_records;
+constexpr std::size_t most_resources = maxima::cached_resources;
 
 bool same(const limits::Version& a, const limits::Version& b) {
   if (a.stamp != b.stamp || a.gap != b.gap || bool(a.limits) != bool(b.limits)) return false;

@@ -1,0 +1,68 @@
+// Every bound on what comes from outside, and on memory that grows with it. One place, so that they can be
+// read and compared; each is used, and explained where it needs more than a line, by the room that enforces
+// it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weir::maxima {
+
+inline constexpr std::size_t kib = 1024;
+inline constexpr std::size_t mib = kib * 1024;
+
+// Names and records: a larger one is refused.
+inline constexpr std::size_t limits = 16;       ///< in force for one bucket
+inline constexpr std::size_t limits_kept = 32;  ///< in the state of a bucket, dormant ones included
+inline constexpr std::size_t chain = 8;         ///< entities, the charged one included
+inline constexpr std::size_t charges = 64;      ///< in one request
+inline constexpr std::size_t entity = 256;      ///< bytes of a name, as the next two
+inline constexpr std::size_t resource = 128;
+inline constexpr std::size_t adjust_key = 128;
+inline constexpr std::size_t entity_text =
+    1024;  ///< bytes of an entity's description, and of one entry of its metadata
+inline constexpr std::size_t metadata = 64;      ///< entries
+inline constexpr std::size_t adjusts = 1024;     ///< of one lease
+inline constexpr std::size_t lease_id = 16'384;  ///< bytes
+
+// Requests to the service, and answers of it.
+inline constexpr std::size_t body = mib;
+inline constexpr std::size_t changes_body = 64 * mib;
+inline constexpr std::size_t changes = 1'000'000;
+inline constexpr std::size_t page = 1000;  ///< items of a listing
+inline constexpr std::size_t request_id = 128;
+inline constexpr std::size_t json_depth = 64;
+inline constexpr std::size_t json_members = 256;  ///< of one object
+inline constexpr std::size_t answer_elements = 10'000;
+inline constexpr std::size_t query_parameters = 64;
+
+// HTTP.
+inline constexpr std::size_t start_line = 8 * kib;
+inline constexpr std::size_t head = 32 * kib;
+inline constexpr std::size_t fields = 100;
+inline constexpr std::size_t chunk_extensions = kib;
+inline constexpr std::size_t trailer = 8 * kib;
+inline constexpr unsigned connections = 10'000;
+inline constexpr std::size_t unsent_answers = 256 * kib;  ///< of one connection
+inline constexpr std::size_t unsent_requests = 64 * kib;  ///< to an upstream or a store
+inline constexpr std::size_t discarded_body = 64 * kib;   ///< of a refused request
+
+// Files.
+inline constexpr std::size_t limits_file = 64 * mib;
+inline constexpr std::size_t yaml_nodes = 8'000'000;
+inline constexpr std::size_t yaml_depth = 32;  ///< the files need 8
+inline constexpr std::size_t routes = 10'000;  ///< of a gateway
+inline constexpr std::size_t credentials_file = mib;
+
+// What stores send.
+inline constexpr unsigned attribute_depth = 32;  ///< of a value of DynamoDB
+
+// Memory that is kept to be faster.
+inline constexpr std::size_t cached_entities = 200'000;
+inline constexpr std::size_t cached_records = 200'000;
+inline constexpr std::size_t cached_resources = 1'000;  ///< of one entity
+inline constexpr std::size_t remembered_buckets = 200'000;
+inline constexpr std::size_t shared_resolutions = 4096;
+inline constexpr std::size_t cores = 4096;  ///< of pairs of caller and namespace
+
+}  // namespace weir::maxima
