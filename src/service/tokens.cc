@@ -25,14 +25,30 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
   return parts;
 }
 
+struct NamedRole {
+  std::string_view name;
+  Role role;
+};
+constexpr NamedRole named_roles[] = {
+    {"acquire", Role::acquire}, {"read", Role::read}, {"admin", Role::admin}};
+
 std::optional<unsigned> role_of(std::string_view name) {
-  if (name == "acquire") return static_cast<unsigned>(Role::acquire);
-  if (name == "read") return static_cast<unsigned>(Role::read);
-  if (name == "admin") return static_cast<unsigned>(Role::admin);
+  for (const NamedRole& known : named_roles) {
+    if (name == known.name) return static_cast<unsigned>(known.role);
+  }
   return std::nullopt;
 }
 
 }  // namespace
+
+std::string names_of_roles(unsigned roles) {
+  std::string names;
+  for (const NamedRole& known : named_roles) {
+    if ((roles & static_cast<unsigned>(known.role)) != 0)
+      names += base::join(names.empty() ? "" : " and ", known.name);
+  }
+  return names;
+}
 
 /// Errors repeat no word of the line, since any of them may be the token itself by mistake.
 Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
@@ -77,7 +93,8 @@ Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
     if (!entry) return invalid(file, ":", std::to_string(number), ": ", entry.error().message);
     tokens.entries_.push_back(*std::move(entry));
   }
-  if (tokens.entries_.empty()) return invalid(file, ": no tokens in it");
+  if (tokens.entries_.empty())
+    return invalid(file, ": no tokens in it; write a line for each: name role[,role] sha256:HEX [namespace]");
   return tokens;
 }
 
