@@ -108,6 +108,10 @@ Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Opt
   return std::shared_ptr<store::Store>(std::make_shared<memory::MemoryStore>(*clock, entropy));
 }
 
+void announce(store::Store& store, const std::string& what) {
+  if (auto* const file = dynamic_cast<sqlite::SqliteStore*>(&store)) file->announce(what);
+}
+
 }  // namespace weir::app
 
 namespace weir {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "app/url.h"
@@ -28,6 +29,10 @@ struct StoreDefaults {
 Result<std::shared_ptr<store::Store>> open_store(std::string_view url, const Options& options,
                                                  const std::shared_ptr<const Clock>& clock,
                                                  base::Entropy& entropy, const StoreDefaults& defaults = {});
+
+/// Tells other processes what holds the file, in the error that they get; for other stores nothing. `what`
+/// continues "in use by weir (process 4711), ".
+void announce(store::Store& store, const std::string& what);
 
 /// The options of a Redis URL. Reads the TLS files.
 Result<redis::RedisStoreOptions> redis_options(const RedisUrl& url);

@@ -82,6 +82,8 @@ class Running {
  private:
   Result<void> open_store();
   Result<void> listen();
+  /// Tells processes that want the store's file what holds it.
+  void announce() const;
   void look_up(const Routing& routing);
   void reload();
   void warn_of_restart(const GatewaySettings& now);
@@ -134,7 +136,15 @@ Result<void> Running::open_store() {
   store_ = *std::move(store);
   gateway_->set_store(store_);
   telemetry::warn_of_new(log_, store_->warnings(), warnings_told_);
+  announce();
   return {};
+}
+
+void Running::announce() const {
+  if (!store_ || !server_) return;
+  app::announce(*store_, join("a gateway at ", url(),
+                              ", which cannot be asked to change limits (those of its file are read again on "
+                              "SIGHUP)"));
 }
 
 Result<void> Running::listen() {
@@ -151,6 +161,7 @@ Result<void> Running::listen() {
     admin_server_ = *std::move(admin);
   }
   server::add_metrics(gateway_->metrics(), *server_, access_.get());
+  announce();
   return {};
 }
 
