@@ -71,13 +71,17 @@ Refused unreadable(std::string_view text, const YAML::Exception& broken) {
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   const std::size_t tab = text.substr(0, text.find_first_not_of(" \t")).find('\t');
   if (tab != std::string_view::npos) {
-    return {{place.line, static_cast<std::uint32_t>(tab) + 1},
-            "a tab at the start of the line; YAML is indented with spaces only, so replace the tab with spaces"};
+    return {
+        {place.line, static_cast<std::uint32_t>(tab) + 1},
+        "a tab at the start of the line; YAML is indented with spaces only, so replace the tab with spaces"};
   }
-  const bool anchor = broken.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR;
-  return {place, join("not readable as YAML: ", broken.msg,
-                      anchor ? "; define it above, as in \"limits: &name {rpm: 100/min}\""
-                             : "; look at the indentation, brackets and quotes here and above")};
+  std::string_view advice = "; look at the indentation, brackets and quotes here and above";
+  if (broken.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR)
+    advice = "; define it above, as in \"limits: &name {rpm: 100/min}\"";
+  if (broken.msg == YAML::ErrorMsg::MAP_VALUE)
+    advice =
+        "; put quotes around a value that ends with a colon or has \": \" in it, and look at the indentation";
+  return {place, join("not readable as YAML: ", broken.msg, advice)};
 }
 
 bool is_text_tag(const std::string& tag) { return tag == "!" || tag == "tag:yaml.org,2002:str"; }
