@@ -82,6 +82,7 @@ Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
 Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
   Tokens tokens;
   std::size_t number = 0;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte-order mark, which some editors write
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
@@ -93,8 +94,7 @@ Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
     if (!entry) return invalid(file, ":", std::to_string(number), ": ", entry.error().message);
     tokens.entries_.push_back(*std::move(entry));
   }
-  if (tokens.entries_.empty())
-    return invalid(file, ": no tokens in it; write a line for each: name role[,role] sha256:HEX [namespace]");
+  if (tokens.entries_.empty()) return invalid(file, ": no tokens in it");
   return tokens;
 }
 
