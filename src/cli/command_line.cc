@@ -76,7 +76,9 @@ std::string describe_stray(const Stray& stray, const CommandShape& shape) {
     const std::string word = stray.word.substr(0, stray.word.find('='));
     if (std::find(names.begin(), names.end(), word) != names.end())
       return join("everything after -- is an argument; put ", word, " before it");
-    return join(called(shape), " does not know ", word, guess(word, names));
+    const bool is_port = word == "--port" && std::find(names.begin(), names.end(), "--listen") != names.end();
+    return join(called(shape), " does not know ", word,
+                is_port ? "; write --listen HOST:PORT" : guess(word, names));
   }
   if (!shape.commands.empty()) {
     const std::string path = shape.path == shape.name ? stray.word : join(called(shape), " ", stray.word);

@@ -25,6 +25,7 @@ Result<std::string> read_token_file(const std::string& file) {
   constexpr std::size_t longest = 8192;
   auto token = base::read_file(file, longest);
   if (!token) return invalid("--token-file: ", token.error().message);
+  if (token->starts_with("\xef\xbb\xbf")) token->erase(0, 3);  // a byte-order mark, which some editors write
   token->erase(token->find_last_not_of(" \t\r\n") + 1);
   return token;
 }

@@ -175,6 +175,7 @@ TEST_F(Mistake, AWordWithoutItsOptionIsToldTheOption) {
             R"(limits set does not expect "rpm:100"; did you mean -l "rpm:100"?)");
   complains("acquire e r rpm=1", 2, R"(acquire does not expect "rpm=1"; did you mean -c "rpm=1"?)");
   complains("gateway gw.yaml", 2, R"(gateway does not expect "gw.yaml"; did you mean --config "gw.yaml"?)");
+  complains("serve --port 8080", 2, "serve does not know --port; write --listen HOST:PORT");
   complains("version", 2, R"(there is no command "version"; write weir --version)");
   complains("limits set --entity e --resource _default_ -l rpm:1", 2,
             "--resource _default_: leave out --resource, and the limits hold on every resource");
