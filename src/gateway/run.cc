@@ -148,8 +148,13 @@ void Running::announce() const {
 }
 
 Result<void> Running::listen() {
+  const auto with_hint = [](Error error, std::string_view field) {
+    if (error.message.starts_with("cannot listen on "))
+      error.message += join("; change ", field, " in the file");
+    return error;
+  };
   auto server = net::Server::start(server_options(settings_), *gateway_);
-  if (!server) return server.error();
+  if (!server) return with_hint(server.error(), "listen");
   server_ = *std::move(server);
   if (settings_.admin_listen) {
     admin_ = std::make_unique<Admin>(*gateway_);
@@ -157,7 +162,7 @@ Result<void> Running::listen() {
     options.listen.push_back({settings_.admin_listen->host, settings_.admin_listen->port, false});
     options.max_connections = 256;
     auto admin = net::Server::start(options, *admin_);
-    if (!admin) return admin.error();
+    if (!admin) return with_hint(admin.error(), "admin_listen");
     admin_server_ = *std::move(admin);
   }
   server::add_metrics(gateway_->metrics(), *server_, access_.get());

@@ -48,6 +48,10 @@ routes:
             done = subprocess.run([weir, "limits", "list", "--store", "sqlite:held.db"], cwd=folder, capture_output=True, text=True)
             expect(f"a held file: {done}", done.returncode == 1 and f"(process {gateway.process.pid}), a gateway at http" in done.stderr
                    and "Stop that one first" in done.stderr and "--server" not in done.stderr)
+            path = pathlib.Path(folder, "second.yaml")
+            path.write_text(config.replace("listen: 127.0.0.1:0", f"listen: 127.0.0.1:{gateway.port}").replace("sqlite:held.db", "memory"))
+            done = subprocess.run([weir, "gateway", "--config", path.name], cwd=folder, capture_output=True, text=True)
+            expect(f"a port in use: {done}", done.returncode == 1 and "already in use; change listen in the file" in done.stderr)
 
 
 def tells_of_its_health_and_counts(weir, folder):
