@@ -19,65 +19,31 @@ constexpr const char* needs_long_form =
 
 constexpr const char* unlimited = "there is no unlimited limit; write a large one, such as 1000000000/s";
 
-/// A word for a period: the unit of the short form, how many of it, and a remark for the user.
-struct PeriodWord {
-  std::string_view word;
+/// Words for a period: the unit of the short form, how many of it, and a remark for the user.
+struct PeriodWords {
+  std::string_view words;  ///< with a space around each
   std::string_view unit;
   int count = 1;
   const char* remark = "";
 };
 
-constexpr PeriodWord period_words[] = {
-    {"s", "s"},
-    {"sec", "s"},
-    {"secs", "s"},
-    {"second", "s"},
-    {"seconds", "s"},
-    {"rps", "s"},
-    {"qps", "s"},
-    {"tps", "s"},
-    {"m", "min", 1, minute_or_month},
-    {"min", "min"},
-    {"mins", "min"},
-    {"minute", "min"},
-    {"minutes", "min"},
-    {"rpm", "min"},
-    {"qpm", "min"},
-    {"tpm", "min"},
-    {"h", "h"},
-    {"hr", "h"},
-    {"hrs", "h"},
-    {"hour", "h"},
-    {"hours", "h"},
-    {"hourly", "h"},
-    {"rph", "h"},
-    {"tph", "h"},
-    {"d", "d"},
-    {"day", "d"},
-    {"days", "d"},
-    {"daily", "d"},
-    {"rpd", "d"},
-    {"tpd", "d"},
-    {"w", "d", 7},
-    {"wk", "d", 7},
-    {"week", "d", 7},
-    {"weeks", "d", 7},
-    {"weekly", "d", 7},
-    {"mo", "d", 30, no_months},
-    {"mon", "d", 30, no_months},
-    {"month", "d", 30, no_months},
-    {"months", "d", 30, no_months},
-    {"monthly", "d", 30, no_months},
-    {"y", "d", 365, no_years},
-    {"yr", "d", 365, no_years},
-    {"year", "d", 365, no_years},
-    {"years", "d", 365, no_years},
-    {"yearly", "d", 365, no_years},
+constexpr PeriodWords period_words[] = {
+    {" s sec secs second seconds rps qps tps ", "s"},
+    {" min mins minute minutes rpm qpm tpm ", "min"},
+    {" m ", "min", 1, minute_or_month},
+    {" h hr hrs hour hours hourly rph tph ", "h"},
+    {" d day days daily rpd tpd ", "d"},
+    {" w wk week weeks weekly ", "d", 7},
+    {" mo mon month months monthly ", "d", 30, no_months},
+    {" y yr year years yearly ", "d", 365, no_years},
 };
 
-constexpr std::string_view ignored_words[] = {
-    "per",  "every", "each",  "a",      "an",      "in",    "req", "reqs",  "requests", "r",
-    "call", "calls", "token", "tokens", "request", "times", "x",   "units", "unit"};
+constexpr std::string_view ignored_words =
+    " per every each a an in r req reqs request requests call calls token tokens time times x unit units ";
+
+bool has_word(std::string_view words, std::string_view word) {
+  return words.find(base::join(" ", word, " ")) != std::string_view::npos;
+}
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 bool letter(char c) { return c >= 'a' && c <= 'z'; }
@@ -101,6 +67,7 @@ std::string take_number(std::string_view& text) {
   if (text.size() > 1 && text[0] == 'e' && digit(text[1])) {
     text.remove_prefix(1);
     const std::string exponent = take_while(text, digit);
+    if (exponent.size() > 2) return {};
     std::from_chars(exponent.data(), exponent.data() + exponent.size(), zeros);
   } else if (is_suffix('k') || is_suffix('m')) {
     zeros = text[0] == 'k' ? 3 : 6;
@@ -120,8 +87,7 @@ std::string take_number(std::string_view& text) {
 }
 
 bool means_unlimited(std::string_view text) {
-  constexpr std::string_view words[] = {"unlimited", "none", "inf", "infinite", "infinity"};
-  return std::find(std::begin(words), std::end(words), text) != std::end(words);
+  return has_word(" unlimited none inf infinite infinity ", text);
 }
 
 /// Reads a limit from left to right: an amount, words, at most one period and a burst.
@@ -169,11 +135,11 @@ class SpellingReader {
   }
 
   bool take_word(const std::string& word) {
-    if (std::find(std::begin(ignored_words), std::end(ignored_words), word) != std::end(ignored_words))
-      return true;
+    if (has_word(ignored_words, word)) return true;
     if (word == "ms" || word.starts_with("milli")) return below_a_second_ = true;
-    const auto* const known = std::find_if(std::begin(period_words), std::end(period_words),
-                                           [&](const PeriodWord& other) { return other.word == word; });
+    const auto* const known =
+        std::find_if(std::begin(period_words), std::end(period_words),
+                     [&](const PeriodWords& other) { return has_word(other.words, word); });
     if (known == std::end(period_words)) return false;
     if (!unit_.empty()) return unit_ == known->unit;  // "10rpm/min", "100/min:150/min"
     const auto count = count_.empty() ? std::optional<std::int64_t>(1) : base::parse_digits(count_);

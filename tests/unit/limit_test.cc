@@ -121,7 +121,7 @@ TEST(LimitText, WhatNoSpellingExpressesIsExplained) {
   EXPECT_NE(json("10/100ms").find("needs the long form"), std::string::npos);
   EXPECT_NE(json("unlimited").find("there is no unlimited limit"), std::string::npos);
   for (const auto* text : {"", "x", "5/", "5/fortnight", "5/0s", "5/0 minutes", "1.2345", "ten/min",
-                           "5/min/h", "5/min 3", "1e99", "99999999999999999999 per day"}) {
+                           "5/min/h", "5/min 3", "1e99", "1e99999999999", "99999999999999999999 per day"}) {
     const std::string message = json(text);
     EXPECT_TRUE(message.ends_with("such as 500 or 1.5") || message.ends_with("such as 100/min or 5/10s") ||
                 message.ends_with("such as 10s"))
