@@ -147,6 +147,7 @@ void warn_of_hidden(const Session& session, client::Target& target, const Stored
 
 void note_hidden(const Session& session, const config::Plan& plan, const config::Current& current) {
   constexpr std::size_t most_examined = 1000;
+  if (plan.steps.empty()) return;
   const PlannedLevels planned(plan, current);
   const StoredLevels stored = planned.levels();
   std::size_t shown = 0;
