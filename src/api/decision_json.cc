@@ -134,6 +134,14 @@ std::string available_json(const Decision& decision) {
   return json.str();
 }
 
+bool is_blocked(const Decision& refused) {
+  if (!refused.never_fits()) return false;
+  for (const LimitStatus& status : refused.limits()) {
+    if (status.exceeded && status.capacity == Amount()) return true;
+  }
+  return false;
+}
+
 std::string refusal_text(const Decision& refused) {
   std::string who;
   for (const LimitStatus& status : refused.limits()) {
@@ -141,6 +149,7 @@ std::string refusal_text(const Decision& refused) {
     who += base::join(who.empty() ? "over the limit " : ", ", status.name, " of ", status.entity);
   }
   if (who.empty()) who = "refused";
+  if (is_blocked(refused)) return base::join(who, "; a limit of 0 admits nothing");
   if (refused.never_fits()) return base::join(who, "; more than the bucket can ever hold, ask for less");
   if (!refused.retry_after())
     return base::join(who,

@@ -29,5 +29,7 @@ std::string available_json(const Decision& decision);
 
 /// The limits that refused and the wait, as one sentence: "over the limit rpm of key-1; retry in 1200 ms".
 std::string refusal_text(const Decision& refused);
+/// Whether a limit of 0 refused it, so that asking for less does not help.
+bool is_blocked(const Decision& refused);
 
 }  // namespace weir::api

@@ -79,6 +79,18 @@ Result<StoreUrl> parse_redis(std::string_view text) {
   return store;
 }
 
+/// A URL that was probably meant, for a store that is not known; empty: none.
+std::string probable_url(std::string_view url) {
+  const auto contains = [&](std::string_view part) { return url.find(part) != std::string_view::npos; };
+  for (const std::string_view scheme : {"redis:", "rediss:", "dynamodb:"}) {
+    if (url.starts_with(scheme) && url.size() > scheme.size())
+      return base::join(scheme, "//", url.substr(scheme.size()));
+  }
+  const bool is_path = url.starts_with('/') || url.starts_with("./") || url.starts_with("../");
+  const bool is_file = url.ends_with(".db") || url.ends_with(".sqlite") || url.ends_with(".sqlite3");
+  return (is_path || is_file) && !contains(":") ? base::join("sqlite:", url) : std::string();
+}
+
 }  // namespace
 
 Result<StoreUrl> parse_store_url(std::string_view url) {
@@ -92,12 +104,20 @@ Result<StoreUrl> parse_store_url(std::string_view url) {
     return StoreUrl{.kind = StoreKind::dynamodb, .dynamodb = *std::move(options)};
   }
   if (!url.starts_with(sqlite_scheme)) {
+    if (const std::string meant = probable_url(url); !meant.empty())
+      return invalid("store ", base::quoted(url), " is not known; did you mean ", base::quoted(meant), "?");
     return invalid("store ", base::quoted(url),
                    " is not known; use sqlite:PATH, such as sqlite:weir.db, redis://HOST:PORT, "
                    "dynamodb://TABLE, or memory:");
   }
   const std::string_view path = url.substr(sqlite_scheme.size());
   if (path.empty()) return invalid("store ", base::quoted(url), " names no file; use sqlite:weir.db");
+  // Taken literally, the two slashes would put the file into the root folder.
+  if (path.starts_with("//") && !path.starts_with("///")) {
+    return invalid("store ", base::quoted(url),
+                   " has two slashes before its path; use sqlite:", path.substr(2),
+                   ", or sqlite:/PATH for a path from the root folder");
+  }
   if (path.find('\0') != std::string_view::npos)
     return invalid("store ", base::quoted(url), " has a zero byte in its path");
   return StoreUrl{StoreKind::sqlite, std::string(path), {}};

@@ -26,9 +26,8 @@ Result<net::HttpAnswer> ask(const CredentialsRequest& wanted, const CredentialsO
                               .fields = std::string(fields.view()),
                               .repeatable = true});
   if (auto* const answer = std::get_if<net::HttpAnswer>(&answered)) return std::move(*answer);
-  return base::error(ErrorCode::unavailable, "AWS credentials cannot be got from ", wanted.server.host, ": ",
-                     std::get<net::HttpFailure>(answered).detail,
-                     "; give some in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile");
+  return base::error(ErrorCode::unavailable, wanted.server.host,
+                     " does not answer: ", std::get<net::HttpFailure>(answered).detail);
 }
 
 }  // namespace
@@ -84,14 +83,19 @@ void CredentialsKeeper::distrust(const Shared& refused) {
 }
 
 Result<Leased> CredentialsKeeper::fetch() const {
+  // The instance's service is asked where nothing else is configured.
+  const auto unavailable = [this](const Error& error) {
+    if (std::holds_alternative<Instance>(source_)) return no_credentials(environment_, error.message);
+    return base::error(ErrorCode::unavailable, "AWS credentials cannot be fetched: ", error.message);
+  };
   Fetch fetch(source_, environment_);
   auto wanted = fetch.start();
   if (!wanted) return wanted.error();
   for (;;) {
     auto answer = ask(*wanted, options_);
-    if (!answer) return answer.error();
+    if (!answer) return unavailable(answer.error());
     auto next = fetch.answered(answer->status, answer->body);
-    if (!next) return next.error();
+    if (!next) return unavailable(next.error());
     if (auto* const leased = std::get_if<Leased>(&*next)) return std::move(*leased);
     wanted = std::get<CredentialsRequest>(*std::move(next));
   }

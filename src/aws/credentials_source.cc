@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "wire/http_text.h"
 #include "wire/json_reader.h"
@@ -144,6 +145,17 @@ Result<std::optional<Source>> find_source(const Environment& environment) {
   return std::optional<Source>(Instance{*std::move(url)});
 }
 
+Error no_credentials(const Environment& environment, std::string_view instance) {
+  const std::string profile = environment.variable("AWS_PROFILE").value_or("default");
+  return error(
+      ErrorCode::unavailable,
+      "no AWS credentials are found. Looked at: AWS_ACCESS_KEY_ID (not set), AWS_WEB_IDENTITY_TOKEN_FILE "
+      "with AWS_ROLE_ARN (not both set), profile ",
+      base::quoted(profile), " in ~/.aws/credentials and ~/.aws/config (no keys), ",
+      "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI and _FULL_URI (not set), the metadata service of EC2 (",
+      instance, "). Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE");
+}
+
 std::optional<Time> parse_moment(std::string_view text) {
   // 2030-01-02T03:04:05
   if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
@@ -221,7 +233,8 @@ Result<CredentialsRequest> Fetch::start(const Container& container) {
     auto read = environment_.file(container.token_file);
     if (!read)
       return error(ErrorCode::unavailable, "cannot read ", base::quoted(container.token_file),
-                   ", which AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE names");
+                   ", which AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE names: ",
+                   base::why_unreadable(container.token_file));
     token = trimmed_token(*std::move(read));
   }
   if (!fits_in_a_field(token))
@@ -234,7 +247,7 @@ Result<CredentialsRequest> Fetch::start(const WebIdentity& identity) {
   auto token = environment_.file(identity.token_file);
   if (!token)
     return error(ErrorCode::unavailable, "cannot read the web identity token ",
-                 base::quoted(identity.token_file));
+                 base::quoted(identity.token_file), ": ", base::why_unreadable(identity.token_file));
   Url url{
       {true,
        identity.region.empty() ? "sts.amazonaws.com" : base::join("sts.", identity.region, ".amazonaws.com"),

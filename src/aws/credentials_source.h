@@ -74,6 +74,10 @@ using Source = std::variant<Credentials, Container, WebIdentity, Instance>;
 /// The instance's service needs no configuration; nothing if it is switched off.
 Result<std::optional<Source>> find_source(const Environment& environment);
 
+/// That no source has credentials: which were looked at, and what to set. `instance`: why the instance's
+/// service has none.
+Error no_credentials(const Environment& environment, std::string_view instance);
+
 /// The answer of a service: {"AccessKeyId":...,"SecretAccessKey":...,"Token":...,"Expiration":...}.
 Result<Leased> read_container_answer(std::string_view body);
 /// The answer of STS to AssumeRoleWithWebIdentity.

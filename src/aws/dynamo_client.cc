@@ -46,6 +46,8 @@ Error error_of(const DynamoFailure& failure) {
       return base::error(ErrorCode::unavailable, "DynamoDB has no such table (", what,
                          "); make it with `weir store init`, or check the table and the region in the URL");
     case Kind::denied:
+      // Without a code it was not DynamoDB: there are no credentials to ask it with.
+      if (failure.code.empty()) return base::error(ErrorCode::unavailable, failure.message);
       return base::error(ErrorCode::unavailable, "DynamoDB does not accept the credentials (", what,
                          "); `weir store check` says which rights are needed");
     case Kind::skewed:

@@ -82,7 +82,9 @@ std::string_view closest(std::string_view word, std::span<const std::string_view
   if (word.size() > longest) return best;
   for (const std::string_view candidate : candidates) {
     if (candidate.size() > longest) continue;
-    const std::size_t count = mistakes(word, candidate);
+    // The beginning of a name is as good a guess as one typing mistake: "timeout" for "timeout_ms".
+    const bool begins = word.size() >= 4 && candidate.starts_with(word);
+    const std::size_t count = begins ? 1 : mistakes(word, candidate);
     if (count < fewest) {
       fewest = count;
       best = candidate;

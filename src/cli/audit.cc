@@ -47,13 +47,16 @@ Result<ExitCode> audit(Session& session, const Arguments& arguments) {
   if (!most) return most.error();
   client::Target& target = session.existing();
   JsonList json(session.out(), "events");
+  bool found = false;
   auto listed = for_each_item([&](const Paging& paging) { return target.audit(*subject, paging); },
                               [&](const AuditEvent& event) {
+                                found = true;
                                 if (session.json()) return json.add(api::to_json(event));
                                 print_event(session, event);
                               },
                               static_cast<std::size_t>(*most));
   if (!listed) return listed.error();
+  if (!found) session.note_empty_namespace();
   if (session.json()) json.end();
   return done;
 }

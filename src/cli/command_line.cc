@@ -53,6 +53,20 @@ std::vector<std::string> names_of_commands(const CommandShape& shape) {
   return names;
 }
 
+/// How a word that stands alone was probably meant: as the value of an option.
+std::string option_for(const std::string& word, const CommandShape& shape) {
+  const auto has = [&](std::string_view name) {
+    return std::any_of(shape.options.begin(), shape.options.end(), [&](const OptionShape& option) {
+      return std::find(option.names.begin(), option.names.end(), name) != option.names.end();
+    });
+  };
+  const bool is_limit = word.find(':') != std::string::npos && has("-l");
+  const bool is_charge = word.find('=') != std::string::npos && has("-c");
+  const std::string_view option = is_limit ? "-l" : is_charge ? "-c" : has("--config") ? "--config" : "";
+  return option.empty() ? "quote what has spaces in it"
+                        : join("did you mean ", option, " ", base::quoted(word), "?");
+}
+
 std::string describe_stray(const Stray& stray, const CommandShape& shape) {
   if (stray.word.starts_with('-') && stray.word != "-") {
     std::vector<std::string> names;
@@ -62,13 +76,17 @@ std::string describe_stray(const Stray& stray, const CommandShape& shape) {
     const std::string word = stray.word.substr(0, stray.word.find('='));
     if (std::find(names.begin(), names.end(), word) != names.end())
       return join("everything after -- is an argument; put ", word, " before it");
-    return join(called(shape), " does not know ", word, guess(word, names));
+    const bool is_port = word == "--port" && std::find(names.begin(), names.end(), "--listen") != names.end();
+    return join(called(shape), " does not know ", word,
+                is_port ? "; write --listen HOST:PORT" : guess(word, names));
   }
   if (!shape.commands.empty()) {
     const std::string path = shape.path == shape.name ? stray.word : join(called(shape), " ", stray.word);
+    if (path == "version") return "there is no command \"version\"; write weir --version";
     return join("there is no command ", base::quoted(path), guess(stray.word, names_of_commands(shape)));
   }
-  return join(called(shape), " does not expect ", base::quoted(stray.word), "; quote what has spaces in it");
+  return join(called(shape), " does not expect ", base::quoted(stray.word), "; ",
+              option_for(stray.word, shape));
 }
 
 /// Names the missing part: a command of a group, an argument or an option of a command.

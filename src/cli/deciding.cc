@@ -52,6 +52,8 @@ void print_refusal(const Session& session, const Decision& decision, const char*
   std::string advice = "never fits; ask for less, or raise the burst";
   if (const auto wait = decision.retry_after()) {
     advice = join("retry in ", duration_text(*wait), " (", std::to_string(wait->count()), " ms)");
+  } else if (api::is_blocked(decision)) {
+    advice = "a limit of 0 admits nothing; raise it, or delete its level";
   } else if (!decision.never_fits()) {
     advice = "a bucket may expire before it holds this much; ask for no more than its capacity";
   }
@@ -118,6 +120,7 @@ Result<ExitCode> acquire(Session& session, const Arguments& arguments) {
   const auto acquired =
       session.target().acquire(request_of(arguments, *wanted), session.json() || arguments.lease);
   if (!acquired) return acquired.error();
+  session.warn_if_forgotten();
   if (acquired->decision.admitted()) {
     print_admitted(session, *acquired, arguments.lease);
     return done;

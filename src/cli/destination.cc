@@ -1,9 +1,8 @@
 #include "cli/destination.h"
 
 #include <algorithm>
-#include <array>
-#include <fstream>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/read.h"
 
@@ -18,19 +17,16 @@ Result<void> check_token(std::string_view token, const std::string& source) {
   const bool usable =
       !token.empty() && std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
   if (usable) return {};
+  if (token.empty()) return invalid(source, " has no token in it: it is empty");
   return invalid(source, " has no token in it: one word of letters, digits and punctuation");
 }
 
 Result<std::string> read_token_file(const std::string& file) {
   constexpr std::size_t longest = 8192;
-  std::ifstream stream(file, std::ios::binary);
-  std::array<char, longest> bytes{};
-  stream.read(bytes.data(), bytes.size());
-  if (stream.bad() || (stream.fail() && !stream.eof()))
-    return invalid("--token-file: ", base::quoted(file),
-                   " cannot be read; is it there, and may you read it?");
-  std::string token(bytes.data(), static_cast<std::size_t>(stream.gcount()));
-  token.erase(token.find_last_not_of(" \t\r\n") + 1);
+  auto token = base::read_file(file, longest);
+  if (!token) return invalid("--token-file: ", token.error().message);
+  if (token->starts_with("\xef\xbb\xbf")) token->erase(0, 3);  // a byte-order mark, which some editors write
+  token->erase(token->find_last_not_of(" \t\r\n") + 1);
   return token;
 }
 

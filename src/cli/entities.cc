@@ -50,6 +50,7 @@ Result<ExitCode> entity_create(Session& session, const Arguments& arguments) {
   client::Target& target = session.target();
   const auto stored = target.put_entity(*entity);
   if (!stored) return stored.error();
+  session.warn_if_forgotten();
   print_entity(session, *stored);
   return done;
 }
@@ -73,13 +74,16 @@ Result<ExitCode> entity_delete(Session& session, const Arguments& arguments) {
 Result<ExitCode> entity_children(Session& session, const Arguments& arguments) {
   client::Target& target = session.existing();
   JsonList json(session.out(), "children");
+  bool found = false;
   auto listed =
       for_each_item([&](const Paging& paging) { return target.children(*arguments.entity, paging); },
                     [&](const std::string& child) {
+                      found = true;
                       if (session.json()) return json.add(base::json_string(child));
                       session.out() << printable(child) << '\n';
                     });
   if (!listed) return listed.error();
+  if (!found) session.note_empty_namespace();
   if (session.json()) json.end();
   return done;
 }

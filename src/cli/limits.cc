@@ -2,6 +2,7 @@
 #include "api/catalog_json.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/hidden.h"
 #include "cli/read.h"
 #include "cli/text_table.h"
 #include "cli/words.h"
@@ -108,6 +109,8 @@ Result<ExitCode> limits_set(Session& session, const Arguments& arguments) {
         join("these limits were sync's and are the operator's now; give them back with: weir limits delete ",
              options_of(*level)));
   }
+  warn_of_hidden(session, target, *stored);
+  session.warn_if_forgotten();
   print_stored(session, *stored);
   return done;
 }
@@ -168,11 +171,14 @@ Result<ExitCode> limits_list(Session& session, const Arguments& arguments) {
     if (!table.empty()) table.print(session.out(), session.style());
     return target.list_limits(filter, paging);
   };
+  bool found = false;
   const auto visit = [&](const StoredLimits& stored) {
+    found = true;
     if (session.json()) return json.add(api::item_json(stored));
     table.add(list_row(stored, now));
   };
   if (auto listed = for_each_item(page, visit); !listed) return listed.error();
+  if (!found) session.note_empty_namespace();
   if (session.json()) {
     json.end();
   } else {

@@ -2,13 +2,14 @@
 #include "config/limits_file.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/hidden.h"
 #include "cli/progress.h"
 #include "cli/words.h"
 #include "config/plan.h"
@@ -32,14 +33,9 @@ Result<std::string> read_text(const World& world, const std::string& file) {
     text << world.in.rdbuf();
     return std::move(text).str();
   }
-  std::ifstream stream(file, std::ios::binary);
-  // Reading an empty file fails too; peek() tells it from an unreadable file.
-  if (!stream || (stream.peek() == std::ifstream::traits_type::eof() && !stream.eof()))
-    return base::error(ErrorCode::not_found, "cannot read ", base::quoted(file),
-                       "; is it there, and may you read it?");
-  stream.clear();
-  text << stream.rdbuf();
-  return std::move(text).str();
+  auto read = base::read_file(file);
+  if (!read) return base::error(ErrorCode::not_found, read.error().message);
+  return read;
 }
 
 Result<config::Desired> read_file(const World& world, const std::string& file) {
@@ -86,6 +82,7 @@ Result<Plan> plan_of(Session& session, const Arguments& arguments) {
   if (!current) return current.error();
   auto plan = config::make_plan(*desired, *current);
   if (!plan) return as_failure(plan.error());
+  note_hidden(session, *plan, *current);
   return plan;
 }
 
@@ -210,6 +207,7 @@ Result<ExitCode> limits_apply(Session& session, const Arguments& arguments) {
     const auto made = target.change(std::span(plan->steps), options);
     if (!made)
       return base::error(as_failure(made.error()).code, made.error().message, "; nothing was applied");
+    session.warn_if_forgotten();
   }
   if (session.json()) {
     session.print_json(to_json(*plan, true));

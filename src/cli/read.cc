@@ -94,6 +94,8 @@ Result<Level> read_level(const Arguments& arguments) {
   if (arguments.system && (arguments.entity || arguments.resource))
     return invalid("--system stands alone; leave out --entity and --resource, or --system");
   if (arguments.system) return Level::system();
+  if (arguments.entity && arguments.resource == "_default_")
+    return invalid("--resource _default_: leave out --resource, and the limits hold on every resource");
   if (arguments.entity && arguments.resource) return Level::entity(*arguments.entity, *arguments.resource);
   if (arguments.entity) return Level::entity_default(*arguments.entity);
   if (arguments.resource) return Level::resource(*arguments.resource);

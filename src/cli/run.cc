@@ -57,6 +57,8 @@ int run_command(World& world, const Wish& wish, const CommandShape& commands) {
   if (ended.error().code == ErrorCode::invalid_argument)
     return complain_of_misuse(world, wish, ended.error().message);
   complain(world, wish, ended.error().message);
+  if (ended.error().code == ErrorCode::not_found || ended.error().code == ErrorCode::no_limits)
+    session->note_empty_namespace();
   world.err << advice(ended.error());
   return failure;
 }

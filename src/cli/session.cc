@@ -101,6 +101,34 @@ void Session::note(std::string_view text) const {
   world_->err << side_style_(Tone::quiet, base::join("weir: ", printable(text))) << '\n';
 }
 
+void Session::warn_if_forgotten() const {
+  if (place_.server || (place_.store != "memory:" && place_.store != "memory")) return;
+  warn(
+      "the store memory: is empty when a command begins and is forgotten when it ends; keep it in a file "
+      "with "
+      "--store sqlite:weir.db, or in a service with weir serve --store memory: and --server URL");
+}
+
+void Session::note_empty_namespace() const {
+  const std::string& name = options_.name_space;
+  const auto known = place_.server ? Result<std::vector<std::string>>(std::vector<std::string>())
+                                   : world_->namespaces(place_.store);
+  if (!known) return;
+  if (known->empty()) {
+    if (namespace_was_said_)
+      note(base::join("nothing is found in namespace ", name, "; check its name if you expected something"));
+    return;
+  }
+  if (std::find(known->begin(), known->end(), name) != known->end()) return;
+  constexpr std::size_t most = 8;
+  std::string others;
+  for (std::size_t i = 0; i < std::min(known->size(), most); ++i)
+    others += base::join(i == 0 ? "" : ", ", (*known)[i]);
+  const std::vector<std::string_view> names(known->begin(), known->end());
+  note(base::join("namespace ", name, " is empty; the store has ", others,
+                  known->size() > most ? " and more" : "", base::did_you_mean(name, names)));
+}
+
 void JsonList::add(std::string_view json) {
   if (begun_) {
     out_ << ',' << json;

@@ -52,6 +52,12 @@ class Session {
   /// The same, but an error if the store does not exist.
   client::Target& existing();
 
+  /// Warns that a change is lost when the command ends, if the store is memory.
+  void warn_if_forgotten() const;
+  /// For a command that found nothing: notes that the namespace is empty, and which ones are not, as far as
+  /// the store can tell.
+  void note_empty_namespace() const;
+
   /// Prints one document.
   void print_json(std::string_view json) const { out() << json << '\n'; }
   /// Prints names and values in two columns, without empty values.

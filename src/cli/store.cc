@@ -89,6 +89,7 @@ Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
   const auto opened = session.world().open(session.store(), session.options());
   if (!opened) return opened.error();
   for (const std::string& warning : (*opened)->warnings()) session.warn(warning);
+  session.warn_if_forgotten();
   if (session.json()) {
     session.print_json(
         base::JsonWriter::object().text("store", app::without_password(session.store())).str());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/check_store.h"
+#include "app/list_namespaces.h"
 #include "app/make_store.h"
 #include "app/measure_cost.h"
 #include "app/migrate_store.h"
@@ -39,6 +40,7 @@ struct World {
   std::function<Result<app::MigrationReport>(std::string_view url, const app::MigrationOptions& options)>
       migrate = app::migrate_store;
   std::function<Result<std::vector<app::CostLine>>(std::string_view url)> measure = app::measure_cost;
+  std::function<Result<std::vector<std::string>>(std::string_view url)> namespaces = app::list_namespaces;
 };
 
 }  // namespace weir::cli

@@ -76,6 +76,12 @@ Error of_problem(const net::HttpAnswer& answer, const Problem& problem, const As
     return error(ErrorCode::unavailable, asked.server, " does not know ", base::quoted(asked.path),
                  "; is its weir older than this one?");
   }
+  if (answer.status == 404 && problem.detail.starts_with("there are /livez")) {
+    return error(
+        ErrorCode::unavailable, asked.server,
+        " is the admin address of a gateway, which cannot be asked about limits; --server needs the address "
+        "of a service (weir serve)");
+  }
   if (problem.type == "malformed") return error(ErrorCode::invalid_argument, problem.detail);
   if (answer.status == 413) {
     return error(ErrorCode::conflict, "this is more than ", asked.server,

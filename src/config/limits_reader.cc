@@ -109,7 +109,8 @@ std::vector<NamedLimit> read_limits(MappingReader& in, std::uint32_t id, const S
   limits.reserve(entries.size());
   for (const MappingEntry& entry : entries) {
     if (auto checked = limits::check_limit_name(entry.name); !checked) {
-      in.problem(entry.place, checked.error().message);
+      const bool no_space = entry.name.find(':') != std::string_view::npos;
+      in.problem(entry.place, checked.error().message, no_space ? "; put a space after the colon" : "");
     } else if (const auto limit = read_limit(in, entry, subject)) {
       limits.push_back({std::string(entry.name), *limit});
     }

@@ -1,8 +1,10 @@
 #include "config/mapping.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "config/limits_file.h"
+#include "weir/limit.h"
 
 namespace weir::config {
 namespace {
@@ -89,6 +91,15 @@ void MappingReader::drop_repeated(std::vector<MappingEntry>& entries, const Subj
 void MappingReader::unknown_field(const MappingEntry& entry, const Subject& subject,
                                   std::span<const std::string_view> names) {
   std::string ending = base::did_you_mean(entry.name, names);
+  const YamlNode& value = tree_[entry.value];
+  const auto knows = [&](std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (ending.empty() && knows("limits") && value.kind == NodeKind::scalar &&
+      text(value).find('/') != std::string_view::npos && Limit::parse(text(value)))
+    ending = join("; did you mean \"limits: {", entry.name, ": ", text(value), "}\"?");
+  if (ending.empty() && entry.name == "limits" && knows("system"))
+    ending = "; write \"system: {limits: ...}\" for limits of everything";
   if (ending.empty()) {
     ending = "; known are";
     for (const std::string_view name : names) ending += join(name == names.front() ? " " : ", ", name);

@@ -64,6 +64,27 @@ void check_bytes(std::string_view text) {
   }
 }
 
+/// The problem of a text that is not YAML. A tab in the indentation is the usual cause of an error in its
+/// line, and what yaml-cpp says about it is not.
+Refused unreadable(std::string_view text, const YAML::Exception& broken) {
+  const FilePosition place = place_of(broken.mark);
+  for (std::uint32_t line = 1; line < place.line; ++line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  const std::size_t tab = text.substr(0, text.find_first_not_of(" \t")).find('\t');
+  if (tab != std::string_view::npos) {
+    return {
+        {place.line, static_cast<std::uint32_t>(tab) + 1},
+        "a tab at the start of the line; YAML is indented with spaces only, so replace the tab with spaces"};
+  }
+  std::string_view advice = "; look at the indentation, brackets and quotes here and above";
+  if (broken.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR)
+    advice = "; define it above, as in \"limits: &name {rpm: 100/min}\"";
+  if (broken.msg == YAML::ErrorMsg::MAP_VALUE)
+    advice =
+        "; put quotes around a value that ends with a colon or has \": \" in it, and look at the indentation";
+  return {place, join("not readable as YAML: ", broken.msg, advice)};
+}
+
 bool is_text_tag(const std::string& tag) { return tag == "!" || tag == "tag:yaml.org,2002:str"; }
 
 }  // namespace
@@ -191,11 +212,8 @@ std::optional<YamlTree> YamlTree::read(std::string_view text, Problems& problems
     problems.add(refused.place, refused.message);
     return std::nullopt;
   } catch (const YAML::Exception& broken) {
-    const bool anchor = broken.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR;
-    problems.add(place_of(broken.mark),
-                 join("not readable as YAML: ", broken.msg,
-                      anchor ? "; define it above, as in \"limits: &name {rpm: 100/min}\""
-                             : "; look at the indentation, brackets and quotes here and above"));
+    const Refused refused = unreadable(text, broken);
+    problems.add(refused.place, refused.message);
     return std::nullopt;
   }
   if (tree.nodes_.empty()) tree.nodes_.push_back({.end = 1});

@@ -327,8 +327,9 @@ class Reader {
       return into = {Kind::path, {}, static_cast<unsigned>(*segment)}, true;
     constexpr std::array<std::string_view, 5> words{"client_ip", "client_ip/64", "header:NAME", "path:N",
                                                     "bearer"};
+    const std::string_view near = text == "ip" ? "client_ip" : text;
     in_.problem(node->place, "limit_by of ", subject.text(), " is ", quoted(text), "; use ", must_be,
-                base::did_you_mean(text, words));
+                base::did_you_mean(near, words));
     return false;
   }
 

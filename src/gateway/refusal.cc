@@ -54,6 +54,7 @@ struct Told {
   const std::vector<std::string_view>& names;  ///< of the limits that refused
   std::string_view wait;                       ///< empty: no wait helps, or none is known
   bool never_fits;
+  bool is_blocked;
   bool from_memory;
 };
 
@@ -65,6 +66,7 @@ void write_detail(TextWriter& writer, const Told& told) {
     writer.text(name);
     separator = ", ";
   }
+  if (told.is_blocked) return writer.put("; a limit of 0 admits nothing");
   if (told.never_fits) return writer.put("; the request is more than it can ever hold");
   if (told.wait.empty()) return writer.put("; no wait can be promised for so much at once, try again later");
   writer.put("; retry in ");
@@ -126,7 +128,7 @@ void write_refusal(server::Reply& reply, const Decision& refused, std::string_vi
   TextWriter wait(digits);
   if (const auto time = refused.retry_after()) wait.number(time->count());
   const std::string_view waits(digits, static_cast<std::size_t>(wait.at() - digits));
-  const Told told{names, waits, refused.never_fits(), refused.from_memory()};
+  const Told told{names, waits, refused.never_fits(), api::is_blocked(refused), refused.from_memory()};
   constexpr std::size_t fixed = 512;
   // The body has each name twice, with separators.
   const std::size_t room = fixed + 2 * (refused.limits().text_size() + 3 * names.size());

@@ -83,6 +83,8 @@ class Running {
  private:
   Result<void> open_store();
   Result<void> listen();
+  /// Tells processes that want the store's file what holds it.
+  void announce() const;
   void look_up(const Routing& routing);
   void reload();
   void warn_of_restart(const GatewaySettings& now);
@@ -135,12 +137,25 @@ Result<void> Running::open_store() {
   store_ = *std::move(store);
   gateway_->set_store(store_);
   telemetry::warn_of_new(log_, store_->warnings(), warnings_told_);
+  announce();
   return {};
 }
 
+void Running::announce() const {
+  if (!store_ || !server_) return;
+  store_->announce(
+      join("a gateway at ", url(),
+           ", which cannot be asked to change limits (those of its file are read again on SIGHUP)"));
+}
+
 Result<void> Running::listen() {
+  const auto with_hint = [](Error error, std::string_view field) {
+    if (error.message.starts_with("cannot listen on "))
+      error.message += join("; change ", field, " in the file");
+    return error;
+  };
   auto server = net::Server::start(server_options(settings_), *gateway_);
-  if (!server) return server.error();
+  if (!server) return with_hint(server.error(), "listen");
   server_ = *std::move(server);
   if (settings_.admin_listen) {
     admin_ = std::make_unique<Admin>(*gateway_);
@@ -148,11 +163,11 @@ Result<void> Running::listen() {
     options.listen.push_back({settings_.admin_listen->host, settings_.admin_listen->port, false});
     options.max_connections = 256;
     auto admin = net::Server::start(options, *admin_);
-    if (!admin) return admin.error();
+    if (!admin) return with_hint(admin.error(), "admin_listen");
     admin_server_ = *std::move(admin);
   }
   server::add_metrics(gateway_->metrics(), *server_, access_.get());
-  if (store_) store_->announce(join("a gateway at ", url(), ", which takes no commands"));
+  announce();
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include "limits/limit_set.h"
 #include "limits/long_form.h"
 #include "limits/names.h"
+#include "limits/spelling.h"
 
 namespace weir {
 namespace {
@@ -45,7 +46,7 @@ Result<milliseconds> parse_period(std::string_view text) {
                  " is not known; use s, sec, min, h, hour, d or day, such as 100/min or 5/10s");
 }
 
-Result<Limit> parse_short_form(std::string_view text) {
+Result<LimitSpec> read_short_form(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view rate = text.substr(0, colon);
   const std::size_t slash = rate.find('/');
@@ -64,7 +65,17 @@ Result<Limit> parse_short_form(std::string_view text) {
     if (!burst) return burst.error();
     spec.burst = *burst;
   }
-  return Limit::make(spec);
+  return spec;
+}
+
+Result<Limit> parse_short_form(std::string_view text) {
+  const auto spec = read_short_form(text);
+  if (spec) return Limit::make(*spec);
+  // The right spelling of this limit helps more than the general advice after the last semicolon.
+  const std::string advice = limits::spelling_advice(text);
+  const std::string_view problem = spec.error().message;
+  if (advice.empty()) return spec.error();
+  return invalid(problem.substr(0, problem.rfind("; ") + 2), advice);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "net/address.h"
 
@@ -48,13 +50,35 @@ const BIO_METHOD* socket_method() {
   return method;
 }
 
-/// The first error in OpenSSL's queue, as an Error.
-Error tls_error(std::string_view what, std::string_view file) {
-  std::array<char, 256> text{};
-  ERR_error_string_n(ERR_get_error(), text.data(), text.size());
-  ERR_clear_error();
-  return base::invalid(what, " ", base::quoted(file), ": ", std::string_view(text.data()));
+/// In words, if the error is one of the usual mistakes.
+std::string_view reason_of(unsigned long code) {
+  if (ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE)
+    return "it is empty, not in PEM form, or holds something else";
+  if (ERR_GET_LIB(code) == ERR_LIB_X509 && ERR_GET_REASON(code) == X509_R_NO_CERTIFICATE_OR_CRL_FOUND)
+    return "it is empty or has no certificate in PEM form";
+  if (ERR_GET_LIB(code) == ERR_LIB_OSSL_DECODER && ERR_GET_REASON(code) == ERR_R_UNSUPPORTED)
+    return "it is empty, not in PEM form, or holds something else";
+  if (ERR_GET_LIB(code) == ERR_LIB_X509 && ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH)
+    return "it does not belong to the certificate";
+  if (ERR_GET_REASON(code) == ERR_R_INTERRUPTED_OR_CANCELLED)
+    return "it has a passphrase; remove that with: openssl pkey -in OLD -out NEW";
+  return {};
 }
+
+/// Why a file cannot be used: it cannot be read, or the first error in OpenSSL's queue.
+Error tls_error(std::string_view what, const std::string& file) {
+  const unsigned long code = ERR_get_error();
+  std::array<char, 256> text{};
+  ERR_error_string_n(code, text.data(), text.size());
+  ERR_clear_error();
+  std::string reason = file.empty() ? std::string() : base::why_unreadable(file);
+  if (reason.empty()) reason = reason_of(code);
+  if (reason.empty()) reason = text.data();
+  return base::invalid(what, " ", base::quoted(file), ": ", reason);
+}
+
+/// A program must not wait for a passphrase from its terminal.
+int no_passphrase(char*, int, int, void*) { return -1; }
 
 constexpr std::string_view http_1_1 = "\x08http/1.1";
 
@@ -85,6 +109,7 @@ Result<TlsContext> load_server_tls(const TlsFiles& files) {
   SSL_CTX_set_mode(
       raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_alpn_select_cb(raw, choose_protocol, nullptr);
+  SSL_CTX_set_default_passwd_cb(raw, no_passphrase);
   ERR_clear_error();
   if (SSL_CTX_use_certificate_chain_file(raw, files.certificate.c_str()) != 1) {
     return tls_error("cannot use the certificate", files.certificate);
@@ -130,6 +155,7 @@ Result<TlsContext> load_client_tls(const ClientTls& wanted) {
   SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_default_passwd_cb(raw, no_passphrase);
   if (wanted.http)
     SSL_CTX_set_alpn_protos(raw, reinterpret_cast<const unsigned char*>(http_1_1.data()), http_1_1.size());
   const int trusted = wanted.authorities.empty() ? SSL_CTX_set_default_verify_paths(raw)

@@ -1,19 +1,11 @@
 #include "server/start.h"
 
-#include <fstream>
-#include <sstream>
-
+#include "base/file.h"
 #include "base/text.h"
 
 namespace weir::server {
 
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return base::invalid(path, " cannot be read");
-  return std::move(text).str();
-}
+Result<std::string> read_file(const std::string& path) { return base::read_file(path); }
 
 std::string kind_of(const std::string& store) { return store.substr(0, store.find(':')); }
 

@@ -122,14 +122,19 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
     if (token.empty()) return unauthorized("send a token: Authorization: Bearer TOKEN");
     const Caller* const caller = tokens->find(token);
     if (caller == nullptr) return unauthorized("the token is not known");
-    if (!caller->may(role_for(route.call, request.method())))
-      return problem(403, "forbidden", "the token's roles do not allow this call");
+    if (const Role needed = role_for(route.call, request.method()); !caller->may(needed)) {
+      return problem(403, "forbidden",
+                     base::join("the token's roles do not allow this call: it needs ",
+                                names_of_roles(static_cast<unsigned>(needed)), ", and the token has ",
+                                names_of_roles(caller->roles)));
+    }
     if (route.call == Call::metrics && !caller->name_space.empty())
       return problem(403, "forbidden", "metrics tell of every namespace, and the token is for one");
     who.principal = caller->name;
     const bool named = request.fields().find("weir-namespace").has_value();
     if (!caller->name_space.empty() && named && who.name_space != caller->name_space)
-      return problem(403, "forbidden", "the token is for another namespace");
+      return problem(403, "forbidden",
+                     "the token is for another namespace; leave out Weir-Namespace to use the token's own");
     if (!caller->name_space.empty()) who.name_space = caller->name_space;
   }
   if (auto checked = limits::check_namespace(who.name_space); !checked) return problem(checked.error());

@@ -25,14 +25,30 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
   return parts;
 }
 
+struct NamedRole {
+  std::string_view name;
+  Role role;
+};
+constexpr NamedRole named_roles[] = {
+    {"acquire", Role::acquire}, {"read", Role::read}, {"admin", Role::admin}};
+
 std::optional<unsigned> role_of(std::string_view name) {
-  if (name == "acquire") return static_cast<unsigned>(Role::acquire);
-  if (name == "read") return static_cast<unsigned>(Role::read);
-  if (name == "admin") return static_cast<unsigned>(Role::admin);
+  for (const NamedRole& known : named_roles) {
+    if (name == known.name) return static_cast<unsigned>(known.role);
+  }
   return std::nullopt;
 }
 
 }  // namespace
+
+std::string names_of_roles(unsigned roles) {
+  std::string names;
+  for (const NamedRole& known : named_roles) {
+    if ((roles & static_cast<unsigned>(known.role)) != 0)
+      names += base::join(names.empty() ? "" : " and ", known.name);
+  }
+  return names;
+}
 
 /// Errors repeat no word of the line, since any of them may be the token itself by mistake.
 Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
@@ -66,6 +82,7 @@ Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
 Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
   Tokens tokens;
   std::size_t number = 0;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte-order mark, which some editors write
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);

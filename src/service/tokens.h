@@ -16,6 +16,9 @@ namespace weir::service {
 
 enum class Role : unsigned char { acquire = 1, read = 2, admin = 4 };
 
+/// "acquire and read", for messages.
+std::string names_of_roles(unsigned roles);
+
 /// The owner of a token.
 struct Caller {
   std::string name;        ///< the principal of changes, in the audit

@@ -90,6 +90,18 @@ TEST(Credentials, FromAnInstanceWithoutARoleSayWhatToDo) {
   EXPECT_NE(get(keeper, now).find("give the instance a role"), std::string::npos);
 }
 
+TEST(Credentials, ThatAreNowhereNameWhereTheyWereLookedFor) {
+  Machine machine;
+  // No server listens on port 1.
+  machine.variables = {{"AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1"}};
+  CredentialsKeeper keeper(source_of(machine), machine.environment());
+  const std::string message = get(keeper, now);
+  for (const char* part : {"no AWS credentials are found", "AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE",
+                           "profile \"default\"", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                           "127.0.0.1 does not answer: Connection refused", "or AWS_PROFILE"})
+    EXPECT_NE(message.find(part), std::string::npos) << part << "\n" << message;
+}
+
 TEST(Credentials, FromWebIdentityReadTheTokenEachTime) {
   std::atomic<int> count{0};
   Site site([&](const Asked& asked) -> Told {

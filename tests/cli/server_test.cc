@@ -205,6 +205,10 @@ TEST_F(Server, ThatIsSomethingElseIsSaidSo) {
                 "answer cannot be read: the answer must be a JSON object"},
            Case{answer("200 OK", "application/json", "{}"), "answer cannot be read: \"items\" is missing"},
            Case{answer("404 Not Found", "application/problem+json", "{}"), "answered 404"},
+           Case{answer(
+                    "404 Not Found", "application/problem+json",
+                    R"({"type":"not-found","status":404,"detail":"there are /livez, /readyz and /metrics"})"),
+                "is the admin address of a gateway, which cannot be asked about limits"},
            Case{answer("503 Service Unavailable", "application/problem+json",
                        R"({"type":"contention","status":503,"detail":"too many\u001b[31m"})"),
                 "weir: too many?[31m"},

@@ -85,6 +85,16 @@ TEST_F(Limits, RefuseWhatIsTooMuchAndSayWhenToComeBack) {
   EXPECT_EQ(rig.get("/").status, 200);
 }
 
+TEST_F(Limits, OfZeroDoNotAskForLess) {
+  const Rig rig(route("limits: {rpm: 0}"));
+  const auto refused = rig.get("/");
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_TRUE(has(refused.body, R"("detail":"over the limit rpm; a limit of 0 admits nothing",)"))
+      << refused.body;
+  EXPECT_TRUE(has(rig.get("/", "Accept: text/plain\r\n").body,
+                  "Too many requests: over the limit rpm; a limit of 0 admits nothing\n"));
+}
+
 TEST_F(Limits, SeveralHoldAtOnce) {
   const Rig rig(route("limits: {rps: 2/s, rpd: 3/day}"));
   const auto passed = rig.get("/");

@@ -36,6 +36,24 @@ def says_what_is_wrong_with_its_file(weir, folder):
     expect(f"a missing file: {done}", done.returncode == 2 and "missing.yaml" in done.stderr)
 
 
+def says_what_a_user_of_its_store_can_do(weir, folder):
+    with upstream() as (port, _):
+        config = f"""
+listen: 127.0.0.1:0
+store: sqlite:held.db
+routes:
+  - {{path: /, upstream: "http://127.0.0.1:{port}", limits: {{rpm: 2}}}}
+"""
+        with Gateway(weir, folder, config) as gateway:
+            done = subprocess.run([weir, "limits", "list", "--store", "sqlite:held.db"], cwd=folder, capture_output=True, text=True)
+            expect(f"a held file: {done}", done.returncode == 1 and f"(process {gateway.process.pid}), a gateway at http" in done.stderr
+                   and "Stop that one first" in done.stderr and "--server" not in done.stderr)
+            path = pathlib.Path(folder, "second.yaml")
+            path.write_text(config.replace("listen: 127.0.0.1:0", f"listen: 127.0.0.1:{gateway.port}").replace("sqlite:held.db", "memory"))
+            done = subprocess.run([weir, "gateway", "--config", path.name], cwd=folder, capture_output=True, text=True)
+            expect(f"a port in use: {done}", done.returncode == 1 and "already in use; change listen in the file" in done.stderr)
+
+
 def tells_of_its_health_and_counts(weir, folder):
     with upstream() as (port, _):
         config = f"""
@@ -198,7 +216,7 @@ def tells_its_manager(weir, folder):
 
 
 def main(weir):
-    tests = [says_what_is_wrong_with_its_file, tells_of_its_health_and_counts, reads_its_file_again_without_dropping_anybody,
+    tests = [says_what_is_wrong_with_its_file, says_what_a_user_of_its_store_can_do, tells_of_its_health_and_counts, reads_its_file_again_without_dropping_anybody,
              finishes_what_it_has_begun, speaks_tls_on_both_sides, starts_while_its_store_is_away,
              what_was_said_counts_more_than_the_file, tells_its_manager]
     for test in tests:

@@ -67,6 +67,14 @@ TEST_P(Acquire, SaysThatARequestNeverFits) {
   EXPECT_EQ(get("/v1/entities/key-1/buckets").body, R"({"buckets":[]})");
 }
 
+TEST_P(Acquire, OfALimitOfZeroDoesNotAskForLess) {
+  set_system(R"("rpm":"0")");
+  const Seen seen = acquire("key-1", R"("rpm":1)");
+  EXPECT_EQ(seen.status, 429);
+  EXPECT_EQ(seen.at("/never_fits"), "true");
+  EXPECT_EQ(seen.at("/detail"), R"("over the limit rpm of key-1; a limit of 0 admits nothing")");
+}
+
 TEST_P(Acquire, RefusesWhatCannotBeDone) {
   EXPECT_EQ(problem_of(acquire("key-1", R"("rpm":1)")), "422 no-limits");
   set_system(R"("rpm":"3/min")");

@@ -58,6 +58,10 @@ TEST_P(Callers, MayDoWhatTheirRolesAllow) {
       "/v1/audit"};
   for (const char* const path : reading) EXPECT_EQ(problem_of(get(path)), "403 forbidden") << path;
   EXPECT_EQ(call("HEAD", "/v1/audit").status, 403);
+  EXPECT_EQ(get("/v1/audit").at("/detail"),
+            R"("the token's roles do not allow this call: it needs read, and the token has acquire")");
+  EXPECT_EQ(put("/v1/limits/system", "{}").at("/detail"),
+            R"("the token's roles do not allow this call: it needs admin, and the token has acquire")");
   as("viewer-secret");
   for (const char* const path : reading) EXPECT_EQ(get(path).status, 200) << path;
   EXPECT_EQ(problem_of(acquire("e", R"("rpm":1)")), "403 forbidden");

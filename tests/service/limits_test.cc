@@ -46,6 +46,12 @@ TEST_P(Limits, AreTakenInTheLongFormToo) {
   EXPECT_EQ(get("/v1/limits/system").body, rpm_long);
 }
 
+TEST_P(Limits, InWordsAreToldTheirSpelling) {
+  const Seen seen = put("/v1/limits/system", R"({"limits":{"rpm":"10 per minute"}})");
+  EXPECT_EQ(problem_of(seen), "422 invalid-argument");
+  EXPECT_NE(seen.at("/detail").find("; write 10/min"), std::string::npos) << seen.body;
+}
+
 TEST_P(Limits, OfTheSystemSayWhatElseHolds) {
   const Seen seen =
       put("/v1/limits/system",

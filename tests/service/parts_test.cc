@@ -36,6 +36,16 @@ TEST(TokensFile, IsLinesOfNameRolesDigestAndNamespace) {
   EXPECT_EQ(tokens->find(digest), nullptr);
 }
 
+TEST(TokensFile, MayBeginWithAByteOrderMark) {
+  const auto tokens = Tokens::parse(
+      "\xef\xbb\xbf"
+      "alice admin " +
+          digest + "\r\n",
+      "file");
+  ASSERT_TRUE(tokens) << tokens.error().message;
+  EXPECT_EQ(tokens->find("secret")->name, "alice");
+}
+
 TEST(TokensFile, TakesHexDigitsInEitherCase) {
   std::string upper = digest;
   for (std::size_t i = 7; i < upper.size(); ++i) upper[i] = static_cast<char>(std::toupper(upper[i]));

@@ -78,6 +78,57 @@ TEST(LimitText, MistakesAreNamed) {
   complains(R"({"capacity":4503599627370.495,"refill_period_ms":1000003})", "exactly");
 }
 
+TEST(LimitText, AMisspeltLimitIsToldItsSpelling) {
+  const auto suggests = [](std::string_view text, std::string_view spelling) {
+    const std::string message = json(text);
+    EXPECT_TRUE(message.starts_with("error: ") && message.ends_with("; write " + std::string(spelling)))
+        << text << " -> " << message;
+  };
+  for (const auto* text : {"100/minute", "100/minutes", "100/mins", "100 / min", "100/ min", "100/min ",
+                           " 100/min", "100/MIN", "100 per minute", "100 requests per minute", "100 req/min",
+                           "100rpm", "100 rpm", "1e2/min", "100 a minute", "100 every minute"}) {
+    suggests(text, "100/min");
+  }
+  suggests("5/10 seconds", "5/10s");
+  suggests("10/second", "10/s");
+  suggests("10qps", "10/s");
+  suggests("10/2hours", "10/2h");
+  suggests("10 daily", "10/d");
+  suggests("100/week", "100/7d");
+  suggests("100/2weeks", "100/14d");
+  suggests("1,000/min", "1000/min");
+  suggests("1_000", "1000");
+  suggests("10k/min", "10000/min");
+  suggests("1.5M/day", "1500000/d");
+  suggests(".5", "0.5");
+  suggests("5.", "5");
+  suggests("100:150/min", "100/min:150");
+  suggests("100/min:150/min", "100/min:150");
+  suggests("100/minute:1,500", "100/min:1500");
+}
+
+TEST(LimitText, AMonthIsAFixedLengthOfTime) {
+  EXPECT_EQ(json("100/month"),
+            "error: limit \"100/month\": period \"month\" is not known; write 100/30d; weir has no calendar "
+            "months, a period is a fixed length of time");
+  EXPECT_NE(json("100 per 2 months").find("write 100/60d; weir has no calendar months"), std::string::npos);
+  EXPECT_NE(json("100/year").find("write 100/365d; weir has no calendar years"), std::string::npos);
+  EXPECT_NE(json("100/m").find("write 100/min; for a month write 30d"), std::string::npos);
+}
+
+TEST(LimitText, WhatNoSpellingExpressesIsExplained) {
+  EXPECT_NE(json("100/60").find("write 100/60s; a number alone is no period"), std::string::npos);
+  EXPECT_NE(json("10/100ms").find("needs the long form"), std::string::npos);
+  EXPECT_NE(json("unlimited").find("there is no unlimited limit"), std::string::npos);
+  for (const auto* text : {"", "x", "5/", "5/fortnight", "5/0s", "5/0 minutes", "1.2345", "ten/min",
+                           "5/min/h", "5/min 3", "1e99", "1e99999999999", "99999999999999999999 per day"}) {
+    const std::string message = json(text);
+    EXPECT_TRUE(message.ends_with("such as 500 or 1.5") || message.ends_with("such as 100/min or 5/10s") ||
+                message.ends_with("such as 10s"))
+        << text << " -> " << message;
+  }
+}
+
 TEST(LimitText, TheBoundsOfExactnessAreAccepted) {
   EXPECT_TRUE(Limit::parse(R"({"capacity":4503599627370.496,"refill_amount":1})")) << "2^52 thousandths";
   EXPECT_TRUE(Limit::make({.capacity = 1,

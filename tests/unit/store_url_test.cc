@@ -11,6 +11,26 @@ std::string wrong(std::string_view text) {
   return url ? "fine" : url.error().message;
 }
 
+TEST(StoreUrl, OfAnUnknownStoreIsGuessed) {
+  EXPECT_EQ(wrong("weir.db"), R"(store "weir.db" is not known; did you mean "sqlite:weir.db"?)");
+  EXPECT_EQ(wrong("./a/b"), R"(store "./a/b" is not known; did you mean "sqlite:./a/b"?)");
+  EXPECT_EQ(wrong("redis:localhost:6379"),
+            R"(store "redis:localhost:6379" is not known; did you mean "redis://localhost:6379"?)");
+  EXPECT_EQ(wrong("dynamodb:limits"),
+            R"(store "dynamodb:limits" is not known; did you mean "dynamodb://limits"?)");
+  EXPECT_NE(wrong("postgres://x").find("use sqlite:PATH"), std::string::npos);
+  EXPECT_NE(wrong("sqlite").find("use sqlite:PATH"), std::string::npos);
+}
+
+TEST(StoreUrl, OfAFileIsNotInTheRootFolderByMistake) {
+  EXPECT_EQ(
+      wrong("sqlite://weir.db"),
+      R"(store "sqlite://weir.db" has two slashes before its path; use sqlite:weir.db, or sqlite:/PATH for a )"
+      "path from the root folder");
+  EXPECT_EQ(wrong("sqlite:///var/weir.db"), "fine");
+  EXPECT_EQ(wrong("sqlite:/var/weir.db"), "fine");
+}
+
 TEST(StoreUrl, OfRedisHasEverythingThatAServerNeeds) {
   const auto url = parse_store_url(
       "rediss://me:p%40ss@[::1]:7000/3?prefix=a:b&deadline_ms=9&cache_ms=8&refuse_ms=0&cacert=/a%20b+c");

@@ -18,6 +18,7 @@ TEST(Text, TheClosestWordIsATypingMistakeOrTwoAway) {
   EXPECT_EQ(base::closest("Limits", words), "limits");
   EXPECT_EQ(base::closest("recources", words), "resources");
   EXPECT_EQ(base::closest("nmae", words), "name");
+  EXPECT_EQ(base::closest("reso", words), "resources") << "the beginning of a name";
   EXPECT_EQ(base::closest("version", words), "");
   EXPECT_EQ(base::closest("x", words), "");
   EXPECT_EQ(base::closest("", words), "");

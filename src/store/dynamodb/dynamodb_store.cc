@@ -40,9 +40,7 @@ Result<std::unique_ptr<aws::CredentialsKeeper>> keeper_for(const aws::Url& endpo
     return std::make_unique<aws::CredentialsKeeper>(aws::Source(aws::Credentials{"local", "local"}), machine,
                                                     how);
   if (!*source) {
-    return base::error(
-        ErrorCode::unavailable,
-        "no AWS credentials are found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE");
+    return aws::no_credentials(machine, "AWS_EC2_METADATA_DISABLED is true");
   }
   return std::make_unique<aws::CredentialsKeeper>(**std::move(source), machine, how);
 }

@@ -84,8 +84,12 @@ Result<FileLock> FileLock::acquire(const std::string& path, std::chrono::millise
     if (std::chrono::steady_clock::now() >= until) break;
     std::this_thread::sleep_for(pause_between_tries);
   }
-  return base::error(ErrorCode::conflict, path, ": in use by ", holder_of(path).value_or("another process"),
-                     "; one process owns the file at a time. Reach that one, or stop it first");
+  const std::string holder = holder_of(path).value_or("another process");
+  const bool can_be_asked = holder.find("--server") != std::string::npos;
+  return base::error(
+      ErrorCode::conflict, path, ": in use by ", holder, "; one process owns the file at a time. ",
+      can_be_asked ? "Reach that one, or stop it first"
+                   : "Stop that one first, or use a store that processes share, such as Redis");
 }
 
 void FileLock::announce(const std::string& how) {
