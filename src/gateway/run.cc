@@ -111,6 +111,7 @@ Result<void> Running::start() {
       GatewayOptions{.name_space = options_.name_space.value_or(settings_.name_space.value_or("default")),
                      .store = server::kind_of(store_url_),
                      .bucket_ttl_refill_multiplier = settings_.bucket_ttl_refill_multiplier,
+                     .new_clients = settings_.new_clients,
                      .clock = clock_,
                      .entropy = entropy_,
                      .log = &log_,
