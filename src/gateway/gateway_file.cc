@@ -38,19 +38,27 @@ class Reader {
 
   GatewaySettings read() {
     constexpr std::uint32_t root = 0;
-    constexpr std::array<std::string_view, 13> names{
-        "listen",         "admin_listen",    "tls",
-        "store",          "namespace",       "threads",
-        "on_unavailable", "trusted_proxies", "bucket_ttl_refill_multiplier",
-        "access_log",     "max_new_clients", "max_new_clients_per_address",
-        "routes"};
+    constexpr std::array<std::string_view, 14> names{"listen",
+                                                     "admin_listen",
+                                                     "tls",
+                                                     "store",
+                                                     "namespace",
+                                                     "threads",
+                                                     "on_unavailable",
+                                                     "trusted_proxies",
+                                                     "bucket_ttl_refill_multiplier",
+                                                     "access_log",
+                                                     "max_new_clients",
+                                                     "max_new_clients_per_address",
+                                                     "max_connections_per_address",
+                                                     "routes"};
     if (in_.is_empty(root)) {
       in_.problem(in_.place(root), "the file is empty; write \"routes: [", route_example, "]\", for example");
       return {};
     }
     const auto found = in_.fields(root, file_, names, "{listen: \"127.0.0.1:8080\", routes: [...]}");
     const auto [listen, admin, tls, store, name_space, threads, policy, trusted, multiplier, log, clients,
-                clients_per_address, routes] = found;
+                clients_per_address, connections, routes] = found;
     if (listen != 0) read_listen(listen, "listen", out_.listen);
     if (admin != 0) read_listen(admin, "admin_listen", out_.admin_listen.emplace());
     if (tls != 0) read_tls(tls);
@@ -71,6 +79,8 @@ class Reader {
     };
     read_bound(clients, "max_new_clients", out_.new_clients.total);
     read_bound(clients_per_address, "max_new_clients_per_address", out_.new_clients.per_network);
+    if (connections != 0)
+      read_bound(connections, "max_connections_per_address", out_.max_connections_per_address.emplace(1));
     if (routes == 0) {
       if (in_.node(root).kind == config::NodeKind::mapping)
         in_.problem(in_.place(root), "the file has no routes; write \"routes: [", route_example,

@@ -118,6 +118,7 @@ struct GatewaySettings {
   Networks trusted_proxies = {};
   int bucket_ttl_refill_multiplier = 2;
   std::string access_log = {};  ///< a file, or - for stdout; empty: none
+  std::optional<unsigned> max_connections_per_address = {};
   NewClientBounds new_clients = {};
   std::vector<RouteSettings> routes = {};
 };
