@@ -310,13 +310,14 @@ class Reader {
     if (node == nullptr) return false;
     route.path = in_.text(*node);
     const bool good = route.path.starts_with('/') && wire::http::all(route.path, wire::http::target_char) &&
-                      route.path.find_first_of("?%") == std::string::npos && route.path.size() <= 1024 &&
+                      route.path.find_first_of("?%;\\") == std::string::npos && route.path.size() <= 1024 &&
                       route.path.find("//") == std::string::npos &&
                       route.path.find("/./") == std::string::npos &&
                       route.path.find("/../") == std::string::npos;
     if (!good) {
       in_.problem(node->place, "path of ", subject.text(), " is ", quoted(route.path),
-                  "; write a plain path that starts with /, without a query or escapes, such as /api");
+                  "; write a plain path that starts with /, without a query, escapes, parameters or dot "
+                  "segments, such as /api");
     }
     return good;
   }
