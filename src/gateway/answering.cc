@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "gateway/gateway.h"
 #include "gateway/proxied_request.h"
+#include "wire/http_text.h"
 
 namespace weir::gateway {
 namespace {
@@ -133,7 +134,9 @@ void ProxiedRequest::on_writable() {
 }
 
 void ProxiedRequest::start_tunnel() {
-  if (!request().upgrade()) return malformed("an upgrade that nobody asked for");
+  const auto protocol = answer_.fields().find("upgrade");
+  if (!protocol || !wire::http::list_has(upgrade_, *protocol))
+    return malformed("an upgrade that was not asked for");
   wire::Buffer& fields = worker_.scratch();
   const AnswerFields found = write_answer_fields(fields, answer_, /*for_upgrade=*/true);
   fields.append(rate_fields_);

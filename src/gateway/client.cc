@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/hex.h"
@@ -39,28 +40,49 @@ void set_hash(std::string& entity, std::string_view value) {
 }
 
 void set_address(std::string& entity, const net::Address& client, bool network) {
-  entity.clear();
+  entity = "ip:";
   if (!network || !client.v6) return append_address(entity, client);
   append_address(entity, masked(client, 64));
   entity += "/64";
 }
 
-/// The value itself if it is a valid name, else its hash.
+/// The value itself if it is a valid name of its own kind, else its hash.
 void set_value(std::string& entity, std::string_view value) {
-  if (limits::check_entity(value)) {
+  if (!value.starts_with("ip:") && !value.starts_with("h:") && limits::check_entity(value)) {
     entity = value;
   } else {
     set_hash(entity, value);
   }
 }
 
-std::string_view segment_of(std::string_view path, unsigned wanted) {
-  wire::http::PathSegments segments(path);
+/// The segment as the upstream reads it: of the canonical path, decoded.
+void set_segment(std::string& value, const RouteSettings& route, const PathForms& path) {
+  wire::http::PathSegments segments(
+      route.path_parameters == PathRespect::different ? path.canonical() : path.without_parameters());
   std::string_view segment;
-  for (unsigned i = 1; segments.next(segment); ++i) {
-    if (i == wanted) return segment;
+  unsigned i = 0;
+  do {
+    if (!segments.next(segment)) return value.clear();
+  } while (++i != route.limit_by.segment);
+  if (!wire::http::percent_decode(segment, value)) value = segment;
+  if (route.path_case == PathRespect::same)
+    std::transform(value.begin(), value.end(), value.begin(), wire::http::lower);
+}
+
+/// Fields that tell who sends a request.
+bool names_sender(std::string_view name) {
+  return same_name(name, "authorization") || same_name(name, "forwarded") || same_name(name, "x-real-ip") ||
+         (name.size() > 12 && same_name(name.substr(0, 12), "x-forwarded-"));
+}
+
+/// Whether Connection asks that such a field, or the one of limit_by, be dropped.
+bool drops_sender(const LimitBy& by, std::string_view connection) {
+  wire::http::ListElements names(connection);
+  for (std::string_view name; names.next(name);) {
+    if (names_sender(name) || same_name(name, "host") || (!by.header.empty() && same_name(name, by.header)))
+      return true;
   }
-  return {};
+  return false;
 }
 
 }  // namespace
@@ -84,15 +106,35 @@ Origin origin_of(const net::Address& peer, const wire::http::Fields& fields, con
 }
 
 std::string_view bearer_token(const wire::http::Fields& fields) {
-  constexpr std::string_view scheme = "bearer ";
+  constexpr std::string_view scheme = "bearer";
   const std::string_view value = fields.find("authorization").value_or("");
   if (value.size() <= scheme.size() || !same_name(value.substr(0, scheme.size()), scheme)) return {};
-  return wire::http::trim(value.substr(scheme.size()));
+  const std::string_view rest = value.substr(scheme.size());
+  return rest[0] == ' ' || rest[0] == '\t' ? wire::http::trim(rest) : std::string_view();
 }
 
-void name_client(std::string& entity, const LimitBy& by, const Origin& origin,
-                 const wire::http::RequestHead& request) {
+std::string_view hidden_client(const LimitBy& by, const wire::http::Fields& fields) {
+  unsigned authorizations = 0;
+  unsigned keys = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::string_view name = fields[i].name;
+    if (name.size() == 10 && same_name(name, "connection") && drops_sender(by, fields[i].value))
+      return "Connection names a field that tells who sends the request";
+    if (name.size() == 13 && same_name(name, "authorization") && ++authorizations > 1)
+      return "Authorization is given twice";
+    if (name.size() == by.header.size() && !name.empty() && same_name(name, by.header) && ++keys > 1)
+      return "the field that names the client is given twice";
+  }
+  return {};
+}
+
+void name_network(std::string& entity, const Origin& origin) { set_address(entity, origin.client, true); }
+
+void name_client(std::string& entity, const RouteSettings& route, const Origin& origin,
+                 const wire::http::RequestHead& request, const PathForms& path) {
+  const LimitBy& by = route.limit_by;
   std::string_view value;
+  thread_local std::string segment;
   switch (by.kind) {
     case LimitBy::Kind::client_ip:
     case LimitBy::Kind::client_net:
@@ -106,10 +148,11 @@ void name_client(std::string& entity, const LimitBy& by, const Origin& origin,
       value = request.fields().find(by.header).value_or("");
       break;
     case LimitBy::Kind::path:
-      value = segment_of(request.path(), by.segment);
+      set_segment(segment, route, path);
+      value = segment;
       break;
   }
-  if (value.empty()) return set_address(entity, origin.client, false);
+  if (value.empty()) return name_network(entity, origin);
   set_value(entity, value);
 }
 

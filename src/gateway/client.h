@@ -6,6 +6,7 @@
 
 #include "gateway/gateway_file.h"
 #include "gateway/networks.h"
+#include "gateway/request_path.h"
 #include "wire/http_request.h"
 
 namespace weir::gateway {
@@ -20,10 +21,20 @@ struct Origin {
 /// trusted proxies. A malformed address ends the walk at the hop before it.
 Origin origin_of(const net::Address& peer, const wire::http::Fields& fields, const Networks& trusted);
 
-/// Sets the entity that the request is charged to. A missing header, path segment or token is replaced by the
-/// client's address; a value that is no valid name of an entity by "h:" and its SHA-256.
-void name_client(std::string& entity, const LimitBy& by, const Origin& origin,
-                 const wire::http::RequestHead& request);
+/// Sets the entity that the request is charged to: "ip:" and an address, or a value. A missing header, path
+/// segment or token is replaced by the client's address. A value that is no valid name of an entity, or that
+/// could be taken for an address or a hash, is replaced by "h:" and its SHA-256; so names of different kinds
+/// never meet.
+void name_client(std::string& entity, const RouteSettings& route, const Origin& origin,
+                 const wire::http::RequestHead& request, const PathForms& path);
+
+/// Sets the entity of all unknown clients at this address: "ip:" and the address, for IPv6 the /64 network,
+/// which one customer usually has.
+void name_network(std::string& entity, const Origin& origin);
+
+/// Why the request is refused: it hides, or gives twice, a field that decides what is charged. Empty: it does
+/// not.
+std::string_view hidden_client(const LimitBy& by, const wire::http::Fields& fields);
 
 /// The token of "Authorization: Bearer TOKEN"; empty without one.
 std::string_view bearer_token(const wire::http::Fields& fields);

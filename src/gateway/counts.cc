@@ -70,6 +70,10 @@ std::vector<MetricFamily> Counts::Collect() const {
                         "From the choice of an upstream to the head of its answer.",
                         MetricType::Histogram,
                         {}};
+  MetricFamily shared{"weir_gateway_shared_clients_total",
+                      "Requests of new clients that shared a bucket, since too many came from their address.",
+                      MetricType::Counter,
+                      {}};
   const base::Guard guard(mutex_);
   for (const auto& [route, threads] : routes_) {
     for (std::size_t i = 0; i < class_names.size(); ++i) {
@@ -83,9 +87,11 @@ std::vector<MetricFamily> Counts::Collect() const {
     }
     retries.metric.push_back(counter(
         sum(threads, [](const RouteCounts& counts) -> auto& { return counts.retries; }), {{"route", route}}));
+    shared.metric.push_back(counter(
+        sum(threads, [](const RouteCounts& counts) -> auto& { return counts.shared; }), {{"route", route}}));
     upstream.metric.push_back(durations(threads, route));
   }
-  return {answers, troubles, retries, upstream};
+  return {answers, troubles, retries, shared, upstream};
 }
 
 }  // namespace weir::gateway

@@ -23,6 +23,7 @@ struct alignas(64) RouteCounts {
   std::array<telemetry::Cell, 5> answers;  ///< by class of status
   std::array<telemetry::Cell, trouble_names.size()> troubles;
   telemetry::Cell retries;
+  telemetry::Cell shared;         ///< requests of new clients that shared the bucket of their address
   telemetry::Durations upstream;  ///< from the choice of an upstream to the head of its answer
 
   void answered(int status) {

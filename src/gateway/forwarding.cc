@@ -80,7 +80,11 @@ std::string_view ProxiedRequest::host_told() const {
 void ProxiedRequest::send_head() {
   const net::Address& peer = exchange_.peer();
   const Sender sender{worker_.text_of(peer), plain(peer).v6, origin_.trusted, exchange_.tls()};
-  write_upstream_head(upstream_->output(), request(), sender, host_told());
+  write_upstream_head(upstream_->output(), request(), sender,
+                      {.path = forwarded_path_,
+                       .host = host_told(),
+                       .upgrade = upgrade_,
+                       .limit_by = route_->settings.limit_by.header});
   awaits_ = Awaits::answer;
   if (body_ended_) {
     upstream_->allow_silence(route_->settings.timeout);
@@ -155,6 +159,7 @@ void ProxiedRequest::on_gone(const wire::http::Refusal& why) {
   if (stage_ == Stage::deciding) {
     // The store will still call this request back. Until then the exchange keeps the thread alive.
     client_gone_ = true;
+    client_refused_ = why;
     return;
   }
   if (why.status != 0 && (stage_ == Stage::asking || stage_ == Stage::discarding)) {
@@ -162,8 +167,6 @@ void ProxiedRequest::on_gone(const wire::http::Refusal& why) {
     body_ended_ = true;
     return fail(why.status, {}, why.reason);
   }
-  // A status for the log only, as other proxies use it.
-  constexpr int client_left = 499;
   settle_accounts(client_left, 0);
   finish();
 }

@@ -35,7 +35,9 @@ Gateway::Gateway(GatewayOptions options)
                                     .calls = {},
                                     // Odd seeds keep every bit in the products of the hash.
                                     .seed = {options_.entropy->next() | 1U, options_.entropy->next() | 1U}})),
-      counts_(std::make_unique<Counts>()) {
+      counts_(std::make_unique<Counts>()),
+      hash_seed_{options_.entropy->next() | 1U, options_.entropy->next() | 1U},
+      new_clients_(options_.new_clients) {
   metrics_->set_store_up(false);
 }
 
@@ -110,7 +112,8 @@ ProxyWorker::ProxyWorker(Gateway& gateway, net::Loop& loop, std::size_t number)
       gateway_(gateway),
       number_(number),
       // No route has the empty name.
-      without_route_(gateway.counts().of(number, "")) {}
+      without_route_(gateway.counts().of(number, "")),
+      admitted_(gateway.options().new_clients.period) {}
 
 ProxyWorker::~ProxyWorker() {
   routing_ = {};

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/lock.h"
 #include "gateway/counts.h"
+#include "gateway/new_clients.h"
 #include "gateway/routing.h"
 #include "limiter/core.h"
 #include "net/handler.h"
@@ -24,6 +26,7 @@ struct GatewayOptions {
   std::string name_space = "default";
   std::string store = "memory";  ///< the kind of store, for metrics
   int bucket_ttl_refill_multiplier = 2;
+  NewClientBounds new_clients = {};
   std::shared_ptr<const Clock> clock = {};
   std::shared_ptr<base::Entropy> entropy = {};
   telemetry::Log* log = nullptr;               ///< outlives the gateway, as the next
@@ -61,6 +64,9 @@ class Gateway final : public net::Handler {
   const GatewayOptions& options() const { return options_; }
   telemetry::Metrics& metrics() { return *metrics_; }
   Counts& counts() { return *counts_; }
+  NewClients& new_clients() { return new_clients_; }
+  /// Of a name from outside, for tables in memory.
+  std::uint64_t hash_of(std::string_view name) const { return base::hash(name, hash_seed_); }
   /// The same, for scrapes.
   const std::shared_ptr<telemetry::Metrics>& shared_metrics() { return metrics_; }
 
@@ -76,6 +82,8 @@ class Gateway final : public net::Handler {
   const GatewayOptions options_;
   const std::shared_ptr<telemetry::Metrics> metrics_;
   const std::unique_ptr<Counts> counts_;
+  const base::HashSeed hash_seed_;
+  NewClients new_clients_;
   std::unique_ptr<Decider> owned_;
   std::atomic<Decider*> decider_{nullptr};
   store::Buckets* rounds_ = nullptr;  ///< null if the store was set after threads had started

@@ -39,18 +39,27 @@ class Reader {
 
   GatewaySettings read() {
     constexpr std::uint32_t root = 0;
-    constexpr std::array<std::string_view, 11> names{
-        "listen",         "admin_listen",    "tls",
-        "store",          "namespace",       "threads",
-        "on_unavailable", "trusted_proxies", "bucket_ttl_refill_multiplier",
-        "access_log",     "routes"};
+    constexpr std::array<std::string_view, 14> names{"listen",
+                                                     "admin_listen",
+                                                     "tls",
+                                                     "store",
+                                                     "namespace",
+                                                     "threads",
+                                                     "on_unavailable",
+                                                     "trusted_proxies",
+                                                     "bucket_ttl_refill_multiplier",
+                                                     "access_log",
+                                                     "max_new_clients",
+                                                     "max_new_clients_per_address",
+                                                     "max_connections_per_address",
+                                                     "routes"};
     if (in_.is_empty(root)) {
       in_.problem(in_.place(root), "the file is empty; write \"routes: [", route_example, "]\", for example");
       return {};
     }
     const auto found = in_.fields(root, file_, names, "{listen: \"127.0.0.1:8080\", routes: [...]}");
-    const auto [listen, admin, tls, store, name_space, threads, policy, trusted, multiplier, log, routes] =
-        found;
+    const auto [listen, admin, tls, store, name_space, threads, policy, trusted, multiplier, log, clients,
+                clients_per_address, connections, routes] = found;
     if (listen != 0) read_listen(listen, "listen", out_.listen);
     if (admin != 0) read_listen(admin, "admin_listen", out_.admin_listen.emplace());
     if (tls != 0) read_tls(tls);
@@ -65,6 +74,14 @@ class Reader {
           number_of(multiplier, file_, names[8], 1, std::numeric_limits<int>::max()).value_or(2));
     }
     if (log != 0) out_.access_log = text_of(log, file_, "access_log", "a file, or - for stdout").value_or("");
+    constexpr std::int64_t most_clients = 10'000'000;
+    const auto read_bound = [&](std::uint32_t id, std::string_view what, unsigned& into) {
+      if (id != 0) into = static_cast<unsigned>(number_of(id, file_, what, 1, most_clients).value_or(into));
+    };
+    read_bound(clients, "max_new_clients", out_.new_clients.total);
+    read_bound(clients_per_address, "max_new_clients_per_address", out_.new_clients.per_network);
+    if (connections != 0)
+      read_bound(connections, "max_connections_per_address", out_.max_connections_per_address.emplace(1));
     if (routes == 0) {
       if (in_.node(root).kind == config::NodeKind::mapping)
         in_.problem(in_.place(root), "the file has no routes; write \"routes: [", route_example,
@@ -183,14 +200,15 @@ class Reader {
   }
 
   void read_route(std::uint32_t id) {
-    constexpr std::array<std::string_view, 10> names{"path",       "upstream",     "name", "host",
-                                                     "limit_by",   "limits",       "cost", "on_unavailable",
-                                                     "timeout_ms", "upstream_host"};
+    constexpr std::array<std::string_view, 15> names{
+        "path",  "upstream",       "name",           "host",          "limit_by", "limits",
+        "cost",  "on_unavailable", "timeout_ms",     "upstream_host", "upgrade",  "unknown_clients",
+        "paths", "path_case",      "path_parameters"};
     // The name of the route for messages, before its fields are read.
     const std::string called = name_in(id);
     const Subject subject{"route", called};
-    const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, told] =
-        in_.fields(id, subject, names, route_example);
+    const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, told, upgrade, unknown,
+                paths, path_case, path_parameters] = in_.fields(id, subject, names, route_example);
     if (in_.node(id).kind != config::NodeKind::mapping) return;
     RouteSettings route;
     bool good = path != 0 ? read_path(path, subject, route) : missing(id, subject, "path", "path: /api");
@@ -208,8 +226,64 @@ class Reader {
       route.timeout =
           std::chrono::milliseconds(number_of(timeout, subject, "timeout_ms", 1, a_day).value_or(60'000));
     }
+    if (upgrade != 0) read_upgrade(upgrade, subject, route);
+    using enum UnknownClients;
+    if (unknown != 0)
+      read_word(unknown, subject, "unknown_clients", {{"limit", limit}, {"share", share}, {"refuse", refuse}},
+                route.unknown_clients);
+    if (paths != 0)
+      read_word(paths, subject, "paths", {{"strict", PathRule::strict}, {"canonical", PathRule::canonical}},
+                route.paths);
+    const Words<PathRespect> respects{
+        {"refuse", PathRespect::unknown}, {"different", PathRespect::different}, {"same", PathRespect::same}};
+    if (path_case != 0) read_word(path_case, subject, "path_case", respects, route.path_case);
+    if (path_parameters != 0)
+      read_word(path_parameters, subject, "path_parameters", respects, route.path_parameters);
     if (good && read_name(name, path, subject, route) && check_others(id, route))
       out_.routes.push_back(std::move(route));
+  }
+
+  template <class Value>
+  using Words = std::vector<std::pair<std::string_view, Value>>;
+
+  /// One of several words; a problem names them all.
+  template <class Value>
+  void read_word(std::uint32_t id, const Subject& subject, std::string_view what, const Words<Value>& words,
+                 Value& into) {
+    std::string choices;
+    for (const auto& [word, value] : words) {
+      if (!choices.empty()) choices += word == words.back().first ? " or " : ", ";
+      choices += word;
+    }
+    const YamlNode* const node = in_.scalar(id, subject, what, choices);
+    if (node == nullptr) return;
+    for (const auto& [word, value] : words) {
+      if (in_.text(*node) == word) {
+        into = value;
+        return;
+      }
+    }
+    in_.problem(node->place, what, " of ", subject.text(), " is ", quoted(in_.text(*node)), "; use ",
+                choices);
+  }
+
+  void read_upgrade(std::uint32_t id, const Subject& subject, RouteSettings& route) {
+    route.upgrade.clear();
+    for (const std::uint32_t entry : entries_of(id)) {
+      const YamlNode* const node =
+          in_.scalar(entry, subject, "upgrade", "a list of protocols, such as [websocket]");
+      if (node == nullptr) continue;
+      std::string name(in_.text(*node));
+      std::transform(name.begin(), name.end(), name.begin(), wire::http::lower);
+      // A tunnel to HTTP/2 carries any number of requests that the gateway cannot see.
+      if (wire::http::is_token(name) && name != "h2c" && name != "h2") {
+        route.upgrade.push_back(std::move(name));
+      } else {
+        in_.problem(
+            node->place, "upgrade of ", subject.text(), " has ", quoted(name),
+            "; name protocols such as websocket, but not HTTP/2, whose requests could not be limited");
+      }
+    }
   }
 
   std::string name_in(std::uint32_t id) const {
@@ -237,13 +311,14 @@ class Reader {
     if (node == nullptr) return false;
     route.path = in_.text(*node);
     const bool good = route.path.starts_with('/') && wire::http::all(route.path, wire::http::target_char) &&
-                      route.path.find_first_of("?%") == std::string::npos && route.path.size() <= 1024 &&
+                      route.path.find_first_of("?%;\\") == std::string::npos && route.path.size() <= 1024 &&
                       route.path.find("//") == std::string::npos &&
                       route.path.find("/./") == std::string::npos &&
                       route.path.find("/../") == std::string::npos;
     if (!good) {
       in_.problem(node->place, "path of ", subject.text(), " is ", quoted(route.path),
-                  "; write a plain path that starts with /, without a query or escapes, such as /api");
+                  "; write a plain path that starts with /, without a query, escapes, parameters or dot "
+                  "segments, such as /api");
     }
     return good;
   }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "gateway/networks.h"
+#include "gateway/new_clients.h"
 #include "weir/amount.h"
 #include "weir/catalog.h"
 #include "weir/limit.h"
@@ -58,6 +59,27 @@ struct HostTold {
   friend bool operator==(const HostTold&, const HostTold&) = default;
 };
 
+/// How requests are limited whose client has no record in the store: no limits of its own, no parent, no
+/// entity.
+enum class UnknownClients : std::uint8_t {
+  limit,   ///< each in a bucket of its own, as known ones; too many from one address share one
+  share,   ///< all that come from one address share one bucket
+  refuse,  ///< answered 403
+};
+
+/// What happens to a path that programs read differently (request_path.h).
+enum class PathRule : std::uint8_t {
+  strict,     ///< it is refused
+  canonical,  ///< its canonical form is forwarded
+};
+
+/// Whether the upstream tells apart paths that differ in one respect only: in case, or in ";" parameters.
+enum class PathRespect : std::uint8_t {
+  unknown,    ///< a path that leads to another route without the difference is refused
+  different,  ///< such paths are different
+  same,       ///< such paths are the same, and take the same route
+};
+
 struct RouteSettings {
   std::string name;       ///< the resource that is charged
   std::string path;       ///< the route covers everything below it
@@ -65,6 +87,12 @@ struct RouteSettings {
   std::vector<UpstreamUrl> upstreams = {};
   HostTold upstream_host = {};
   LimitBy limit_by = {};
+  UnknownClients unknown_clients = UnknownClients::limit;
+  PathRule paths = PathRule::strict;
+  PathRespect path_case = PathRespect::unknown;
+  PathRespect path_parameters = PathRespect::unknown;
+  std::vector<std::string> upgrade = {
+      "websocket"};                     ///< the protocols that a client may change to, in lower case
   std::vector<NamedLimit> limits = {};  ///< the lowest level; may be empty
   Amount cost = 1;                      ///< of a request, for each limit
   std::string cost_header = {};         ///< accepted from trusted proxies only; empty: none
@@ -90,6 +118,8 @@ struct GatewaySettings {
   Networks trusted_proxies = {};
   int bucket_ttl_refill_multiplier = 2;
   std::string access_log = {};  ///< a file, or - for stdout; empty: none
+  std::optional<unsigned> max_connections_per_address = {};
+  NewClientBounds new_clients = {};
   std::vector<RouteSettings> routes = {};
 };
 

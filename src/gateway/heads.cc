@@ -35,7 +35,7 @@ bool is_hop_by_hop(std::string_view name) {
     case 10:
       return same_name(name, "connection") || same_name(name, "keep-alive");
     case 14:
-      return same_name(name, "content-length");
+      return same_name(name, "content-length") || same_name(name, "http2-settings");
     case 16:
       return same_name(name, "proxy-connection");
     case 17:
@@ -73,6 +73,15 @@ bool is_rewritten(std::string_view name) {
     default:
       return false;
   }
+}
+
+/// Whether the name is that of a field that the gateway treats itself, spelled with underscores.
+bool is_shadow(std::string_view name, std::string_view limit_by) {
+  if (name.find('_') == std::string_view::npos) return false;
+  std::string dashed(name);
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  return is_hop_by_hop(dashed) || is_about_sender(dashed) || is_rewritten(dashed) ||
+         same_name(dashed, "authorization") || (!limit_by.empty() && same_name(dashed, limit_by));
 }
 
 /// Fields that come too late in a trailer: framing, content coding, authentication and routing.
@@ -168,20 +177,20 @@ void put_via(Buffer& out, const Fields& fields) {
 }  // namespace
 
 void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, const Sender& sender,
-                         std::string_view host) {
+                         const UpstreamHead& upstream) {
   const Fields& fields = request.fields();
   // Room for the client's fields and those that are added; usually one allocation is enough.
   constexpr std::size_t added = 512;
   out.reserve(request.target().size() + 64 * fields.size() + added);
   out.append(request.method_text());
   out.append(" ");
-  out.append(request.path());
+  out.append(upstream.path);
   if (const std::string_view target = request.target(); !request.query().empty() || target.ends_with('?')) {
     out.append("?");
     out.append(request.query());
   }
   out.append(" HTTP/1.1\r\nHost: ");
-  out.append(host);
+  out.append(upstream.host);
   out.append("\r\n");
   const Named named(fields);
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -189,7 +198,7 @@ void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, co
     const std::string_view name = field.name;
     if (is_hop_by_hop(name) || is_rewritten(name) || is_about_sender(name)) continue;
     if (name.size() == 3 && same_name(name, "via")) continue;
-    if (named.has(fields, name)) continue;
+    if (named.has(fields, name) || is_shadow(name, upstream.limit_by)) continue;
     put_field(out, name, field.value);
   }
   put_sender(out, request, sender);
@@ -204,13 +213,30 @@ void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, co
   if (request.expects_continue()) out.append("Expect: 100-continue\r\n");
   const bool trailers = takes_trailers(request);
   if (trailers) out.append("TE: trailers\r\n");
-  if (request.upgrade()) {
-    put_field(out, "Upgrade", *fields.find("upgrade"));
+  if (!upstream.upgrade.empty()) {
+    put_field(out, "Upgrade", upstream.upgrade);
     out.append(trailers ? "Connection: upgrade, TE\r\n" : "Connection: upgrade\r\n");
   } else if (trailers) {
     out.append("Connection: TE\r\n");
   }
   out.append("\r\n");
+}
+
+std::string allowed_upgrade(const wire::http::RequestHead& request, std::span<const std::string> allowed) {
+  std::string offered;
+  if (!request.upgrade() || request.body().kind != Framing::Kind::none) return offered;
+  const Fields& fields = request.fields();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (!same_name(fields[i].name, "upgrade")) continue;
+    wire::http::ListElements protocols(fields[i].value);
+    for (std::string_view protocol; protocols.next(protocol);) {
+      if (std::none_of(allowed.begin(), allowed.end(),
+                       [&](const std::string& name) { return same_name(name, protocol); }))
+        continue;
+      offered.append(offered.empty() ? "" : ", ").append(protocol);
+    }
+  }
+  return offered;
 }
 
 AnswerFields write_answer_fields(Buffer& out, const wire::http::ResponseHead& answer, bool for_upgrade) {

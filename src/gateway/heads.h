@@ -2,6 +2,8 @@
 // written in one pass into a reused buffer.
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "gateway/client.h"
@@ -20,15 +22,31 @@ struct Sender {
   bool tls = false;
 };
 
+/// The parts of the head for the upstream that are not those of the client.
+struct UpstreamHead {
+  std::string_view path;
+  std::string_view host;
+  std::string_view upgrade = {};   ///< the protocols that the client may change to; empty: none
+  std::string_view limit_by = {};  ///< the field that names the client; empty: none
+};
+
 /// Appends the head of the request for the upstream.
-///  - Host is `host`; the target is a path, even if the client sent a URL.
-///  - Connection and the fields it names, Keep-Alive, Proxy-Connection, TE, Upgrade and the lengths are
-///    hop-by-hop and not passed on; the client's request for an upgrade is written again.
+///  - The target is a path, even if the client sent a URL.
+///  - Connection and the fields it names, Keep-Alive, Proxy-Connection, TE, Upgrade, HTTP2-Settings and the
+///  lengths are
+///    hop-by-hop and not passed on; an allowed upgrade is written again.
+///  - A field whose name is one of these, of the forwarding fields or of those that name the client, but for
+///  underscores
+///    in the place of hyphens, is dropped: servers that make variables of fields take both for the same.
 ///  - X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host and Forwarded describe the client. The client's
 ///  own
 ///    are dropped, unless it is a trusted proxy.
 void write_upstream_head(wire::Buffer& out, const wire::http::RequestHead& request, const Sender& sender,
-                         std::string_view host);
+                         const UpstreamHead& upstream);
+
+/// The protocols in Upgrade that are allowed, as a list; empty if the request has a body, since then the end
+/// of the body and the begin of the tunnel could be read differently.
+std::string allowed_upgrade(const wire::http::RequestHead& request, std::span<const std::string> allowed);
 
 /// Fields that write_answer_fields() found in an answer.
 struct AnswerFields {

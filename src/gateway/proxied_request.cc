@@ -14,6 +14,10 @@ namespace {
 using telemetry::Outcome;
 using wire::http::Framing;
 
+std::chrono::milliseconds since_start(std::chrono::steady_clock::time_point at) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch());
+}
+
 constexpr std::string_view degraded = "Weir-Degraded: true\r\n";
 
 /// The largest body of a refused request that is read and discarded, so that the connection can be kept.
@@ -28,24 +32,114 @@ void ProxiedRequest::start(net::Exchange exchange) {
   exchange_ = std::move(exchange);
   exchange_.observe(this);
   started_ = Steady::now();
+  stage_ = Stage::deciding;
   routing_ = worker_.routing();
-  route_ = routing_->routing->find(request().host(), request().path());
-  if (route_ == nullptr) {
-    return fail(404, "no-route", base::join("there is no route to ", base::quoted(request().path())));
+  if (request().path() == "*") {
+    // OPTIONS * asks about the server itself (RFC 9110, 9.3.7), which is the gateway.
+    return send({.status = 200, .body = {}, .content_type = "text/plain; charset=utf-8"});
   }
-  choices_ = &routing_->choices.find(route_)->second;
+  if (!find_route()) return;
   origin_ = origin_of(exchange_.peer(), request().fields(), routing_->routing->trusted());
-  const RouteSettings& settings = route_->settings;
-  if (settings.limit_by.kind == LimitBy::Kind::client_ip && !origin_.trusted) {
-    entity_ = worker_.text_of(exchange_.peer());
-  } else {
-    name_client(entity_, settings.limit_by, origin_, request());
+  if (const std::string_view why = hidden_client(route_->settings.limit_by, request().fields()); !why.empty())
+    return fail(400, "hidden-client", why);
+  if (request().upgrade()) upgrade_ = allowed_upgrade(request(), route_->settings.upgrade);
+  name_entity();
+}
+
+/// False if the request was answered.
+bool ProxiedRequest::find_route() {
+  path_.set(request().path());
+  const Routing& routing = *routing_->routing;
+  const RouteTable::Match match = routing.find(request().host(), path_);
+  if (match.route == RouteTable::none) {
+    fail(404, "no-route", base::join("there is no route to ", base::quoted(request().path())));
+    return false;
   }
+  route_ = routing.routes()[match.route].get();
+  choices_ = &routing_->choices.find(route_)->second;
+  if (!match.refused.empty()) {
+    fail(400, "ambiguous-path", match.refused);
+    return false;
+  }
+  forwarded_path_ = match.rewrite ? path_.canonical() : path_.raw();
+  return true;
+}
+
+void ProxiedRequest::name_entity() {
+  const RouteSettings& settings = route_->settings;
+  const net::Address& client = origin_.client;
+  if (settings.limit_by.kind == LimitBy::Kind::client_ip && !origin_.trusted) {
+    entity_ = "ip:";
+    entity_ += worker_.text_of(exchange_.peer());
+  } else {
+    name_client(entity_, settings, origin_, request(), path_);
+  }
+  // A client has few IPv4 addresses and few networks, but it may invent keys, and IPv6 addresses in its
+  // network.
+  const bool address = entity_.starts_with("ip:");
+  if (address && (!client.v6 || entity_.ends_with("/64"))) return decide();
+  entity_hash_ = worker_.gateway().hash_of(entity_);
+  if (settings.unknown_clients == UnknownClients::limit &&
+      worker_.admitted().have(entity_hash_, since_start(started_)))
+    return decide();
+  if (address) return limit_client(false);
+  look_up_client();
+}
+
+/// Whether the store knows the client.
+void ProxiedRequest::look_up_client() {
+  Decider* const decider = worker_.gateway().decider();
+  if (decider == nullptr) return decide();
+  decider->foundation.store->catalog().find(
+      worker_.gateway().options().name_space, entity_, route_->settings.name,
+      {[](void* self, Result<store::Found>&& found) {
+         auto* const proxied = static_cast<ProxiedRequest*>(self);
+         if (ProxyWorker::here() == &proxied->worker_) return proxied->looked_up(std::move(found));
+         proxied->found_elsewhere_ = std::move(found);
+         proxied->worker_.loop().post([proxied] {
+           Result<store::Found> there = *std::move(proxied->found_elsewhere_);
+           proxied->found_elsewhere_.reset();
+           proxied->looked_up(std::move(there));
+         });
+       },
+       this});
+}
+
+void ProxiedRequest::looked_up(Result<store::Found>&& found) {
+  if (client_gone_) return answer_gone();
+  // The decision fails for the same reason, and the policy for outages applies.
+  if (!found) return decide();
+  limit_client(found->known());
+}
+
+void ProxiedRequest::limit_client(bool known) {
+  const RouteSettings& settings = route_->settings;
+  if (!known && settings.unknown_clients == UnknownClients::refuse && !entity_.starts_with("ip:"))
+    return fail(403, "unknown-client", "the client is not known here");
+  if (!known && settings.unknown_clients == UnknownClients::share) {
+    name_network(entity_, origin_);
+    return decide();
+  }
+  if (!known) {
+    std::string network;
+    name_network(network, origin_);
+    Gateway& gateway = worker_.gateway();
+    const auto verdict =
+        gateway.new_clients().admit(entity_hash_, gateway.hash_of(network), since_start(started_));
+    if (verdict != NewClients::Verdict::own) {
+      choices_->counts->shared.add(1, false);
+      if (verdict == NewClients::Verdict::first_shared && gateway.options().log != nullptr)
+        gateway.options().log->warning("too many new clients: further ones share the bucket of their address",
+                                       {{"route", settings.name}, {"address", network.substr(3)}});
+      entity_ = network;
+      return decide();
+    }
+  }
+  worker_.admitted().add(entity_hash_);
   decide();
 }
 
 void ProxiedRequest::decide() {
-  stage_ = Stage::deciding;
   Decider* const decider = worker_.gateway().decider();
   if (decider == nullptr)
     return decided(base::error(ErrorCode::unavailable, "the store could not be opened yet"));
@@ -85,7 +179,7 @@ void ProxiedRequest::decided_elsewhere(Result<void>&& result) {
 void ProxiedRequest::decided(Result<void> result) {
   rate_fields_.clear();
   const bool pass = observe(result);
-  if (client_gone_) return finish();
+  if (client_gone_) return answer_gone();
   if (!result) {
     if (!pass) return answer_without_store(result.error());
     if (result.error().code != ErrorCode::no_limits) rate_fields_ = degraded;
@@ -95,6 +189,17 @@ void ProxiedRequest::decided(Result<void> result) {
   server::append_rate_limit_fields(rate_fields_, decision.limits());
   if (decision.refused()) return refuse();
   forward();
+}
+
+/// The client left, or sent a body that cannot be read, while the store decided.
+void ProxiedRequest::answer_gone() {
+  rate_fields_.clear();
+  if (client_refused_.status != 0) {
+    body_ended_ = true;
+    return fail(client_refused_.status, {}, client_refused_.reason);
+  }
+  settle_accounts(client_left, 0);
+  finish();
 }
 
 /// Counts the decision. True if the request is forwarded without one.
@@ -203,6 +308,10 @@ void ProxiedRequest::finish() {
   attempts_ = 0;
   last_trouble_ = Broken::refused;
   awaits_ = Awaits::answer;
+  path_.set({});
+  forwarded_path_ = {};
+  upgrade_.clear();
+  client_refused_ = {};
   client_gone_ = body_begun_ = body_ended_ = held_back_ = paused_ = false;
   worker_.give_back(*this);
 }

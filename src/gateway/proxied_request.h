@@ -21,6 +21,7 @@
 #include "limiter/pending.h"
 #include "net/handler.h"
 #include "server/problem.h"
+#include "store/catalog.h"
 #include "telemetry/metrics.h"
 #include "wire/http_body.h"
 #include "wire/http_response.h"
@@ -38,6 +39,8 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
 
  private:
   using Steady = std::chrono::steady_clock;
+  /// A status for the log only, as other proxies use it: the client closed the connection.
+  static constexpr int client_left = 499;
   enum class Stage : std::uint8_t {
     deciding,    ///< waits for the store
     discarding,  ///< refused; the rest of a small body is read, so that the connection can be kept
@@ -61,9 +64,15 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   };
 
   // The decision (proxied_request.cc).
+  bool find_route();
+  void name_entity();
+  void look_up_client();
+  void looked_up(Result<store::Found>&& found);
+  void limit_client(bool known);
   void decide();
   void decided_elsewhere(Result<void>&& result);
   void decided(Result<void> result);
+  void answer_gone();
   bool observe(const Result<void>& result);
   void refuse();
   void answer_without_store(const Error& error);
@@ -114,6 +123,9 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   ProxyWorker& worker_;
   net::Exchange exchange_;
   LocalRoutingRef routing_;
+  PathForms path_;
+  std::string_view forwarded_path_;
+  std::string upgrade_;  ///< the protocols that the client may change to; empty: none
   const Route* route_ = nullptr;
   Choices* choices_ = nullptr;
   Origin origin_;
@@ -121,6 +133,8 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
 
   // The decision.
   std::string entity_;
+  std::uint64_t entity_hash_ = 0;
+  std::optional<Result<store::Found>> found_elsewhere_;  ///< what another thread has read about the entity
   Amount cost_;
   std::vector<Charge> charges_;  ///< if the cost is not that of the route
   std::optional<limiter::PendingAcquire> pending_;
@@ -135,8 +149,9 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   unsigned attempts_ = 0;
   Broken last_trouble_ = Broken::refused;
   Awaits awaits_ = Awaits::answer;
-  bool client_gone_ = false;  ///< while the store decided
-  bool body_begun_ = false;   ///< a part of the body was read from the client, so a retry is impossible
+  bool client_gone_ = false;            ///< while the store decided
+  wire::http::Refusal client_refused_;  ///< then, if an answer can still reach the client
+  bool body_begun_ = false;  ///< a part of the body was read from the client, so a retry is impossible
   bool body_ended_ = false;
   bool held_back_ = false;  ///< the client's body waits for the upstream
   bool paused_ = false;     ///< the answer waits for the client

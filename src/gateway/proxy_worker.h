@@ -13,6 +13,7 @@
 
 #include "base/ref.h"
 #include "gateway/counts.h"
+#include "gateway/new_clients.h"
 #include "gateway/routing.h"
 #include "gateway/upstream.h"
 #include "server/thread_executor.h"
@@ -65,6 +66,7 @@ class ProxyWorker final : public server::ThreadExecutor {
   ProxiedRequest& take_passage();
   void give_back(ProxiedRequest& proxied);
 
+  AdmittedClients& admitted() { return admitted_; }
   /// The address without its port; the last one is cached.
   std::string_view text_of(const net::Address& address);
   /// A buffer for fields and trailers while they are written.
@@ -82,6 +84,7 @@ class ProxyWorker final : public server::ThreadExecutor {
   std::map<std::shared_ptr<const Server>, std::weak_ptr<Pool>> pools_;
   std::vector<std::unique_ptr<ProxiedRequest>> requests_;  ///< all of them
   std::vector<ProxiedRequest*> spare_;
+  AdmittedClients admitted_;
   net::Address last_address_;
   std::string last_text_;
   wire::Buffer scratch_;

@@ -32,9 +32,8 @@ class Routing {
   /// up. Fails if certificates cannot be read.
   static Result<std::shared_ptr<const Routing>> make(const GatewaySettings& settings, const Routing* before);
 
-  const Route* find(std::string_view host, std::string_view path) const {
-    const std::size_t index = table_.find(host, path);
-    return index == RouteTable::none ? nullptr : routes_[index].get();
+  RouteTable::Match find(std::string_view host, const PathForms& path) const {
+    return table_.find(host, path);
   }
   const std::vector<std::unique_ptr<Route>>& routes() const { return routes_; }
   const Networks& trusted() const { return trusted_; }

@@ -45,16 +45,14 @@ net::ServerOptions server_options(const GatewaySettings& settings) {
   server.listen.push_back({settings.listen.host, settings.listen.port, tls});
   server.threads = settings.threads.value_or(1);
   server.max_connections = most_connections();
+  server.max_connections_per_address =
+      settings.max_connections_per_address.value_or(std::max(1U, server.max_connections / 4));
+  // All clients of a proxy come from its address.
+  server.many_from = [trusted = settings.trusted_proxies](const net::Address& peer) {
+    return trusted.have(plain(peer));
+  };
   if (tls) server.tls = net::TlsFiles{settings.tls.cert, settings.tls.key};
   return server;
-}
-
-/// Whether some route admits requests while there is no store.
-bool any_may_pass(const GatewaySettings& settings) {
-  const OnUnavailable otherwise = settings.on_unavailable.value_or(OnUnavailable::allow);
-  return std::any_of(settings.routes.begin(), settings.routes.end(), [&](const RouteSettings& route) {
-    return route.on_unavailable.value_or(otherwise) == OnUnavailable::allow;
-  });
 }
 
 milliseconds monotonic_now_ms() {
@@ -113,6 +111,7 @@ Result<void> Running::start() {
       GatewayOptions{.name_space = options_.name_space.value_or(settings_.name_space.value_or("default")),
                      .store = server::kind_of(store_url_),
                      .bucket_ttl_refill_multiplier = settings_.bucket_ttl_refill_multiplier,
+                     .new_clients = settings_.new_clients,
                      .clock = clock_,
                      .entropy = entropy_,
                      .log = &log_,
@@ -122,9 +121,10 @@ Result<void> Running::start() {
   look_up(**routing);
   gateway_->set_routing(*routing);
   if (auto opened = open_store(); !opened) {
-    if (opened.error().code != ErrorCode::unavailable || !any_may_pass(settings_)) return opened.error();
-    log_.warning("the store is unavailable; what may pass without it does",
-                 {{"store", server::kind_of(store_url_)}, {"error", opened.error().message}});
+    if (opened.error().code != ErrorCode::unavailable) return opened.error();
+    log_.warning(
+        "the store is unavailable; until it is back, requests pass or are denied as on_unavailable says",
+        {{"store", server::kind_of(store_url_)}, {"error", opened.error().message}});
   }
   return listen();
 }

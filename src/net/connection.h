@@ -27,6 +27,7 @@ class Connection final : private Timer, private Watched {
   Connection& operator=(const Connection&) = delete;
 
   void begin();
+  const Address& peer() const { return session_.peer(); }
   /// The server is shutting down: finishes the requests that have begun to arrive, then closes.
   void drain();
   /// Closes at once, even in the middle of a request.

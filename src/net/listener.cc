@@ -91,7 +91,10 @@ bool Listener::accept_some(int most) {
 }
 
 void Listener::place(int socket, const Address& peer) {
-  if (counters_.open.fetch_add(1, std::memory_order_relaxed) >= worker_.options().max_connections) {
+  const ServerOptions& options = worker_.options();
+  const bool room = counters_.open.fetch_add(1, std::memory_order_relaxed) < options.max_connections;
+  if (!room ||
+      (worker_.counts(peer) && !counters_.by_address.take(peer, options.max_connections_per_address))) {
     counters_.open.fetch_sub(1, std::memory_order_relaxed);
     counters_.refused.fetch_add(1, std::memory_order_relaxed);
     return refuse(socket);

@@ -3,11 +3,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/maxima.h"
+#include "net/address.h"
 #include "wire/http_message.h"
 
 namespace weir::net {
@@ -50,6 +52,11 @@ struct ServerOptions {
   Sharing sharing = Sharing::one_acceptor;
   /// Over all threads. A connection beyond it is answered 503 (cut, with TLS) and closed.
   unsigned max_connections = maxima::connections;
+  /// From one address (IPv6: one /64 network); 0: as many as there may be. A connection beyond it is refused
+  /// likewise.
+  unsigned max_connections_per_address = 0;
+  /// Addresses that this bound is not for, such as those of proxies. Called from several threads.
+  std::function<bool(const Address&)> many_from = {};
   /// How many requests of one connection the handler may hold at once. With 1 a request waits until the one
   /// before it is answered, as RFC 9112 (9.3.2) wants of requests that change something; more is for handlers
   /// whose requests do not depend on each other. Answers are in order either way.

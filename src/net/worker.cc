@@ -63,8 +63,7 @@ void Worker::adopt(int socket, const Address& peer, bool tls) {
     secured = accept_tls(tls_, socket);
     if (!secured) {
       ::close(socket);
-      counters_.open.fetch_sub(1, std::memory_order_relaxed);
-      return;
+      return count_closed(peer);
     }
   }
   auto connection = std::make_unique<Connection>(*this, socket, peer, std::move(secured));
@@ -77,9 +76,18 @@ void Worker::adopt(int socket, const Address& peer, bool tls) {
 void Worker::remove(Connection& connection) {
   (connection.previous != nullptr ? connection.previous->next : connections_) = connection.next;
   if (connection.next != nullptr) connection.next->previous = connection.previous;
-  counters_.open.fetch_sub(1, std::memory_order_relaxed);
+  count_closed(connection.peer());
   retire(std::unique_ptr<Connection>(&connection));
   stop_if_empty();
+}
+
+bool Worker::counts(const Address& peer) const {
+  return options_.max_connections_per_address != 0 && !(options_.many_from && options_.many_from(peer));
+}
+
+void Worker::count_closed(const Address& peer) {
+  counters_.open.fetch_sub(1, std::memory_order_relaxed);
+  if (counts(peer)) counters_.by_address.give_back(peer);
 }
 
 void Worker::drain(std::chrono::milliseconds at_most) {

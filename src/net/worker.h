@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "net/connection_counts.h"
 #include "net/exchange_state.h"
 #include "net/listener.h"
 #include "net/loop.h"
@@ -20,6 +21,7 @@ struct Counters {
   std::atomic<unsigned> open{0};
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> refused{0};
+  ConnectionCounts by_address;  ///< only where the options bound them
 };
 
 /// All members are for the worker's own thread, except where said.
@@ -41,6 +43,8 @@ class Worker final : public Loop, private Timer {
   /// Lets connections finish the requests that have begun, for at most this long; then serve() returns.
   void drain(std::chrono::milliseconds at_most);
   void remove(Connection& connection);
+  /// Whether the connections of this address are counted.
+  bool counts(const Address& peer) const;
 
   void post(Work work) override;
   Handler& handler() { return handler_; }
@@ -60,6 +64,7 @@ class Worker final : public Loop, private Timer {
   void take_handed_over();
   void close_all();
   void stop_if_empty();
+  void count_closed(const Address& peer);
 
   const unsigned index_;
   const ServerOptions& options_;

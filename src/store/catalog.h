@@ -23,6 +23,15 @@ struct Found {
   std::string parent;            ///< the next entity of the chain; empty: the chain ends here
   std::uint64_t generation = 0;  ///< grows with every change of the catalog, in stores that count them
   Time now = 0;                  ///< by the store's clock
+  bool is_entity = false;        ///< the entity has a record
+
+  /// Whether the store has anything about the entity: a record, or limits of its own.
+  bool known() const {
+    const auto in_force = [this](const limits::LimitsRecordRef& record) {
+      return record && !record->absent(now);
+    };
+    return is_entity || in_force(levels[0]) || in_force(levels[1]);
+  }
 };
 
 /// Limits to be written at one level. No limits: deleted.

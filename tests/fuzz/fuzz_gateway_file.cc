@@ -18,8 +18,14 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   for (std::size_t i = 0; i < settings->routes.size(); ++i) {
     const RouteSettings& route = settings->routes[i];
     if (route.upstreams.empty() || route.name.empty()) std::abort();
-    // A path with dots in it may be below another route, once they are resolved.
-    if (normalized_path(route.path) == route.path && table.find(route.host, route.path) != i) std::abort();
+    // Only another route that takes case or parameters for the same may stand before it.
+    PathForms path;
+    path.set(route.path);
+    const RouteTable::Match match = table.find(route.host, path);
+    if (match.route == RouteTable::none) std::abort();
+    if (path.is_plain() && match.refused.empty() && match.route != i &&
+        settings->routes[match.route].path.size() < route.path.size())
+      std::abort();
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "gateway/heads.h"
 #include "wire/http_chars.h"
+#include "wire/http_text.h"
 
 namespace {
 
@@ -22,8 +23,10 @@ void pass_request(std::string_view bytes, bool trusted) {
   wire::http::RequestHead head;
   if (parser.parse(bytes, head) != Progress::complete) return;
   wire::Buffer out;
+  const std::string allowed[] = {"websocket"};
   gateway::write_upstream_head(
-      out, head, {.peer = "192.0.2.1", .v6 = false, .trusted = trusted, .tls = false}, head.host());
+      out, head, {.peer = "192.0.2.1", .v6 = false, .trusted = trusted, .tls = false},
+      {.path = head.path(), .host = head.host(), .upgrade = gateway::allowed_upgrade(head, allowed)});
   // What is added may be more than what a client may send.
   wire::http::Limits wide;
   wide.head *= 4;
@@ -38,7 +41,9 @@ void pass_request(std::string_view bytes, bool trusted) {
   check(passed.host() == head.host());
   check(passed.body() == head.body());
   check(passed.keep_alive());
-  check(passed.upgrade() == head.upgrade());
+  check(!passed.upgrade() || (head.upgrade() && head.body().kind == wire::http::Framing::Kind::none));
+  check(!passed.upgrade() || wire::http::list_has(*passed.fields().find("upgrade"), "websocket"));
+  check(!passed.fields().find("http2-settings"));
   check(passed.expects_continue() == head.expects_continue());
   const auto& fields = passed.fields();
   check(fields.count("host") == 1 && fields.count("via") == 1 && fields.count("x-forwarded-for") == 1);

@@ -23,6 +23,9 @@ on_unavailable: deny
 trusted_proxies: [10.0.0.0/8, "2001:db8::/32", 192.0.2.1]
 bucket_ttl_refill_multiplier: 3
 access_log: "-"
+max_connections_per_address: 7
+max_new_clients: 8
+max_new_clients_per_address: 9
 routes:
   - name: api
     path: /api
@@ -34,6 +37,11 @@ routes:
     on_unavailable: allow
     timeout_ms: 1500
     upstream_host: upstream
+    upgrade: [WebSocket, chat]
+    unknown_clients: share
+    paths: canonical
+    path_case: same
+    path_parameters: different
   - {path: /, upstream: "http://[::1]:81/", cost: 2.5, limit_by: client_ip/64}
 )");
   ASSERT_TRUE(read) << read.error().message;
@@ -65,7 +73,16 @@ routes:
   EXPECT_EQ(api.upstream_host, HostTold{HostTold::Kind::upstream});
   EXPECT_EQ(api.upstreams[0].authority(), "127.0.0.1:9000");
   EXPECT_EQ(api.upstreams[1].authority(), "backend.internal");
+  EXPECT_EQ(read->max_connections_per_address, 7U);
+  EXPECT_EQ(read->new_clients.total, 8U);
+  EXPECT_EQ(read->new_clients.per_network, 9U);
+  EXPECT_EQ(api.upgrade, (std::vector<std::string>{"websocket", "chat"}));
+  EXPECT_EQ(api.unknown_clients, UnknownClients::share);
+  EXPECT_EQ(api.paths, PathRule::canonical);
+  EXPECT_EQ(api.path_case, PathRespect::same);
+  EXPECT_EQ(api.path_parameters, PathRespect::different);
   const RouteSettings& rest = read->routes[1];
+  EXPECT_EQ(rest.upgrade, std::vector<std::string>{"websocket"});
   EXPECT_EQ(rest.name, "/");
   EXPECT_EQ(rest.upstreams[0].text(), "http://[::1]:81");
   EXPECT_EQ(rest.upstreams[0].authority(), "[::1]:81");
@@ -99,8 +116,8 @@ TEST(GatewayFile, SaysAllMistakesAtOnce) {
       mistakes("threads: 0\non_unavailable: maybe\nroutes:\n  - path: api\n    upstream: 127.0.0.1:80\n"),
       "f:1:10: threads of the file is \"0\"; use a whole number from 1 to 256\n"
       "f:2:17: on_unavailable of the file is \"maybe\"; use allow or deny\n"
-      "f:4:11: path of route \"api\" is \"api\"; write a plain path that starts with /, without a query or "
-      "escapes, such as /api\n"
+      "f:4:11: path of route \"api\" is \"api\"; write a plain path that starts with /, without a query, "
+      "escapes, parameters or dot segments, such as /api\n"
       "f:5:15: upstream of route \"api\" is \"127.0.0.1:80\"; write http://HOST:PORT or https://HOST:PORT, "
       "without a path");
 }
@@ -137,6 +154,14 @@ TEST(GatewayFile, RefusesWhatMakesNoSense) {
             "api.example.com");
   EXPECT_NE(mistakes("routes: [{path: /, upstream: 'http://a:1', upstream_host: 'a:99999'}]"), "");
   EXPECT_EQ(mistakes("routes: [{path: /, upstream: 'http://a:1', upstream_host: 'a.example:99'}]"), "");
+  EXPECT_EQ(mistakes("routes: [{path: /, upstream: 'http://a:1', paths: loose}]"),
+            "f:1:51: paths of route \"/\" is \"loose\"; use strict or canonical");
+  EXPECT_EQ(mistakes("routes: [{path: /, upstream: 'http://a:1', unknown_clients: deny}]"),
+            "f:1:61: unknown_clients of route \"/\" is \"deny\"; use limit, share or refuse");
+  EXPECT_NE(mistakes("routes: [{path: /, upstream: 'http://a:1', upgrade: [h2c]}]"), "");
+  EXPECT_EQ(mistakes("routes: [{path: /, upstream: 'http://a:1', upgrade: []}]"), "");
+  EXPECT_NE(mistakes(route + "max_new_clients: 0"), "");
+  EXPECT_NE(mistakes("routes: [{path: '/a;b', name: a, upstream: 'http://a:1'}]"), "");
   EXPECT_NE(mistakes("routes: [{path: /~me, upstream: 'http://a:1'}]"), "") << "the path is no name";
   EXPECT_EQ(mistakes("routes: [{path: /~me, name: me, upstream: 'http://a:1'}]"), "");
 }

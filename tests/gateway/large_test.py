@@ -63,7 +63,7 @@ def serve(listening, size):
 
 
 def config(port):
-    return f'listen: 127.0.0.1:0\nstore: memory\nroutes: [{{path: /, upstream: "http://127.0.0.1:{port}"}}]\n'
+    return f'listen: 127.0.0.1:0\nstore: memory\nmax_connections_per_address: 100000\nroutes: [{{path: /, upstream: "http://127.0.0.1:{port}"}}]\n'
 
 
 def bodies(weir, folder, mib):

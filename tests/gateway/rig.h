@@ -165,8 +165,9 @@ inline std::uint16_t closed_port() {
 class Rig {
  public:
   explicit Rig(const std::string& yaml, const std::shared_ptr<store::Store>& store = nullptr,
-               unsigned threads = 1, bool with_store = true) {
+               unsigned threads = 1, bool with_store = true, const NewClientBounds& new_clients = {}) {
     GatewayOptions options;
+    options.new_clients = new_clients;
     options.clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &clock);
     options.entropy = entropy_;
     gateway = std::make_unique<Gateway>(options);

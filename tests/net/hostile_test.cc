@@ -191,6 +191,33 @@ TEST_F(HostileTest, ConnectionsBeyondTheLimitAreTurnedAway) {
   expect_healthy();
 }
 
+TEST_F(HostileTest, OneAddressCannotTakeAllConnections) {
+  ServerOptions options = test_options();
+  options.max_connections_per_address = 2;
+  start(options);
+  Client one = connect();
+  Client two = connect();
+  ASSERT_EQ(one.ask(get("/")).status, 200);
+  ASSERT_EQ(two.ask(get("/")).status, 200);
+  EXPECT_EQ(connect().receive().status, 503);
+  EXPECT_EQ(connect().receive().status, 503) << "the second time, too";
+  {
+    const Client gone = std::move(one);
+  }
+  while (server->status().open_connections != 1) std::this_thread::yield();
+  expect_healthy();
+}
+
+TEST_F(HostileTest, AProxyMayHaveManyConnections) {
+  ServerOptions options = test_options();
+  options.max_connections_per_address = 1;
+  options.many_from = [](const Address& peer) { return peer.host() == "127.0.0.1"; };
+  start(options);
+  Client one = connect();
+  ASSERT_EQ(one.ask(get("/")).status, 200);
+  expect_healthy();
+}
+
 TEST_F(HostileTest, AThousandSlowConnectionsHarmNobody) {
   start();
   std::vector<Client> slow;

@@ -53,6 +53,22 @@ TEST_F(TlsTest, ServesAsWithoutTlsAndSaysWhichItIs) {
   EXPECT_EQ(plain.ask(get("/")).body, "GET / ");
 }
 
+TEST_F(TlsTest, OffersNoCipherWithoutForwardSecrecyOrWithCbc) {
+  const auto connects = [&](const char* ciphers) {
+    const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> old(SSL_CTX_new(TLS_client_method()),
+                                                                SSL_CTX_free);
+    SSL_CTX_set_max_proto_version(old.get(), TLS1_2_VERSION);
+    SSL_CTX_set_security_level(old.get(), 0);
+    EXPECT_EQ(SSL_CTX_set_cipher_list(old.get(), ciphers), 1) << ciphers;
+    return Client(server->addresses()[0]).start_tls(old.get());
+  };
+  EXPECT_TRUE(connects("ECDHE+AESGCM"));
+  EXPECT_TRUE(connects("ECDHE+CHACHA20"));
+  for (const char* weak : {"kRSA", "ECDHE-RSA-AES256-SHA384:ECDHE-ECDSA-AES256-SHA384",
+                           "ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES128-SHA"})
+    EXPECT_FALSE(connects(weak)) << weak;
+}
+
 TEST_F(TlsTest, CarriesLargeBodiesBothWays) {
   Client client = connect();
   const std::string body(900'000, 'b');

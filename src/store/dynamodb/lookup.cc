@@ -41,6 +41,7 @@ class Link {
       if (!has_entity(item)) return {};
       auto entity = read_entity(item);
       if (!entity) return entity.error();
+      found_.is_entity = true;
       if (!entity->cascade || entity->parent.empty()) return {};
       found_.parent = entity->parent;
       above_ = read_beyond(item);

@@ -77,6 +77,7 @@ class Lookup final : public net::RedisCall {
     if (const std::string_view text = at.next().text(); !text.empty()) {
       const auto entity = decode_entity(entity_, text);
       if (!entity) return finish(damaged("an entity"));
+      found.is_entity = true;
       if (entity->cascade) found.parent = entity->parent;
     }
     for (LimitsRecordRef& level : found.levels) {

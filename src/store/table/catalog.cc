@@ -145,7 +145,8 @@ void TableCatalog::find(std::string_view name_space, std::string_view entity, st
       if (at != in.limits.end()) found.levels[i] = at->second;
     }
     const auto at = in.entities.find(entity);
-    if (at != in.entities.end() && at->second.cascade) found.parent = at->second.parent;
+    found.is_entity = at != in.entities.end();
+    if (found.is_entity && at->second.cascade) found.parent = at->second.parent;
     found.generation = generation_.load(std::memory_order_acquire);
   }
   done(std::move(found));
