@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "net/connection.h"
 #include "net/worker.h"
 #include "wire/http_write.h"
 
@@ -22,7 +21,7 @@ constexpr Refusal cut_short{0, "the client left in the middle of the body"};
 
 }  // namespace
 
-Session::Session(Worker& worker, Connection& shell, const Address& peer, bool tls)
+Session::Session(Worker& worker, SessionShell& shell, const Address& peer, bool tls)
     : worker_(worker),
       shell_(shell),
       peer_(peer),

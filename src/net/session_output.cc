@@ -1,5 +1,4 @@
 // The output side of a session: from exchanges to bytes, in the order of requests.
-#include "net/connection.h"
 #include "net/session.h"
 #include "net/worker.h"
 #include "wire/http_write.h"
