@@ -38,8 +38,9 @@ Session::~Session() {
 /// Whether the bound of requests or of unsent bytes is reached, so that no further request is parsed.
 bool Session::at_capacity() const {
   if (exchanges_ == 0) return out_.size() >= worker_.options().max_unsent;
+  // The connection may carry other bytes after an upgrade, and may end with an answer to HTTP/1.0.
   return exchanges_ >= worker_.options().max_pipelined || out_.size() >= worker_.options().max_unsent ||
-         last_->head.upgrade();
+         last_->head.upgrade() || last_->head.version() == wire::http::Version::http_1_0;
 }
 
 bool Session::wants_input() const {
