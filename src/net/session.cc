@@ -128,14 +128,15 @@ bool Session::step_head() {
   }
   parsed_ = message_start_ + parser_.size();
   current_->keep_alive = current_->head.keep_alive();
+  if (current_->head.upgrade() && first_ != nullptr) return postpone();
   if (current_->head.body().kind != Framing::Kind::none) return begin_body();
   body_start_ = body_end_ = parsed_;
-  if (current_->head.upgrade() && first_ != nullptr) return postpone();
   dispatch();
   return true;
 }
 
-/// A streamed request needs the buffer alone: it is parsed again when the exchanges before it are done.
+/// A streamed request, and one that may become a tunnel, needs the buffer alone: it is parsed again when the
+/// exchanges before it are done.
 bool Session::postpone() {
   parser_.clear();
   parsed_ = message_start_;
