@@ -1,0 +1,171 @@
+// Streams of requests through a session without a server. Every stream is cut into pieces and answered in
+// several ways; the client must receive the same bytes each time.
+#include "net/session.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "session_handler.h"
+#include "session_samples.h"
+
+namespace weir::net {
+namespace {
+
+using Stream = std::vector<const Sample*>;
+using Kind = Session::Wait::Kind;
+constexpr std::string_view told_to_continue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+struct Expected {
+  std::string answers;
+  std::vector<std::string> seen;
+  bool closed = false;
+};
+
+Expected expected_of(const Stream& stream) {
+  Expected expected;
+  bool tunnel = false;
+  for (const Sample* sample : stream) {
+    if (tunnel) {
+      expected.answers += sample->bytes;
+      continue;
+    }
+    expected.answers += sample->answer;
+    if (!sample->seen.empty()) expected.seen.push_back(sample->seen);
+    tunnel = sample->after == Sample::After::tunnel;
+    expected.closed = sample->after != Sample::After::next && !tunnel;
+    if (expected.closed) break;
+  }
+  return expected;
+}
+
+std::string bytes_of(const Stream& stream) {
+  std::string bytes;
+  for (const Sample* sample : stream) bytes += sample->bytes;
+  return bytes;
+}
+
+std::string name_of(const Stream& stream) {
+  std::string name;
+  for (const Sample* sample : stream) name.append(name.empty() ? "" : ", ").append(sample->name);
+  return name;
+}
+
+/// 100 depends on whether the body came together with its head.
+std::string without_continue(std::string text) {
+  for (std::size_t at = 0; (at = text.find(told_to_continue, at)) != std::string::npos;) {
+    text.erase(at, told_to_continue.size());
+  }
+  return text;
+}
+
+struct Split {
+  std::size_t largest;  ///< of a piece
+  unsigned seed;
+};
+
+void send_split(SessionDriver& client, std::string_view bytes, Split split) {
+  std::minstd_rand random(split.seed);
+  while (!bytes.empty()) {
+    const std::size_t size = split.seed == 0 ? split.largest : 1 + random() % split.largest;
+    client.send(bytes.substr(0, size));
+    bytes.remove_prefix(std::min(size, bytes.size()));
+  }
+}
+
+void answer_held(SessionHandler& handler, SessionDriver& client) {
+  while (handler.held() != 0) {
+    handler.release_one();
+    client.run();
+  }
+}
+
+/// One worker for each number of requests that the handler may hold.
+class SessionTest : public testing::Test {
+ protected:
+  struct Bench {
+    explicit Bench(unsigned max_pipelined) : worker(sample_options(max_pipelined), handler) {
+      handler.worker = &worker;
+    }
+    void start(When when) {
+      handler.set_when(when);
+      handler.seen.clear();
+      handler.gone.clear();
+    }
+    /// The session has ended: nothing is left of it.
+    void expect_nothing_held() {
+      EXPECT_EQ(worker.states_in_use(), 0U);
+      EXPECT_EQ(worker.buffers_in_use(), 0U);
+      EXPECT_EQ(handler.streams(), 0U);
+    }
+    SessionHandler handler;
+    IdleWorker worker;
+  };
+  void check(Bench& bench, const Stream& stream, Split split, When when) {
+    const Expected expected = expected_of(stream);
+    bench.start(when);
+    {
+      SessionDriver client(bench.worker.worker());
+      send_split(client, bytes_of(stream), split);
+      answer_held(bench.handler, client);
+      ASSERT_EQ(without_continue(client.received()), expected.answers);
+      ASSERT_EQ(bench.handler.seen, expected.seen);
+      ASSERT_EQ(client.closed(), expected.closed);
+      ASSERT_FALSE(client.was_cut());
+    }
+    bench.expect_nothing_held();
+    ++covered_;
+  }
+  void check_all_ways(const Stream& stream) {
+    for (Bench& bench : benches_) {
+      for (const Split split : {Split{unlimited, 0}, Split{1, 0}, Split{40, 7}, Split{5, 8}}) {
+        for (const When when : {When::at_once, When::in_order, When::in_reverse, When::elsewhere}) {
+          check(bench, stream, split, when);
+          if (HasFailure())
+            FAIL() << name_of(stream) << ", pieces of " << split.largest << ", answered "
+                   << static_cast<int>(when);
+        }
+      }
+    }
+  }
+  void TearDown() override { std::cout << covered_ << " combinations\n"; }
+
+  static constexpr std::size_t unlimited = SessionDriver::unlimited;
+  const std::vector<Sample> whole_ = whole_samples();
+  const std::vector<Sample> ending_ = ending_samples();
+  std::array<Bench, 3> benches_{Bench(1), Bench(3), Bench(64)};
+  std::size_t covered_ = 0;
+};
+
+TEST_F(SessionTest, AnswersEveryPairHoweverItArrivesAndIsAnswered) {
+  for (const Sample& first : whole_) {
+    ASSERT_NO_FATAL_FAILURE(check_all_ways({&first}));
+    for (const Sample& second : whole_) ASSERT_NO_FATAL_FAILURE(check_all_ways({&first, &second}));
+  }
+}
+
+TEST_F(SessionTest, EndsWhereARequestEndsIt) {
+  for (const Sample& end : ending_) {
+    ASSERT_NO_FATAL_FAILURE(check_all_ways({&end}));
+    for (const Sample& other : whole_) ASSERT_NO_FATAL_FAILURE(check_all_ways({&other, &end, &other}));
+  }
+}
+
+TEST_F(SessionTest, AnswersLongStreamsInOrder) {
+  std::minstd_rand random(1);
+  for (int i = 0; i < 60; ++i) {
+    Stream stream;
+    const std::size_t count = 3 + random() % 12;
+    for (std::size_t j = 0; j < count; ++j) stream.push_back(&whole_[random() % whole_.size()]);
+    if (i % 2 == 0) stream.push_back(&ending_[random() % ending_.size()]);
+    stream.push_back(&whole_[random() % whole_.size()]);
+    ASSERT_NO_FATAL_FAILURE(check_all_ways(stream));
+  }
+}
+
+}  // namespace
+}  // namespace weir::net
