@@ -47,10 +47,12 @@ bool Session::wants_input() const {
   if (ended_ || phase_ == Phase::closed) return false;
   // Back pressure: no more is read while earlier bytes wait to be parsed.
   const bool waits = phase_ == Phase::stream ? !stream_->wants_body : at_capacity();
-  if (waits) return unparsed().empty();
-  // While the handler holds exchanges the buffer cannot grow.
-  return first_ == nullptr || phase_ == Phase::stream || in_.capacity() == 0 || in_.has_room();
+  if (waits && !unparsed().empty()) return false;
+  return phase_ == Phase::stream || !is_full();
 }
+
+/// Whether the buffer has no room and cannot grow, since the handler holds exchanges.
+bool Session::is_full() const { return first_ != nullptr && in_.capacity() != 0 && !in_.has_room(); }
 
 std::span<char> Session::room() {
   if (!wants_input()) return {};

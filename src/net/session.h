@@ -135,6 +135,7 @@ class Session {
   void wake();
   std::string_view unparsed() const { return in_.view().substr(parsed_); }
   bool at_capacity() const;
+  bool is_full() const;
 
   Worker& worker_;
   SessionShell& shell_;
