@@ -327,9 +327,12 @@ Session::Wait Session::wait() const {
   if (phase_ == Phase::closed) return {Kind::handler, serial_};
   // The idle timeout of a tunnel is the handler's business.
   if (phase_ == Phase::stream) return {stream_->wants_body && !tunnel_ ? Kind::body : Kind::handler, serial_};
-  if (phase_ == Phase::body) return {Kind::body, serial_};
+  // A request that waits for the answers before it, to be read or parsed, is not late.
+  if (phase_ == Phase::body) return {is_full() ? Kind::handler : Kind::body, serial_};
   if (at_capacity()) return {Kind::handler, serial_};
-  if (in_.size() > message_start_) return {Kind::head, serial_};
+  if (in_.size() > message_start_) {
+    return {is_full() || !unparsed().empty() ? Kind::handler : Kind::head, serial_};
+  }
   return {exchanges_ == 0 ? Kind::idle : Kind::handler, serial_};
 }
 
