@@ -59,8 +59,9 @@ void Session::end(ExchangeState& state) {
     // The rest of its body will not be read.
     stream_ = nullptr;
     state.keep_alive = false;
-    phase_ = Phase::closed;
   }
+  // No request follows an answer that closes the connection.
+  if (!state.keep_alive) phase_ = Phase::closed;
   advance();
   wake();
 }
@@ -155,6 +156,7 @@ void Session::start(ExchangeState& state, const AnswerHead& head, Sending sendin
     }
     state.answer = state.head.method() == wire::http::Method::head ? Framing{} : framing;
   }
+  if (!state.keep_alive && phase_ == Phase::head) phase_ = Phase::closed;
   state.answer_left = state.answer.length;
   write_answer_head(output_of(state), state, state.keep_alive, framing, head.status, head.fields, head.dated);
   if (sending == Sending::now) send();
