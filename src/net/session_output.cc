@@ -122,8 +122,8 @@ void Session::read(ExchangeState& state) {
   if (stream_ != &state) return;
   state.wants_body = true;
   if (state.owes_continue) {
-    // A client that has already sent the body does not wait for 100.
-    if (unparsed().empty()) tell_to_continue(state);
+    // A client that has already sent the body does not wait for 100, and inside an answer it would be data.
+    if (unparsed().empty() && !state.started) tell_to_continue(state);
     state.owes_continue = false;
   }
   wake();
