@@ -131,7 +131,7 @@ class Session {
   void end(ExchangeState& state);
   void advance();
   void start_tunnel(ExchangeState& state);
-  void send();
+  void send(const ExchangeState& state);
   void wake();
   std::string_view unparsed() const { return in_.view().substr(parsed_); }
   bool at_capacity() const;

@@ -90,10 +90,10 @@ void Session::tell_to_continue(ExchangeState& state) {
   wire::http::write_interim(out_, 100);
 }
 
-/// Sends the output. The calling exchange gets no callback meanwhile: it could end in the callback, while one
-/// of its members is still on the stack.
-void Session::send() {
-  if (processing_) return;
+/// Sends the output of an exchange. It gets no callback meanwhile: it could end in the callback, while one of
+/// its members is still on the stack. Only the first exchange has output, so no other waits for a callback.
+void Session::send(const ExchangeState& state) {
+  if (processing_ || first_ != &state) return;
   processing_ = true;
   shell_.wake();
   processing_ = false;
@@ -132,7 +132,7 @@ void Session::read(ExchangeState& state) {
 void Session::interim(ExchangeState& state, int status, std::string_view fields) {
   if (gone_ || state.started || state.head.version() == wire::http::Version::http_1_0) return;
   wire::http::write_interim(output_of(state), status, fields);
-  send();
+  send(state);
 }
 
 void Session::start(ExchangeState& state, const AnswerHead& head, Sending sending) {
@@ -159,7 +159,7 @@ void Session::start(ExchangeState& state, const AnswerHead& head, Sending sendin
   if (!state.keep_alive && phase_ == Phase::head) phase_ = Phase::closed;
   state.answer_left = state.answer.length;
   write_answer_head(output_of(state), state, state.keep_alive, framing, head.status, head.fields, head.dated);
-  if (sending == Sending::now) send();
+  if (sending == Sending::now) send(state);
 }
 
 /// From here on the connection carries opaque bytes in both directions.
@@ -195,7 +195,7 @@ bool Session::write(ExchangeState& state, std::string_view data, Sending sending
       out.append(data);
       break;
   }
-  if (sending == Sending::now) send();
+  if (sending == Sending::now) send(state);
   const bool full = (first_ == &state ? out_ : state.held).size() >= worker_.options().max_unsent;
   state.waits_for_room = full;
   return !full;
