@@ -108,9 +108,14 @@ void Session::settle() {
     stop_reading();
     idle_ = true;
   }
-  // The client sends no more, so the rest will not arrive.
-  if (ended_ && (phase_ == Phase::body || (phase_ == Phase::head && unparsed().empty()))) stop_reading();
+  if (ended_ && nothing_will_arrive()) stop_reading();
   keep_only_unread();
+}
+
+/// Whether no further request or tunnel can begin, once the client sends no more.
+bool Session::nothing_will_arrive() const {
+  if (phase_ == Phase::head) return unparsed().empty() && (last_ == nullptr || !last_->head.upgrade());
+  return phase_ == Phase::body;
 }
 
 bool Session::step_head() {

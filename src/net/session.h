@@ -111,6 +111,7 @@ class Session {
   void process();
   bool step();
   void settle();
+  bool nothing_will_arrive() const;
   bool step_head();
   bool begin_body();
   bool postpone();
