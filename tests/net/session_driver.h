@@ -82,9 +82,11 @@ class SessionDriver final : public SessionShell {
   }
   /// The client takes this many bytes more.
   void take(std::size_t count) {
-    takes_ += count;
+    make_room(count);
     run();
   }
+  /// The same, and the loop has not seen it yet.
+  void make_room(std::size_t count) { takes_ += count; }
   /// The client is gone.
   void close() {
     if (std::exchange(closed_, true)) return;

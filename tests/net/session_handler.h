@@ -49,8 +49,17 @@ class SessionHandler final : public Handler {
       act(std::move(exchange));
     }
   }
-  /// Drops all that is held.
-  void drop() { held_.clear(); }
+  /// The client is gone: drops the requests that would read their body, and answers the others.
+  void release_after_gone() {
+    while (!held_.empty()) {
+      const std::string_view path = held_.front().request().path();
+      if (path == "/upload" || path == "/tunnel") {
+        held_.pop_front();
+      } else {
+        release_one();
+      }
+    }
+  }
 
   BodyPlan plan(const wire::http::RequestHead& request) override {
     const std::string_view path = request.path();

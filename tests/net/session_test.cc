@@ -10,15 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "session_handler.h"
-#include "session_samples.h"
+#include "session_bench.h"
 
 namespace weir::net {
 namespace {
-
-using Stream = std::vector<const Sample*>;
-using Kind = Session::Wait::Kind;
-constexpr std::string_view told_to_continue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 struct Expected {
   std::string answers;
@@ -43,26 +38,6 @@ Expected expected_of(const Stream& stream) {
   return expected;
 }
 
-std::string bytes_of(const Stream& stream) {
-  std::string bytes;
-  for (const Sample* sample : stream) bytes += sample->bytes;
-  return bytes;
-}
-
-std::string name_of(const Stream& stream) {
-  std::string name;
-  for (const Sample* sample : stream) name.append(name.empty() ? "" : ", ").append(sample->name);
-  return name;
-}
-
-/// 100 depends on whether the body came together with its head.
-std::string without_continue(std::string text) {
-  for (std::size_t at = 0; (at = text.find(told_to_continue, at)) != std::string::npos;) {
-    text.erase(at, told_to_continue.size());
-  }
-  return text;
-}
-
 struct Split {
   std::size_t largest;  ///< of a piece
   unsigned seed;
@@ -77,34 +52,9 @@ void send_split(SessionDriver& client, std::string_view bytes, Split split) {
   }
 }
 
-void answer_held(SessionHandler& handler, SessionDriver& client) {
-  while (handler.held() != 0) {
-    handler.release_one();
-    client.run();
-  }
-}
-
 /// One worker for each number of requests that the handler may hold.
 class SessionTest : public testing::Test {
  protected:
-  struct Bench {
-    explicit Bench(unsigned max_pipelined) : worker(sample_options(max_pipelined), handler) {
-      handler.worker = &worker;
-    }
-    void start(When when) {
-      handler.set_when(when);
-      handler.seen.clear();
-      handler.gone.clear();
-    }
-    /// The session has ended: nothing is left of it.
-    void expect_nothing_held() {
-      EXPECT_EQ(worker.states_in_use(), 0U);
-      EXPECT_EQ(worker.buffers_in_use(), 0U);
-      EXPECT_EQ(handler.streams(), 0U);
-    }
-    SessionHandler handler;
-    IdleWorker worker;
-  };
   void check(Bench& bench, const Stream& stream, Split split, When when) {
     const Expected expected = expected_of(stream);
     bench.start(when);
