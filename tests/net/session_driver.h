@@ -86,7 +86,7 @@ class SessionDriver final : public SessionShell {
     run();
   }
   /// The same, and the loop has not seen it yet.
-  void make_room(std::size_t count) { takes_ += count; }
+  void make_room(std::size_t count) { takes_ += std::min(count, unlimited - takes_); }
   /// The client is gone.
   void close() {
     if (std::exchange(closed_, true)) return;
