@@ -19,7 +19,7 @@ class Worker;
 
 /// Lives on its worker's thread. Retires itself once the socket is closed and the handler holds none of its
 /// exchanges.
-class Connection final : private Timer, private Watched {
+class Connection final : public SessionShell, private Timer, private Watched {
  public:
   Connection(Worker& worker, int socket, const Address& peer, TlsConnection tls);
   ~Connection() override;
@@ -35,11 +35,8 @@ class Connection final : private Timer, private Watched {
 
   // For its session.
 
-  /// An exchange was answered outside of received(): there is output, or reading may continue. Calls sent(),
-  /// but not gone(), before it returns.
-  void wake();
-  /// Cuts the connection; gone() is called after this returns.
-  void cut();
+  void wake() override;
+  void cut() override;
 
   // The worker's list of connections.
   Connection* next = nullptr;

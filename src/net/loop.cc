@@ -19,14 +19,15 @@ Loop::Loop(std::chrono::milliseconds tick) : tick_(tick), wake_up_(readiness_, [
 Loop::~Loop() = default;
 
 void Loop::run() {
-  here = this;
+  const OnThisThread scope(*this);
   while (!stopped_) turn();
   // Work that was posted before the posting thread could see the stop.
   take_posted();
   run_deferred();
-  here = nullptr;
 }
 
+Loop::OnThisThread::OnThisThread(const Loop& loop) : before_(std::exchange(here, &loop)) {}
+Loop::OnThisThread::~OnThisThread() { here = before_; }
 bool Loop::is_here() const { return here == this; }
 
 void Loop::turn(Wait wait) {

@@ -32,8 +32,20 @@ class Loop {
   enum class Wait : std::uint8_t { until_something_happens, not_at_all };
   /// One turn: waits for events unless `wait` forbids it, then handles them.
   void turn(Wait wait = Wait::until_something_happens);
-  /// Whether the calling thread is in run().
+  /// Whether the calling thread is in run(), or has an OnThisThread of this loop.
   bool is_here() const;
+  /// While it exists, the calling thread counts as the loop's thread. A test thus uses the objects of a loop
+  /// that does not run.
+  class OnThisThread {
+   public:
+    explicit OnThisThread(const Loop& loop);
+    ~OnThisThread();
+    OnThisThread(const OnThisThread&) = delete;
+    OnThisThread& operator=(const OnThisThread&) = delete;
+
+   private:
+    const Loop* const before_;
+  };
 
   /// Runs `work` on the loop's thread. From any thread.
   virtual void post(Work work);
@@ -54,6 +66,7 @@ class Loop {
   /// A buffer that fits most messages, from the pool that all connections of the thread share.
   wire::Buffer take_buffer();
   void give_back(wire::Buffer&& buffer);
+  std::size_t spare_buffers() const { return spare_buffers_.size(); }
 
  protected:
   /// Called before and after events are handled.

@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "net/connection.h"
 #include "net/worker.h"
 #include "wire/http_write.h"
 
@@ -22,7 +21,7 @@ constexpr Refusal cut_short{0, "the client left in the middle of the body"};
 
 }  // namespace
 
-Session::Session(Worker& worker, Connection& shell, const Address& peer, bool tls)
+Session::Session(Worker& worker, SessionShell& shell, const Address& peer, bool tls)
     : worker_(worker),
       shell_(shell),
       peer_(peer),
@@ -39,18 +38,21 @@ Session::~Session() {
 /// Whether the bound of requests or of unsent bytes is reached, so that no further request is parsed.
 bool Session::at_capacity() const {
   if (exchanges_ == 0) return out_.size() >= worker_.options().max_unsent;
+  // The connection may carry other bytes after an upgrade, and may end with an answer to HTTP/1.0.
   return exchanges_ >= worker_.options().max_pipelined || out_.size() >= worker_.options().max_unsent ||
-         last_->head.upgrade();
+         last_->head.upgrade() || last_->head.version() == wire::http::Version::http_1_0;
 }
 
 bool Session::wants_input() const {
   if (ended_ || phase_ == Phase::closed) return false;
   // Back pressure: no more is read while earlier bytes wait to be parsed.
   const bool waits = phase_ == Phase::stream ? !stream_->wants_body : at_capacity();
-  if (waits) return unparsed().empty();
-  // While the handler holds exchanges the buffer cannot grow.
-  return first_ == nullptr || phase_ == Phase::stream || in_.capacity() == 0 || in_.has_room();
+  if (waits && !unparsed().empty()) return false;
+  return phase_ == Phase::stream || !is_full();
 }
+
+/// Whether the buffer has no room and cannot grow, since the handler holds exchanges.
+bool Session::is_full() const { return first_ != nullptr && in_.capacity() != 0 && !in_.has_room(); }
 
 std::span<char> Session::room() {
   if (!wants_input()) return {};
@@ -106,9 +108,14 @@ void Session::settle() {
     stop_reading();
     idle_ = true;
   }
-  // The client sends no more, so the rest will not arrive.
-  if (ended_ && (phase_ == Phase::body || (phase_ == Phase::head && unparsed().empty()))) stop_reading();
+  if (ended_ && nothing_will_arrive()) stop_reading();
   keep_only_unread();
+}
+
+/// Whether no further request or tunnel can begin, once the client sends no more.
+bool Session::nothing_will_arrive() const {
+  if (phase_ == Phase::head) return unparsed().empty() && (last_ == nullptr || !last_->head.upgrade());
+  return phase_ == Phase::body;
 }
 
 bool Session::step_head() {
@@ -128,14 +135,15 @@ bool Session::step_head() {
   }
   parsed_ = message_start_ + parser_.size();
   current_->keep_alive = current_->head.keep_alive();
+  if (current_->head.upgrade() && first_ != nullptr) return postpone();
   if (current_->head.body().kind != Framing::Kind::none) return begin_body();
   body_start_ = body_end_ = parsed_;
-  if (current_->head.upgrade() && first_ != nullptr) return postpone();
   dispatch();
   return true;
 }
 
-/// A streamed request needs the buffer alone: it is parsed again when the exchanges before it are done.
+/// A streamed request, and one that may become a tunnel, needs the buffer alone: it is parsed again when the
+/// exchanges before it are done.
 bool Session::postpone() {
   parser_.clear();
   parsed_ = message_start_;
@@ -324,9 +332,12 @@ Session::Wait Session::wait() const {
   if (phase_ == Phase::closed) return {Kind::handler, serial_};
   // The idle timeout of a tunnel is the handler's business.
   if (phase_ == Phase::stream) return {stream_->wants_body && !tunnel_ ? Kind::body : Kind::handler, serial_};
-  if (phase_ == Phase::body) return {Kind::body, serial_};
+  // A request that waits for the answers before it, to be read or parsed, is not late.
+  if (phase_ == Phase::body) return {is_full() ? Kind::handler : Kind::body, serial_};
   if (at_capacity()) return {Kind::handler, serial_};
-  if (in_.size() > message_start_) return {Kind::head, serial_};
+  if (in_.size() > message_start_) {
+    return {is_full() || !unparsed().empty() ? Kind::handler : Kind::head, serial_};
+  }
   return {exchanges_ == 0 ? Kind::idle : Kind::handler, serial_};
 }
 

@@ -1,6 +1,6 @@
 // HTTP/1.1 on one connection, without the socket: bytes come in, exchanges go to the handler, bytes go out in
-// the order of requests. The shell around it (connection.h) reads, writes and enforces the deadlines that the
-// session asks for.
+// the order of requests. The shell around it reads, writes and enforces the deadlines that the session asks
+// for: Connection with a socket, a test with its own bytes and clock.
 //
 //      in_:   | requests in the handler's hands | the request that is arriving | room |
 //                                               ^ message_start_    ^ parsed_
@@ -20,7 +20,18 @@
 
 namespace weir::net {
 
-class Connection;
+/// The calls from a session to the object that moves its bytes.
+class SessionShell {
+ public:
+  /// An exchange was answered outside of received(): there is output, or reading may continue. Calls sent(),
+  /// but not gone(), before it returns.
+  virtual void wake() = 0;
+  /// Cuts the connection; gone() is called after this returns.
+  virtual void cut() = 0;
+
+ protected:
+  ~SessionShell() = default;
+};
 
 /// Not safe for use by several threads at once: everything happens on the thread of its worker.
 class Session {
@@ -34,7 +45,7 @@ class Session {
     friend bool operator==(const Wait&, const Wait&) = default;
   };
 
-  Session(Worker& worker, Connection& shell, const Address& peer, bool tls);
+  Session(Worker& worker, SessionShell& shell, const Address& peer, bool tls);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -100,6 +111,7 @@ class Session {
   void process();
   bool step();
   void settle();
+  bool nothing_will_arrive() const;
   bool step_head();
   bool begin_body();
   bool postpone();
@@ -120,13 +132,14 @@ class Session {
   void end(ExchangeState& state);
   void advance();
   void start_tunnel(ExchangeState& state);
-  void send();
+  void send(const ExchangeState& state);
   void wake();
   std::string_view unparsed() const { return in_.view().substr(parsed_); }
   bool at_capacity() const;
+  bool is_full() const;
 
   Worker& worker_;
-  Connection& shell_;
+  SessionShell& shell_;
   Address peer_;
   wire::Buffer in_;
   wire::Buffer out_;

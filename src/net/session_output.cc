@@ -1,5 +1,4 @@
 // The output side of a session: from exchanges to bytes, in the order of requests.
-#include "net/connection.h"
 #include "net/session.h"
 #include "net/worker.h"
 #include "wire/http_write.h"
@@ -60,8 +59,9 @@ void Session::end(ExchangeState& state) {
     // The rest of its body will not be read.
     stream_ = nullptr;
     state.keep_alive = false;
-    phase_ = Phase::closed;
   }
+  // No request follows an answer that closes the connection.
+  if (!state.keep_alive) phase_ = Phase::closed;
   advance();
   wake();
 }
@@ -90,10 +90,10 @@ void Session::tell_to_continue(ExchangeState& state) {
   wire::http::write_interim(out_, 100);
 }
 
-/// Sends the output. The calling exchange gets no callback meanwhile: it could end in the callback, while one
-/// of its members is still on the stack.
-void Session::send() {
-  if (processing_) return;
+/// Sends the output of an exchange. It gets no callback meanwhile: it could end in the callback, while one of
+/// its members is still on the stack. Only the first exchange has output, so no other waits for a callback.
+void Session::send(const ExchangeState& state) {
+  if (processing_ || first_ != &state) return;
   processing_ = true;
   shell_.wake();
   processing_ = false;
@@ -122,8 +122,8 @@ void Session::read(ExchangeState& state) {
   if (stream_ != &state) return;
   state.wants_body = true;
   if (state.owes_continue) {
-    // A client that has already sent the body does not wait for 100.
-    if (unparsed().empty()) tell_to_continue(state);
+    // A client that has already sent the body does not wait for 100, and inside an answer it would be data.
+    if (unparsed().empty() && !state.started) tell_to_continue(state);
     state.owes_continue = false;
   }
   wake();
@@ -132,7 +132,7 @@ void Session::read(ExchangeState& state) {
 void Session::interim(ExchangeState& state, int status, std::string_view fields) {
   if (gone_ || state.started || state.head.version() == wire::http::Version::http_1_0) return;
   wire::http::write_interim(output_of(state), status, fields);
-  send();
+  send(state);
 }
 
 void Session::start(ExchangeState& state, const AnswerHead& head, Sending sending) {
@@ -156,9 +156,10 @@ void Session::start(ExchangeState& state, const AnswerHead& head, Sending sendin
     }
     state.answer = state.head.method() == wire::http::Method::head ? Framing{} : framing;
   }
+  if (!state.keep_alive && phase_ == Phase::head) phase_ = Phase::closed;
   state.answer_left = state.answer.length;
   write_answer_head(output_of(state), state, state.keep_alive, framing, head.status, head.fields, head.dated);
-  if (sending == Sending::now) send();
+  if (sending == Sending::now) send(state);
 }
 
 /// From here on the connection carries opaque bytes in both directions.
@@ -194,7 +195,7 @@ bool Session::write(ExchangeState& state, std::string_view data, Sending sending
       out.append(data);
       break;
   }
-  if (sending == Sending::now) send();
+  if (sending == Sending::now) send(state);
   const bool full = (first_ == &state ? out_ : state.held).size() >= worker_.options().max_unsent;
   state.waits_for_room = full;
   return !full;

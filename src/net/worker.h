@@ -57,6 +57,7 @@ class Worker final : public Loop, private Timer {
   ExchangeState* take_state();
   using Loop::give_back;
   void give_back(ExchangeState* state);
+  std::size_t spare_states() const { return spare_states_.size(); }
 
  private:
   void on_deadline() override;
