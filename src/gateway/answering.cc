@@ -35,6 +35,7 @@ void ProxiedRequest::on_input() {
 /// ended.
 bool ProxiedRequest::read_head() {
   do {
+    if (paused_) return false;
     wire::Buffer& in = upstream_->input();
     if (in.empty()) return false;
     switch (parser_.parse(in.view(), request().method(), answer_)) {
@@ -54,13 +55,18 @@ bool ProxiedRequest::read_head() {
 /// False if the request may have ended.
 bool ProxiedRequest::pass_interim() {
   const int status = answer_.status();
+  bool room = true;
   if (status != 100) {
     wire::Buffer& fields = worker_.scratch();
     write_answer_fields(fields, answer_);
-    exchange_.interim(status, fields.view());
+    room = exchange_.interim(status, fields.view());
   }
   upstream_->input().consume(parser_.size());
   parser_.clear();
+  if (!room) {
+    pause_answer();
+    return false;
+  }
   if (status == 100 && awaits_ == Awaits::go_ahead) {
     awaits_ = Awaits::answer;
     upstream_->allow_silence(std::nullopt);
@@ -114,14 +120,17 @@ void ProxiedRequest::pump() {
     }
     in.consume(step.consumed);
     if (complete) return finish_answer();
-    if (!room) {
-      paused_ = true;
-      upstream_->want_input(false);
-      return upstream_->allow_silence(std::nullopt);
-    }
+    if (!room) return pause_answer();
     if (step.consumed == 0) break;
   }
   if (unsent) exchange_.write({}, Sending::now);
+}
+
+/// The client does not take more of the answer for now.
+void ProxiedRequest::pause_answer() {
+  paused_ = true;
+  upstream_->want_input(false);
+  upstream_->allow_silence(std::nullopt);
 }
 
 void ProxiedRequest::on_writable() {
@@ -129,8 +138,7 @@ void ProxiedRequest::on_writable() {
   paused_ = false;
   upstream_->want_input(true);
   upstream_->allow_silence(stage_ == Stage::tunnel ? longest_tunnel_silence : route_->settings.timeout);
-  if (stage_ == Stage::tunnel) return pump_tunnel();
-  pump();
+  on_input();
 }
 
 void ProxiedRequest::start_tunnel() {

@@ -113,6 +113,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   void start_tunnel();
   void pump();
   void pump_tunnel();
+  void pause_answer();
   void finish_answer();
   void break_off();
   void malformed(std::string_view why);

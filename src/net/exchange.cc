@@ -99,8 +99,8 @@ void Exchange::give_up() {
 
 void Exchange::observe(ExchangeObserver* observer) { state_->observer = observer; }
 void Exchange::read() { state_->session->read(*state_); }
-void Exchange::interim(int status, std::string_view fields) {
-  state_->session->interim(*state_, status, fields);
+bool Exchange::interim(int status, std::string_view fields) {
+  return state_->session->interim(*state_, status, fields);
 }
 const wire::http::Fields& Exchange::trailers() const { return state_->session->trailers(); }
 void Exchange::start(const AnswerHead& head, Sending sending) {

@@ -101,8 +101,8 @@ class Exchange {
   void read();
   /// The trailer fields of a body that came in chunks. During the on_body() that ends it.
   const wire::http::Fields& trailers() const;
-  /// Sends an interim answer: 102, 103.
-  void interim(int status, std::string_view fields);
+  /// Sends an interim answer: 102, 103. False as with write().
+  bool interim(int status, std::string_view fields);
   /// Sends the head of the answer; write() and finish() follow. After 101 both directions carry opaque bytes
   /// until one side ends.
   void start(const AnswerHead& head, Sending sending = Sending::now);

@@ -17,7 +17,7 @@ using wire::http::Refusal;
 constexpr std::size_t least_room = 4096;
 
 constexpr Refusal too_slow{408, "the request took too long to arrive"};
-constexpr Refusal cut_short{0, "the client left in the middle of the body"};
+constexpr Refusal cut_short{400, "the request ended in the middle of its body"};
 
 }  // namespace
 
@@ -108,14 +108,14 @@ void Session::settle() {
     stop_reading();
     idle_ = true;
   }
+  if (ended_ && phase_ == Phase::body) refuse(cut_short);
   if (ended_ && nothing_will_arrive()) stop_reading();
   keep_only_unread();
 }
 
 /// Whether no further request or tunnel can begin, once the client sends no more.
 bool Session::nothing_will_arrive() const {
-  if (phase_ == Phase::head) return unparsed().empty() && (last_ == nullptr || !last_->head.upgrade());
-  return phase_ == Phase::body;
+  return phase_ == Phase::head && unparsed().empty() && (last_ == nullptr || !last_->head.upgrade());
 }
 
 bool Session::step_head() {

@@ -93,7 +93,7 @@ class Session {
   void finished_elsewhere(ExchangeState& state);
   void give_up(ExchangeState& state);
   void read(ExchangeState& state);
-  void interim(ExchangeState& state, int status, std::string_view fields);
+  bool interim(ExchangeState& state, int status, std::string_view fields);
   void start(ExchangeState& state, const AnswerHead& head, Sending sending);
   bool write(ExchangeState& state, std::string_view data, Sending sending);
   const wire::http::Fields& trailers() const { return decoder_.trailers(); }
@@ -132,6 +132,7 @@ class Session {
   void end(ExchangeState& state);
   void advance();
   void start_tunnel(ExchangeState& state);
+  bool has_room(ExchangeState& state);
   void send(const ExchangeState& state);
   void wake();
   std::string_view unparsed() const { return in_.view().substr(parsed_); }

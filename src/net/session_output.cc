@@ -129,10 +129,18 @@ void Session::read(ExchangeState& state) {
   wake();
 }
 
-void Session::interim(ExchangeState& state, int status, std::string_view fields) {
-  if (gone_ || state.started || state.head.version() == wire::http::Version::http_1_0) return;
+bool Session::interim(ExchangeState& state, int status, std::string_view fields) {
+  if (gone_ || state.started || state.head.version() == wire::http::Version::http_1_0) return true;
   wire::http::write_interim(output_of(state), status, fields);
   send(state);
+  return has_room(state);
+}
+
+/// Whether more may be written; if not, the observer is called once it may.
+bool Session::has_room(ExchangeState& state) {
+  const bool full = (first_ == &state ? out_ : state.held).size() >= worker_.options().max_unsent;
+  state.waits_for_room = full;
+  return !full;
 }
 
 void Session::start(ExchangeState& state, const AnswerHead& head, Sending sending) {
@@ -164,8 +172,10 @@ void Session::start(ExchangeState& state, const AnswerHead& head, Sending sendin
 
 /// From here on the connection carries opaque bytes in both directions.
 void Session::start_tunnel(ExchangeState& state) {
-  // A request that offers an upgrade is the only exchange, and no byte after it has been parsed.
-  if (phase_ == Phase::closed || &state != first_ || &state != last_ || !state.head.upgrade()) {
+  // A request that offers an upgrade is the only exchange, and no byte after it has been parsed. In the
+  // middle of its body the begin of the tunnel is not known.
+  if (phase_ == Phase::closed || stream_ != nullptr || &state != first_ || &state != last_ ||
+      !state.head.upgrade()) {
     return shell_.cut();
   }
   state.keep_alive = false;
@@ -196,9 +206,7 @@ bool Session::write(ExchangeState& state, std::string_view data, Sending sending
       break;
   }
   if (sending == Sending::now) send(state);
-  const bool full = (first_ == &state ? out_ : state.held).size() >= worker_.options().max_unsent;
-  state.waits_for_room = full;
-  return !full;
+  return has_room(state);
 }
 
 void Session::finish(ExchangeState& state, std::string_view trailers) {

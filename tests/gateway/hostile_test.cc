@@ -188,8 +188,12 @@ TEST_F(Hostile, ALengthOrAnUpgradeCannotBeTakenOutByConnection) {
 TEST_F(Hostile, HalfClosedClientsAreStillAnswered) {
   EXPECT_TRUE(has(everything(get("/")), "reached"));
   EXPECT_EQ(everything("GET / HTT"), "") << "and half a request is no request";
-  EXPECT_EQ(everything("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf").find("reached"),
-            std::string::npos);
+  for (const char* half :
+       {"Content-Length: 10\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+        "Content-Length: 10\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n"}) {
+    const std::string answer = everything("POST / HTTP/1.1\r\nHost: a\r\n" + std::string(half));
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 ")) << half << answer;
+  }
 }
 
 TEST_F(Hostile, UpgradesDoNotHideRequests) {

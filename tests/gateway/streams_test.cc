@@ -115,6 +115,38 @@ TEST(Proxy, ARequestIsStreamedAsItComesToo) {
   EXPECT_EQ(client.receive().body, "both");
 }
 
+TEST(Proxy, InterimAnswersThatAClientDoesNotTakeHoldTheUpstreamBack) {
+  constexpr std::size_t all = std::size_t{64} << 20U;
+  std::atomic<std::size_t> sent{0};
+  Upstream upstream([&](Peer& peer, unsigned) {
+    peer.read_head();
+    std::string part;
+    while (part.size() < (1 << 20U)) part += "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n";
+    for (; sent < all; sent += part.size()) {
+      if (!peer.send(part)) return;
+    }
+    peer.answer("done");
+    peer.sees_end();
+  });
+  const Rig rig(Rig::route(upstream.url()));
+  net::Client client = rig.client();
+  client.send(get("/", "Connection: close\r\n"));
+  EXPECT_EQ(client.take(12), "HTTP/1.1 103");
+  std::size_t before = 0;
+  for (int quiet = 0; quiet < 20; quiet = sent == before ? quiet + 1 : 0) {
+    before = sent;
+    ::usleep(10'000);
+  }
+  EXPECT_LT(sent, all / 2) << "the gateway keeps what the client does not take";
+  std::string last;
+  while (!has(last, "done")) {
+    const std::string part = client.take(1 << 16U);
+    if (part.empty()) break;
+    last = last.substr(last.size() - std::min<std::size_t>(last.size(), 16)) + part;
+  }
+  EXPECT_TRUE(has(last, "done"));
+}
+
 TEST(Proxy, ASlowClientHoldsTheUpstreamBack) {
   constexpr std::size_t all = std::size_t{64} << 20U;
   std::atomic<std::size_t> sent{0};
