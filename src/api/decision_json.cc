@@ -135,11 +135,9 @@ std::string available_json(const Decision& decision) {
 }
 
 bool is_blocked(const Decision& refused) {
-  if (!refused.never_fits()) return false;
-  for (const LimitStatus& status : refused.limits()) {
-    if (status.exceeded && status.capacity == Amount()) return true;
-  }
-  return false;
+  const auto blocks = [](const LimitStatus& status) { return status.exceeded && status.capacity == Amount(); };
+  const auto& limits = refused.limits();
+  return refused.never_fits() && std::any_of(limits.begin(), limits.end(), blocks);
 }
 
 std::string refusal_text(const Decision& refused) {

@@ -90,6 +90,7 @@ class TextWriter {
       // Bytes past the end are spaces, which need no escape.
       std::uint64_t word = ones * ' ';
       const std::size_t size = text.size() < sizeof word ? text.size() : sizeof word;
+      // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the size is given.
       detail::copy_short(reinterpret_cast<char*>(&word), text.data(), size);
       const std::uint64_t control = (word - ones * ' ') & ~word & highest;
       if ((control | has_zero(word ^ ones * '"') | has_zero(word ^ ones * '\\')) != 0) return false;

@@ -37,7 +37,7 @@ std::int64_t number_at(std::string_view numbers, std::size_t index);
 
 /// The first number of a record, which the plan repeats for comparison.
 inline constexpr std::int64_t head_of(std::size_t limits) {
-  return 2 * 256 + static_cast<std::int64_t>(limits);
+  return std::int64_t{2} * 256 + static_cast<std::int64_t>(limits);
 }
 
 /// One bucket after acquire.lua has charged it: a view of the numbers in the answer.

@@ -75,8 +75,8 @@ class SqliteStore final : public store::Store, private table::Backing {
 
   void announce(const std::string& how) override { lock_.announce(how); }
   /// The observer is called with the writer locked.
-  void observe_commits(std::function<void(std::chrono::nanoseconds)> observer) override {
-    file_writer_.observe_commits(std::move(observer));
+  void observe_commits(const std::function<void(std::chrono::nanoseconds)>& observer) override {
+    file_writer_.observe_commits(observer);
   }
 
   const Clock& clock() const { return *clock_; }
