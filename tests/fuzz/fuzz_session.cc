@@ -171,6 +171,10 @@ void check_answers(std::string_view bytes, const std::vector<wire::http::Method>
     if (head.status() == 101) return;
     if (head.status() < 200) continue;
     ++next;
+    if (head.body().kind == Framing::Kind::until_close) {
+      // Only the handler's writes: no other answer is taken for a part of it.
+      return require(bytes.find("HTTP/1.1") == std::string_view::npos);
+    }
     wire::http::BodyDecoder body(wire::http::Limits{});
     body.start(head.body(), ~std::uint64_t{0});
     while (!body.complete()) {
@@ -179,6 +183,7 @@ void check_answers(std::string_view bytes, const std::vector<wire::http::Method>
       bytes.remove_prefix(step.consumed);
       if (step.progress == wire::http::Progress::need_more && step.consumed == 0) return;
     }
+    if (!head.keep_alive()) require(bytes.empty());
   }
   // One more than the handler saw: the refusal of a request that it did not see.
   require(next <= methods.size() + 1);
