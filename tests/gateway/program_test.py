@@ -5,6 +5,7 @@
 """
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -171,15 +172,18 @@ routes:
             expect("and used for new connections", gateway.get("/", connection=fresh).status == 200)
 
 
-def starts_while_its_store_is_away(weir, folder):
+def starts_while_its_store_is_unavailable(weir, folder):
     # As if the disk were not mounted yet.
     store = f"sqlite:{folder}/disk/limits.db"
     with upstream() as (port, _):
         route = f'path: /, upstream: "http://127.0.0.1:{port}", limits: {{rpm: 1}}'
         config = f"listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\nstore: {store}\nroutes: [{{{route}}}]\n"
-        pathlib.Path(folder, "strict.yaml").write_text("on_unavailable: deny\n" + config)
-        strict = subprocess.run([weir, "gateway", "--config", "strict.yaml"], text=True, capture_output=True, cwd=folder)
-        expect(f"if nothing may pass it does not start: {strict}", strict.returncode == 1 and "limits.db" in strict.stderr)
+        with Gateway(weir, folder, "on_unavailable: deny\n" + config) as strict:
+            expect("if nothing may pass it starts and denies", [strict.get("/").status for _ in range(2)] == [503, 503])
+            pathlib.Path(folder, "disk").mkdir()
+            expect("it notices that the store is there", eventually(lambda: "the store is back" in strict.logged()))
+            expect("it limits", [strict.get("/").status for _ in range(2)] == [200, 429])
+        shutil.rmtree(f"{folder}/disk")
         with Gateway(weir, folder, config) as gateway:
             for _ in range(3):
                 answer = gateway.get("/")
@@ -217,7 +221,7 @@ def tells_its_manager(weir, folder):
 
 def main(weir):
     tests = [says_what_is_wrong_with_its_file, says_what_a_user_of_its_store_can_do, tells_of_its_health_and_counts, reads_its_file_again_without_dropping_anybody,
-             finishes_what_it_has_begun, speaks_tls_on_both_sides, starts_while_its_store_is_away,
+             finishes_what_it_has_begun, speaks_tls_on_both_sides, starts_while_its_store_is_unavailable,
              what_was_said_counts_more_than_the_file, tells_its_manager]
     for test in tests:
         with tempfile.TemporaryDirectory() as folder:
