@@ -16,6 +16,8 @@ bool is_unreserved(char c) {
   return wire::http::detail::is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+
 bool is_escape(std::string_view path, std::size_t at) {
   return path.size() - at > 2 && is(path[at + 1], hex_char) && is(path[at + 2], hex_char);
 }
@@ -51,7 +53,8 @@ PathTrouble decode(std::string_view path, std::string& out) {
       note(PathTrouble::slash);
       out += '/';
     } else if (escaped && !is_unreserved(c)) {
-      if (c == '\0') note(PathTrouble::zero);
+      // Programs may end a path at %00, and the $ of a regular expression also matches before a last %0A.
+      if (is_control(c)) note(PathTrouble::control);
       put_escape(out, c);
     } else {
       out += c;
@@ -98,8 +101,8 @@ std::string_view reason_of(PathTrouble trouble) {
       return {};
     case PathTrouble::escape:
       return "the path has a % that two hexadecimal digits do not follow";
-    case PathTrouble::zero:
-      return "the path has a zero byte";
+    case PathTrouble::control:
+      return "the path has an encoded control character";
     case PathTrouble::slash:
       return "the path has an encoded slash or a backslash";
     case PathTrouble::dot_segment:

@@ -13,7 +13,7 @@ namespace weir::gateway {
 enum class PathTrouble : unsigned char {
   none,
   escape,       ///< "%" that two hexadecimal digits do not follow
-  zero,         ///< %00
+  control,      ///< an encoded control character, such as %00 or %0A
   slash,        ///< an encoded slash, or a backslash in any spelling
   dot_segment,  ///< "." or ".." as a segment, in any spelling, also "..;x"
 };

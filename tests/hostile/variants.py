@@ -120,6 +120,8 @@ def own_fields(handler):
                 yield f"Authorization: {scheme}{space}{TOKEN}\r\n"
         for end in (" ", "\t", "\xa0", "\x85", " x", "\tx", " 1", "\xa0x", ",", ", Basic eA==", ";", "\x0cx"):
             yield f"Authorization: Bearer {TOKEN}{end}\r\n"
+        for before in ("\xa0", "\x85", "\t", ","):
+            yield f"Authorization: {before}Bearer {TOKEN}\r\n"
         for name in ("authorization", "AUTHORIZATION", "Authorization_", "Authori_zation", "Proxy-Authorization", "X-Authorization"):
             yield f"{name}: Bearer {TOKEN}\r\n"
         for other in ("Bearer b", "", "Basic eA==", f"Bearer {TOKEN}"):
