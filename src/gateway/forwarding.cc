@@ -81,7 +81,7 @@ std::string_view ProxiedRequest::host_asked() {
   const std::size_t bracket = sent.rfind(']');
   const std::size_t port = sent.find(':', bracket == std::string_view::npos ? 0 : bracket);
   host_ = name;
-  if (port != std::string_view::npos) host_ += sent.substr(port);
+  if (port != std::string_view::npos && port + 1 < sent.size()) host_ += sent.substr(port);
   return host_;
 }
 

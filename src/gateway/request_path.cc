@@ -30,11 +30,12 @@ void put_escape(std::string& out, char c) {
   out += digits[byte & 15U];
 }
 
-/// Decodes into `out` what needs no escape. The first trouble wins.
+/// Decodes into `out` what needs no escape. A trouble that no canonical form repairs wins over others, else
+/// the first.
 PathTrouble decode(std::string_view path, std::string& out) {
   PathTrouble trouble = PathTrouble::none;
   const auto note = [&](PathTrouble found) {
-    if (trouble == PathTrouble::none) trouble = found;
+    if (trouble == PathTrouble::none || is_hopeless(found)) trouble = found;
   };
   out.clear();
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -94,6 +95,10 @@ bool resolve(std::string_view path, bool parameters, std::string& out) {
 }
 
 }  // namespace
+
+bool is_hopeless(PathTrouble trouble) {
+  return trouble == PathTrouble::escape || trouble == PathTrouble::control;
+}
 
 std::string_view reason_of(PathTrouble trouble) {
   switch (trouble) {

@@ -18,6 +18,9 @@ enum class PathTrouble : unsigned char {
   dot_segment,  ///< "." or ".." as a segment, in any spelling, also "..;x"
 };
 
+/// Whether programs read the canonical form differently, too.
+bool is_hopeless(PathTrouble trouble);
+
 /// The reason as text for the answer; empty for none.
 std::string_view reason_of(PathTrouble trouble);
 

@@ -117,6 +117,7 @@ TEST_F(Doors, TheHostOfARouteIsForwardedInTheSpellingOfTheRoute) {
   rig.load("routes: [{path: /, host: api.example, upstream: \"" + upstream.url() + "\"}]");
   for (const auto& [sent, told] : {std::pair<std::string, std::string>{"API.example.", "api.example"},
                                    {"Api.Example.:80", "api.example:80"},
+                                   {"api.example:", "api.example"},
                                    {"api.example", "api.example"}}) {
     const net::Response answer = rig.client().ask("GET / HTTP/1.1\r\nHost: " + sent + "\r\n\r\n");
     EXPECT_TRUE(has(answer.body, "\r\nHost: " + told + "\r\n")) << answer.body;

@@ -22,7 +22,7 @@ PREFIXES = [
     "/%20", "/%09", "/%0a", "/%00", "/%00/..", "%2f", "/%252e", "/public/%252e%252e", "/public/%c0%ae%c0%ae",
     "/public/%e0%80%ae.", "http://a", "HTTP://a", "https://a", "http://a:80", "http://b.example", "http://a//", "http://a/.",
     "http://a/public/..", "http://user@a", "http:", "http:/", "/http://a", "//a", "a", "?", "*", "/*", "/public?/..", "#",
-    "/public#", "/~", "/%ef%bc%8f..", "/%u002e", f"http://{LIMITED_HOST}", f"http://{LIMITED_HOST.upper()}.:80",
+    "/public#", "/~", "/%ef%bc%8f..", "/%u002e", "/public%2f%2%45%2%45", "/%5c/%2%65", f"http://{LIMITED_HOST}", f"http://{LIMITED_HOST.upper()}.:80",
 ]
 SLASHES = [
     "//", "///", "/./", "/%2e/", "/%2E/", "/x/../", "/x/%2e%2e/", "/x/.%2e/", "/x/..;/", "/x/..;a=b/", "/x/..%3b/", "%2f", "%2F",
@@ -225,6 +225,7 @@ def parts():
         for made in ({"host": host}, {"target": f"http://{host}/public"}, {"target": "http://a/public", "host": host},
                      {"target": f"http://{host}/public", "version": "HTTP/1.0"}, {"fields": f"X-Forwarded-Host: {host}\r\n"}):
             yield {"target": "/public", "fields": "", "known": True, **made}
+        yield {"target": PLAIN["tenants"][0], "fields": "", "host": host}
 
 
 def combined(random):
