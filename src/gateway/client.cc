@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/hex.h"
+#include "base/text.h"
 #include "limits/names.h"
 #include "wire/http_chars.h"
 #include "wire/http_text.h"
@@ -65,6 +66,9 @@ void set_segment(std::string& value, const RouteSettings& route, const PathForms
     if (!segments.next(segment)) return value.clear();
   } while (++i != route.limit_by.segment);
   if (!wire::http::percent_decode(segment, value)) value = segment;
+  // Many programs read each byte that is not UTF-8 as U+FFFD: then many spellings have one meaning.
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
+  if (value.find(replacement) != std::string::npos || !base::is_utf8(value)) value = replacement;
   if (route.path_case == PathRespect::same)
     std::transform(value.begin(), value.end(), value.begin(), wire::http::lower);
 }
@@ -73,6 +77,25 @@ void set_segment(std::string& value, const RouteSettings& route, const PathForms
 bool names_sender(std::string_view name) {
   return same_name(name, "authorization") || same_name(name, "forwarded") || same_name(name, "x-real-ip") ||
          (name.size() > 12 && same_name(name.substr(0, 12), "x-forwarded-"));
+}
+
+/// The token of Bearer; empty if it is another scheme.
+std::string_view token_of(std::string_view authorization) {
+  constexpr std::string_view scheme = "bearer";
+  if (authorization.size() <= scheme.size() || !same_name(authorization.substr(0, scheme.size()), scheme))
+    return {};
+  const std::string_view rest = authorization.substr(scheme.size());
+  return rest[0] == ' ' || rest[0] == '\t' ? wire::http::trim(rest) : std::string_view();
+}
+
+/// Whether all programs find the same token, or none. They differ in what white space is, beyond ASCII as
+/// well.
+bool has_one_reading(std::string_view authorization) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  const auto is_white = [](char c) { return c == ' ' || c == '\t'; };
+  const std::string_view token = token_of(authorization);
+  return std::all_of(authorization.begin(), authorization.end(), is_ascii) &&
+         std::none_of(token.begin(), token.end(), is_white);
 }
 
 /// Whether Connection asks that such a field, or the one of limit_by, be dropped.
@@ -106,11 +129,7 @@ Origin origin_of(const net::Address& peer, const wire::http::Fields& fields, con
 }
 
 std::string_view bearer_token(const wire::http::Fields& fields) {
-  constexpr std::string_view scheme = "bearer";
-  const std::string_view value = fields.find("authorization").value_or("");
-  if (value.size() <= scheme.size() || !same_name(value.substr(0, scheme.size()), scheme)) return {};
-  const std::string_view rest = value.substr(scheme.size());
-  return rest[0] == ' ' || rest[0] == '\t' ? wire::http::trim(rest) : std::string_view();
+  return token_of(fields.find("authorization").value_or(""));
 }
 
 std::string_view hidden_client(const LimitBy& by, const wire::http::Fields& fields) {
@@ -120,8 +139,11 @@ std::string_view hidden_client(const LimitBy& by, const wire::http::Fields& fiel
     const std::string_view name = fields[i].name;
     if (name.size() == 10 && same_name(name, "connection") && drops_sender(by, fields[i].value))
       return "Connection names a field that tells who sends the request";
-    if (name.size() == 13 && same_name(name, "authorization") && ++authorizations > 1)
-      return "Authorization is given twice";
+    if (name.size() == 13 && same_name(name, "authorization")) {
+      if (++authorizations > 1) return "Authorization is given twice";
+      if (by.kind == LimitBy::Kind::bearer && !has_one_reading(fields[i].value))
+        return "the token in Authorization has white space or a character beyond ASCII";
+    }
     if (name.size() == by.header.size() && !name.empty() && same_name(name, by.header) && ++keys > 1)
       return "the field that names the client is given twice";
   }

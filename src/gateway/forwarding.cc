@@ -71,18 +71,32 @@ bool ProxiedRequest::reach(Pool& pool) {
   return upstream_ != nullptr;
 }
 
-std::string_view ProxiedRequest::host_told() const {
+/// The host that the client asked for. A route for one host has its spelling: an upstream might take another
+/// one ("Example.com.") for another host, whose paths have other limits.
+std::string_view ProxiedRequest::host_asked() {
+  const std::string_view sent = request().host();
+  const std::string& name = route_->settings.host;
+  if (name.empty()) [[likely]]
+    return sent;
+  const std::size_t bracket = sent.rfind(']');
+  const std::size_t port = sent.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  host_ = name;
+  if (port != std::string_view::npos && port + 1 < sent.size()) host_ += sent.substr(port);
+  return host_;
+}
+
+std::string_view ProxiedRequest::host_told(std::string_view asked) const {
   const HostTold& told = route_->settings.upstream_host;
-  if (told.kind == HostTold::Kind::client) return request().host();
+  if (told.kind == HostTold::Kind::client) return asked;
   return told.kind == HostTold::Kind::name ? told.name : upstream_->pool().server().authority();
 }
 
 void ProxiedRequest::send_head() {
   const net::Address& peer = exchange_.peer();
-  const Sender sender{worker_.text_of(peer), plain(peer).v6, origin_.trusted, exchange_.tls()};
+  const Sender sender{worker_.text_of(peer), plain(peer).v6, origin_.trusted, exchange_.tls(), host_asked()};
   write_upstream_head(upstream_->output(), request(), sender,
                       {.path = forwarded_path_,
-                       .host = host_told(),
+                       .host = host_told(sender.host),
                        .upgrade = upgrade_,
                        .limit_by = route_->settings.limit_by.header});
   awaits_ = Awaits::answer;
@@ -133,7 +147,7 @@ void ProxiedRequest::on_body(std::string_view data, bool end) {
     wire::http::write_chunk(out, data);
     if (end) {
       wire::Buffer& trailers = worker_.scratch();
-      write_trailers(trailers, exchange_.trailers());
+      write_trailers(trailers, exchange_.trailers(), route_->settings.limit_by.header);
       wire::http::write_last_chunk(out, trailers.view());
     }
     upstream_->flush();

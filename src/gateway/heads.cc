@@ -151,19 +151,19 @@ void put_sender(Buffer& out, const wire::http::RequestHead& request, const Sende
   if (!sender.trusted) {
     put_field(out, "X-Forwarded-For", sender.peer);
     put_field(out, "X-Forwarded-Proto", sender.tls ? "https" : "http");
-    if (!request.host().empty()) put_field(out, "X-Forwarded-Host", request.host());
+    if (!sender.host.empty()) put_field(out, "X-Forwarded-Host", sender.host);
     out.append("Forwarded: ");
-    return put_forwarded_element(out, sender, request.host());
+    return put_forwarded_element(out, sender, sender.host);
   }
   put_list(out, "X-Forwarded-For: ", fields, "x-forwarded-for", sender.peer);
   out.append("\r\n");
   put_field(out, "X-Forwarded-Proto",
             fields.find("x-forwarded-proto").value_or(sender.tls ? "https" : "http"));
-  const std::string_view host = fields.find("x-forwarded-host").value_or(request.host());
+  const std::string_view host = fields.find("x-forwarded-host").value_or(sender.host);
   if (!host.empty()) put_field(out, "X-Forwarded-Host", host);
   if (const auto real = fields.find("x-real-ip")) put_field(out, "X-Real-IP", *real);
   put_list(out, "Forwarded: ", fields, "forwarded", "");
-  put_forwarded_element(out, sender, request.host());
+  put_forwarded_element(out, sender, sender.host);
 }
 
 constexpr std::string_view via_weir = "Via: 1.1 weir\r\n";
@@ -264,10 +264,12 @@ AnswerFields write_answer_fields(Buffer& out, const wire::http::ResponseHead& an
   return found;
 }
 
-void write_trailers(Buffer& out, const Fields& trailers) {
+void write_trailers(Buffer& out, const Fields& trailers, std::string_view limit_by) {
   for (std::size_t i = 0; i < trailers.size(); ++i) {
     const Field field = trailers[i];
-    if (is_forbidden_in_trailer(field.name)) continue;
+    // Servers that add trailers to the fields would take the client for another.
+    if (!limit_by.empty() && same_name(field.name, limit_by)) continue;
+    if (is_forbidden_in_trailer(field.name) || is_shadow(field.name, limit_by)) continue;
     put_field(out, field.name, field.value);
   }
 }

@@ -20,6 +20,7 @@ struct Sender {
   bool v6 = false;
   bool trusted = false;  ///< a proxy whose forwarding fields are passed on
   bool tls = false;
+  std::string_view host = {};  ///< the host that the client asked for
 };
 
 /// The parts of the head for the upstream that are not those of the client.
@@ -59,7 +60,7 @@ AnswerFields write_answer_fields(wire::Buffer& out, const wire::http::ResponseHe
                                  bool for_upgrade = false);
 
 /// Appends trailer fields, without those that are forbidden in a trailer.
-void write_trailers(wire::Buffer& out, const wire::http::Fields& trailers);
+void write_trailers(wire::Buffer& out, const wire::http::Fields& trailers, std::string_view limit_by = {});
 
 /// Whether the client understands trailers (TE: trailers).
 bool takes_trailers(const wire::http::RequestHead& request);

@@ -89,7 +89,8 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   bool reach(Pool& pool);
   void send_head();
   /// The Host field for the upstream.
-  std::string_view host_told() const;
+  std::string_view host_asked();
+  std::string_view host_told(std::string_view asked) const;
   void ask_for_body();
   void go_on_reading();
   bool may_try_again(Broken why) const;
@@ -126,6 +127,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   LocalRoutingRef routing_;
   PathForms path_;
   std::string_view forwarded_path_;
+  std::string host_;     ///< the host that the client asked for, where a route is for one host
   std::string upgrade_;  ///< the protocols that the client may change to; empty: none
   const Route* route_ = nullptr;
   Choices* choices_ = nullptr;

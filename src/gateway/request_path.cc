@@ -16,6 +16,8 @@ bool is_unreserved(char c) {
   return wire::http::detail::is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+
 bool is_escape(std::string_view path, std::size_t at) {
   return path.size() - at > 2 && is(path[at + 1], hex_char) && is(path[at + 2], hex_char);
 }
@@ -28,11 +30,12 @@ void put_escape(std::string& out, char c) {
   out += digits[byte & 15U];
 }
 
-/// Decodes into `out` what needs no escape. The first trouble wins.
+/// Decodes into `out` what needs no escape. A trouble that no canonical form repairs wins over others, else
+/// the first.
 PathTrouble decode(std::string_view path, std::string& out) {
   PathTrouble trouble = PathTrouble::none;
   const auto note = [&](PathTrouble found) {
-    if (trouble == PathTrouble::none) trouble = found;
+    if (trouble == PathTrouble::none || is_hopeless(found)) trouble = found;
   };
   out.clear();
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -51,7 +54,8 @@ PathTrouble decode(std::string_view path, std::string& out) {
       note(PathTrouble::slash);
       out += '/';
     } else if (escaped && !is_unreserved(c)) {
-      if (c == '\0') note(PathTrouble::zero);
+      // Programs may end a path at %00, and the $ of a regular expression also matches before a last %0A.
+      if (is_control(c)) note(PathTrouble::control);
       put_escape(out, c);
     } else {
       out += c;
@@ -92,14 +96,18 @@ bool resolve(std::string_view path, bool parameters, std::string& out) {
 
 }  // namespace
 
+bool is_hopeless(PathTrouble trouble) {
+  return trouble == PathTrouble::escape || trouble == PathTrouble::control;
+}
+
 std::string_view reason_of(PathTrouble trouble) {
   switch (trouble) {
     case PathTrouble::none:
       return {};
     case PathTrouble::escape:
       return "the path has a % that two hexadecimal digits do not follow";
-    case PathTrouble::zero:
-      return "the path has a zero byte";
+    case PathTrouble::control:
+      return "the path has an encoded control character";
     case PathTrouble::slash:
       return "the path has an encoded slash or a backslash";
     case PathTrouble::dot_segment:

@@ -13,10 +13,13 @@ namespace weir::gateway {
 enum class PathTrouble : unsigned char {
   none,
   escape,       ///< "%" that two hexadecimal digits do not follow
-  zero,         ///< %00
+  control,      ///< an encoded control character, such as %00 or %0A
   slash,        ///< an encoded slash, or a backslash in any spelling
   dot_segment,  ///< "." or ".." as a segment, in any spelling, also "..;x"
 };
+
+/// Whether programs read the canonical form differently, too.
+bool is_hopeless(PathTrouble trouble);
 
 /// The reason as text for the answer; empty for none.
 std::string_view reason_of(PathTrouble trouble);

@@ -73,8 +73,7 @@ RouteTable::Match RouteTable::find(std::string_view host, const PathForms& path)
   Match match{found->index};
   const bool canonical = found->paths == PathRule::canonical;
   const PathTrouble trouble = path.trouble();
-  const bool hopeless = trouble == PathTrouble::escape || trouble == PathTrouble::zero;
-  if (trouble != PathTrouble::none && (hopeless || !canonical)) {
+  if (trouble != PathTrouble::none && (is_hopeless(trouble) || !canonical)) {
     match.refused = reason_of(trouble);
   } else if (find(name, path, Reading::loosest) != found) {
     match.refused = "the path differs from that of a route only in case or in parameters";

@@ -25,7 +25,7 @@ void pass_request(std::string_view bytes, bool trusted) {
   wire::Buffer out;
   const std::string allowed[] = {"websocket"};
   gateway::write_upstream_head(
-      out, head, {.peer = "192.0.2.1", .v6 = false, .trusted = trusted, .tls = false},
+      out, head, {.peer = "192.0.2.1", .v6 = false, .trusted = trusted, .tls = false, .host = head.host()},
       {.path = head.path(), .host = head.host(), .upgrade = gateway::allowed_upgrade(head, allowed)});
   // What is added may be more than what a client may send.
   wire::http::Limits wide;

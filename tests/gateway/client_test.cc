@@ -164,6 +164,36 @@ TEST(Client, CannotBeHiddenOrGivenTwice) {
             "");
 }
 
+TEST(Client, HasATokenThatProgramsReadInOneWay) {
+  const auto hidden = [](const std::string& value) {
+    const Parsed parsed("Authorization: " + value + "\r\n");
+    return std::string(hidden_client({LimitBy::Kind::bearer}, parsed.head.fields()));
+  };
+  for (const char* value : {"Bearer a b", "bearer a\tb", "Bearer a, Basic b",
+                            "Bearer\xA0"
+                            "a",
+                            "Bearer \x85"
+                            "a",
+                            "Bearer a\xA0",
+                            "\xA0"
+                            "Bearer a"})
+    EXPECT_NE(hidden(value), "") << value;
+  for (const char* value :
+       {"Bearer a", "Bearer \t a ", "Bearera", "Basic YTpi", "Digest a=b, c=d", "Bearer", ""})
+    EXPECT_EQ(hidden(value), "") << value;
+  const Parsed other("Authorization: Bearer a b\r\n");
+  EXPECT_EQ(hidden_client({LimitBy::Kind::client_ip}, other.head.fields()), "");
+}
+
+TEST(Client, HasOneNameHoweverAProgramReadsBytesThatAreNotUtf8) {
+  const LimitBy by{LimitBy::Kind::path, {}, 2};
+  const std::string name = entity(by, "", "/tenants/%FF");
+  for (const char* spelling : {"/tenants/%fe", "/tenants/%80", "/tenants/%C0%AE", "/tenants/%ED%A0%80",
+                               "/tenants/%EF%BF%BD", "/tenants/acme%FF", "/tenants/a%E2%82"})
+    EXPECT_EQ(entity(by, "", spelling), name) << spelling;
+  EXPECT_NE(entity(by, "", "/tenants/%E2%82%AC"), name) << "a euro sign";
+}
+
 TEST(Networks, HaveTheAddressesWithTheirFirstBits) {
   EXPECT_TRUE(Network::parse("10.0.0.0/15")->has(at("10.1.255.255")));
   EXPECT_FALSE(Network::parse("10.0.0.0/15")->has(at("10.2.0.0")));

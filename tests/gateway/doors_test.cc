@@ -50,8 +50,9 @@ TEST_F(Doors, AnUpgradeWithABodyIsAnOrdinaryRequest) {
 }
 
 TEST_F(Doors, AnotherSpellingOfThePathIsRefused) {
-  for (const char* path : {"/API", "//api", "/api;x", "/%61pi", "/x/../api", "/api/../x",
-                           "/api/items/..%2f..%2fx", "/api/x/..%5c..%5cy", "/x/..;/api", "/api%00"}) {
+  for (const char* path :
+       {"/API", "//api", "/api;x", "/%61pi", "/x/../api", "/api/../x", "/api/items/..%2f..%2fx",
+        "/api/x/..%5c..%5cy", "/x/..;/api", "/api%00", "/api%0a", "/api%7F"}) {
     const net::Response answer = rig.get(path, "X-Api-Key: a\r\n");
     EXPECT_EQ(answer.status, 400) << path;
     EXPECT_TRUE(has(answer.body, "ambiguous-path")) << answer.body;
@@ -94,6 +95,34 @@ TEST_F(Doors, FieldsWithUnderscoresDoNotShadowOthers) {
        {"X_Forwarded_For", "Content_Length", "Transfer_Encoding", "X-Forwarded_For", "X_Api_Key"})
     EXPECT_FALSE(has(answer.body, name)) << name;
   EXPECT_TRUE(has(answer.body, "my_field: kept")) << answer.body;
+}
+
+TEST_F(Doors, ATrailerDoesNotNameTheClient) {
+  std::string body;
+  Upstream reading([&](Peer& peer, unsigned) {
+    peer.read_head();
+    body = peer.read_until("\r\n\r\n");
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+  });
+  Rig other{routes(reading.url())};
+  net::Client client = other.client();
+  client.send(
+      "POST /api HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Api-Key: a\r\nX_Api_Key: "
+      "a\r\nX_Forwarded_For: 6.6.6.6\r\nX-Sum: 1\r\n\r\n");
+  EXPECT_EQ(client.receive().status, 200);
+  EXPECT_EQ(body, "0\r\nX-Sum: 1\r\n\r\n");
+}
+
+TEST_F(Doors, TheHostOfARouteIsForwardedInTheSpellingOfTheRoute) {
+  rig.load("routes: [{path: /, host: api.example, upstream: \"" + upstream.url() + "\"}]");
+  for (const auto& [sent, told] : {std::pair<std::string, std::string>{"API.example.", "api.example"},
+                                   {"Api.Example.:80", "api.example:80"},
+                                   {"api.example:", "api.example"},
+                                   {"api.example", "api.example"}}) {
+    const net::Response answer = rig.client().ask("GET / HTTP/1.1\r\nHost: " + sent + "\r\n\r\n");
+    EXPECT_TRUE(has(answer.body, "\r\nHost: " + told + "\r\n")) << answer.body;
+    EXPECT_TRUE(has(answer.body, "\r\nX-Forwarded-Host: " + told + "\r\n")) << answer.body;
+  }
 }
 
 TEST_F(Doors, InventedKeysOfOneAddressEndInTheBucketOfTheAddress) {

@@ -117,7 +117,7 @@ TEST(Routes, ARouteMayForwardTheCanonicalForm) {
     EXPECT_TRUE(match.rewrite);
     EXPECT_EQ(forms.canonical(), forwarded) << path;
   }
-  for (const char* path : {"/API", "/api;x", "/a%", "/%00", "/x/..;/API"})
+  for (const char* path : {"/API", "/api;x", "/a%", "/%00", "/x/..;/API", "/%5c/%2%45/api", "/x%2f%0a"})
     EXPECT_EQ(passes(routes, path), RouteTable::none) << path;
 }
 
