@@ -70,7 +70,10 @@ std::string option_for(const std::string& word, const CommandShape& shape) {
 
 std::string describe_stray(Stray stray, const CommandShape& shape) {
   // Perhaps the URL of a store, whose option was forgotten.
-  if (stray.word.find("://") != std::string::npos) stray.word = app::without_password(stray.word);
+  const std::size_t at = stray.word.rfind('@');
+  const bool has_password = at != std::string::npos && stray.word.find(':') < at;
+  if (has_password || stray.word.find("://") != std::string::npos)
+    stray.word = app::without_password(stray.word);
   if (stray.word.starts_with('-') && stray.word != "-") {
     std::vector<std::string> names;
     for (const OptionShape& option : shape.options) {

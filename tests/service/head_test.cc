@@ -74,7 +74,7 @@ TEST_P(Heads, ThatNameNoCallAreAnsweredBeforeTheBody) {
 TEST_P(Heads, AreCountedAndKeepTheirId) {
   const Seen refused = answer_to("POST", "/v1/acquire", "Content-Length: 9\r\nX-Request-Id: mine\r\n");
   EXPECT_EQ(refused.field("X-Request-Id"), "mine");
-  EXPECT_NE(metrics().find(R"(call="acquire",code="401"} 1)"), std::string::npos) << metrics();
+  EXPECT_NE(metrics().find(R"(call="acquire",status="4xx"} 1)"), std::string::npos) << metrics();
 }
 
 TEST_P(Heads, OfAPublicPathTakeNoLargeBody) {

@@ -145,11 +145,11 @@ logs_are_for_people_or_for_programs() {
   kill -HUP "$server"
   hears "read the tokens again"
   hears "opened the access log again"
-  status 200 "$url/livez?x=$secret"
+  status 400 "$url/livez?x=$secret"
   stop TERM
   cat access.log.1 access.log >both
   [[ $(grep -c ' info request ' both) == 4 ]] || wrong "not four lines: $(<both)"
-  grep -q 'path=/livez status=200' access.log || wrong "nothing in the new file: $(<both)"
+  grep -q 'path=/livez status=400' access.log || wrong "nothing in the new file: $(<both)"
   grep -q 'method=POST path=/v1/acquire status=200 .* principal=alice .*trace_id=0af7651916cd43dd8448eb211c80319c' both ||
     wrong "the line of the acquire: $(<both)"
   ! grep -qF -e "$secret" -e "$lease" both || wrong "a secret in the access log: $(<both)"
