@@ -9,11 +9,17 @@
 namespace weir::app {
 
 Result<std::vector<Finding>> check_store(std::string_view url, const Options& options) {
+  return check_namespace(url, options, "");
+}
+
+Result<std::vector<Finding>> check_namespace(std::string_view url, const Options& options,
+                                             const std::string& name_space) {
   auto parsed = parse_store_url(url);
   if (!parsed) return parsed.error();
   if (parsed->kind == StoreKind::sqlite) {
     const SystemClock system;
-    return sqlite::check(parsed->path, options.clock != nullptr ? options.clock->now() : system.now());
+    return sqlite::check(parsed->path, options.clock != nullptr ? options.clock->now() : system.now(),
+                         name_space);
   }
   if (parsed->kind == StoreKind::redis) {
     auto redis = redis_options(parsed->redis);

@@ -16,5 +16,8 @@ using store::Severity;
 
 /// Fails only if the URL is wrong; every problem of the store is a finding.
 Result<std::vector<Finding>> check_store(std::string_view url, const Options& options);
+/// The same for a caller who may see only one namespace. The whole store if the name is empty.
+Result<std::vector<Finding>> check_namespace(std::string_view url, const Options& options,
+                                             const std::string& name_space);
 
 }  // namespace weir::app

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "app/store_url.h"
+#include "app/url.h"
 #include "base/text.h"
 #include "wire/http_text.h"
 
@@ -22,8 +24,9 @@ bool good_table(std::string_view name) {
 
 Result<void> read_parameter(dynamodb::StoreOptions& options, std::string_view name,
                             const std::string& value) {
-  constexpr std::array<std::string_view, 8> names = {"region",    "endpoint", "deadline_ms",    "cache_ms",
-                                                     "refuse_ms", "settle",   "clock_bound_ms", "cacert"};
+  constexpr std::array<std::string_view, 9> names = {"region",         "endpoint",  "deadline_ms",
+                                                     "cache_ms",       "refuse_ms", "settle",
+                                                     "clock_bound_ms", "cacert",    "insecure"};
   const auto milliseconds = [&](std::chrono::milliseconds& into, std::int64_t least) -> Result<void> {
     auto read = read_milliseconds(name, value, least);
     if (!read) return read.error();
@@ -35,6 +38,10 @@ Result<void> read_parameter(dynamodb::StoreOptions& options, std::string_view na
   } else if (name == "endpoint") {
     if (auto url = aws::parse_url(value); !url) return url.error();
     options.endpoint = value;
+  } else if (name == "insecure") {
+    if (value != "true" && value != "false")
+      return invalid("insecure in the URL of the store is ", quoted(value), "; use true or false");
+    options.insecure = value == "true";
   } else if (name == "deadline_ms") {
     return milliseconds(options.deadline, 1);
   } else if (name == "cache_ms") {
@@ -89,7 +96,7 @@ Result<dynamodb::StoreOptions> parse_dynamodb_url(std::string_view rest) {
   dynamodb::StoreOptions options;
   options.table = rest.substr(0, question);
   if (!good_table(options.table)) {
-    return invalid("the URL of the store names the table ", quoted(options.table),
+    return invalid("the URL of the store names the table ", quoted(without_password(options.table)),
                    "; use dynamodb://TABLE with 3 to 255 letters, digits and `-_.`");
   }
   if (question == std::string_view::npos) return options;
@@ -97,6 +104,8 @@ Result<dynamodb::StoreOptions> parse_dynamodb_url(std::string_view rest) {
       rest.substr(question + 1),
       [&](std::string_view name, const std::string& value) { return read_parameter(options, name, value); });
   if (!read) return read.error();
+  if (options.endpoint.empty()) return options;
+  if (auto safe = dynamodb::check_endpoint(options, options.endpoint); !safe) return safe.error();
   return options;
 }
 

@@ -53,6 +53,12 @@ Result<void> read_parameter(RedisUrl& url, std::string_view name, const std::str
 Result<StoreUrl> parse_redis(std::string_view text) {
   const auto read = wire::parse_url(text);
   if (!read) return invalid("the URL of the store: ", read.error().message);
+  // Probably a / or ? in the password, whose rest would be shown as a database or a parameter.
+  if (read->path.find('@') != std::string::npos || read->query.find('@') != std::string::npos) {
+    return invalid(
+        "the URL of the store has an @ after a / or ?; in a password or a parameter write / as %2F, ? as %3F "
+        "and @ as %40");
+  }
   StoreUrl store{.kind = StoreKind::redis};
   RedisUrl& url = store.redis;
   url.tls = read->scheme == "rediss";
@@ -65,8 +71,11 @@ Result<StoreUrl> parse_redis(std::string_view text) {
   if (read->path.size() > 1) {
     const std::string_view database = std::string_view(read->path).substr(1);
     const auto number = base::parse_digits(database);
-    if (!number || *number > 100'000)
-      return invalid("database ", base::quoted(database), " in the URL of the store is not a number");
+    if (!number || *number > 100'000) {
+      // After a port it may be the rest of a password.
+      const std::string shown = read->port ? std::string() : base::join(base::quoted(database), " ");
+      return invalid("database ", shown, "in the URL of the store is not a number");
+    }
     url.database = static_cast<int>(*number);
   }
   auto parameters = read_parameters(read->query, [&](std::string_view name, const std::string& value) {
@@ -82,6 +91,13 @@ Result<StoreUrl> parse_redis(std::string_view text) {
 /// A URL that was probably meant, for a store that is not known; empty: none.
 std::string probable_url(std::string_view url) {
   const auto contains = [&](std::string_view part) { return url.find(part) != std::string_view::npos; };
+  for (const std::string_view scheme : {"redis://", "rediss://", "dynamodb://", "sqlite:"}) {
+    const auto same_letter = [](char a, char b) { return a == b || (b >= 'a' && b <= 'z' && a == b - 32); };
+    if (url.size() > scheme.size() &&
+        std::equal(scheme.begin(), scheme.end(), url.begin(),
+                   [&](char wanted, char written) { return same_letter(written, wanted); }))
+      return base::join(scheme, url.substr(scheme.size()));
+  }
   for (const std::string_view scheme : {"redis:", "rediss:", "dynamodb:"}) {
     if (url.starts_with(scheme) && url.size() > scheme.size())
       return base::join(scheme, "//", url.substr(scheme.size()));
@@ -104,9 +120,10 @@ Result<StoreUrl> parse_store_url(std::string_view url) {
     return StoreUrl{.kind = StoreKind::dynamodb, .dynamodb = *std::move(options)};
   }
   if (!url.starts_with(sqlite_scheme)) {
-    if (const std::string meant = probable_url(url); !meant.empty())
-      return invalid("store ", base::quoted(url), " is not known; did you mean ", base::quoted(meant), "?");
-    return invalid("store ", base::quoted(url),
+    const std::string shown = without_password(url);
+    if (const std::string meant = probable_url(shown); !meant.empty())
+      return invalid("store ", base::quoted(shown), " is not known; did you mean ", base::quoted(meant), "?");
+    return invalid("store ", base::quoted(shown),
                    " is not known; use sqlite:PATH, such as sqlite:weir.db, redis://HOST:PORT, "
                    "dynamodb://TABLE, or memory:");
   }
@@ -126,17 +143,6 @@ Result<StoreUrl> parse_store_url(std::string_view url) {
 Result<void> check_store_url(std::string_view url) {
   const auto parsed = parse_store_url(url);
   return parsed ? Result<void>() : Result<void>(parsed.error());
-}
-
-std::string without_password(std::string_view url) {
-  const std::size_t scheme = url.find("://");
-  if (scheme == std::string_view::npos) return std::string(url);
-  const std::size_t end = std::min(url.find_first_of("/?", scheme + 3), url.size());
-  const std::size_t at = url.substr(0, end).rfind('@');
-  if (at == std::string_view::npos) return std::string(url);
-  const std::size_t colon = url.find(':', scheme + 3);
-  if (colon == std::string_view::npos || colon > at) return std::string(url);
-  return base::join(url.substr(0, colon + 1), "***", url.substr(at));
 }
 
 }  // namespace weir::app

@@ -1,5 +1,7 @@
 #include "aws/credentials_source.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -77,7 +79,9 @@ Result<std::optional<Source>> source_of_container(const Environment& environment
   auto url = parse_url(relative ? base::join(container_host, *relative) : *full);
   if (!url) return url.error();
   if (!url->server.tls && !is_plain_address(url->server))
-    return invalid("AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or on this machine");
+    return invalid(
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or an address of this machine, such as "
+        "http://127.0.0.1");
   return std::optional<Source>(
       Container{*std::move(url), environment.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN").value_or(""),
                 environment.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").value_or("")});
@@ -103,17 +107,22 @@ std::int64_t days_before(std::int64_t year, std::int64_t month, std::int64_t day
 
 }  // namespace
 
-bool is_loopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+bool is_loopback(const std::string& host) {
+  in_addr v4{};
+  in6_addr v6{};
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24U) == 127;
+  return ::inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
 Result<Url> parse_url(std::string_view text) {
   const auto url = wire::parse_http_url(text);
-  if (!url) return invalid(base::quoted(text), ": ", url.error().message);
+  // It may hold a password.
+  const bool shown = text.find('@') == std::string_view::npos;
+  if (!url) return invalid(shown ? base::quoted(text) : "the URL", ": ", url.error().message);
   std::string path = url->path.empty() ? "/" : url->path;
   if (text.find('?') != std::string_view::npos) path += base::join("?", url->query);
   if (!fits_in_a_field(path) || path.find(' ') != std::string::npos)
-    return invalid(base::quoted(text), ": its path has a character that must be escaped");
+    return invalid(shown ? base::quoted(text) : "the URL", ": its path has a character that must be escaped");
   const wire::HostPort at = url->at();
   return Url{{url->tls(), at.host, at.port}, std::move(path)};
 }

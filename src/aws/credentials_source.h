@@ -38,7 +38,8 @@ struct Url {
   std::string path = "/";
 };
 Result<Url> parse_url(std::string_view url);
-bool is_loopback(std::string_view host);
+/// Whether the host is an address of this machine. No name is one: a server for names may say anything.
+bool is_loopback(const std::string& host);
 
 /// A request to one of the services below.
 struct CredentialsRequest {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/store_url.h"
 #include "base/text.h"
 #include "cli/tree.h"
 
@@ -67,7 +68,12 @@ std::string option_for(const std::string& word, const CommandShape& shape) {
                         : join("did you mean ", option, " ", base::quoted(word), "?");
 }
 
-std::string describe_stray(const Stray& stray, const CommandShape& shape) {
+std::string describe_stray(Stray stray, const CommandShape& shape) {
+  // Perhaps the URL of a store, whose option was forgotten.
+  const std::size_t at = stray.word.rfind('@');
+  const bool has_password = at != std::string::npos && stray.word.find(':') < at;
+  if (has_password || stray.word.find("://") != std::string::npos)
+    stray.word = app::without_password(stray.word);
   if (stray.word.starts_with('-') && stray.word != "-") {
     std::vector<std::string> names;
     for (const OptionShape& option : shape.options) {

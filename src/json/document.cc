@@ -15,6 +15,48 @@ using base::quoted;
 
 using Kind = Value::Kind;
 
+// More digits than any amount or duration has.
+constexpr std::int64_t most_digits = 18;
+
+/// The exponent behind the e of a number, bounded: beyond this every number but 0 is out of range.
+std::int64_t exponent_of(std::string_view text) {
+  constexpr std::int64_t far = 1'000'000'000;
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  std::int64_t number = 0;
+  for (const char digit : text) number = std::min(far, number * 10 + (digit - '0'));
+  return negative ? -number : number;
+}
+
+/// A JSON number without its exponent: 1500 for 1.5e3.
+Result<std::string> without_exponent(std::string_view token) {
+  const std::size_t e = token.find_first_of("eE");
+  if (e == std::string_view::npos) return std::string(token);
+  std::string_view mantissa = token.substr(0, e);
+  const bool negative = mantissa.starts_with('-');
+  if (negative) mantissa.remove_prefix(1);
+  const std::size_t dot = std::min(mantissa.find('.'), mantissa.size());
+  std::string digits = join(mantissa.substr(0, dot), mantissa.substr(std::min(dot + 1, mantissa.size())));
+  const std::size_t first = digits.find_first_not_of('0');
+  if (first == std::string::npos) return std::string("0");
+  // How many digits stand before the point.
+  const std::int64_t whole =
+      static_cast<std::int64_t>(dot) - static_cast<std::int64_t>(first) + exponent_of(token.substr(e + 1));
+  digits = digits.substr(first, digits.find_last_not_of('0') + 1 - first);
+  const auto wrong = [&](const char* what) {
+    return base::invalid("amount ", quoted(token), " ", what, "; write a number such as 500 or 1.5");
+  };
+  if (whole > most_digits) return wrong("is too large");
+  if (static_cast<std::int64_t>(digits.size()) - whole > 3) return wrong("has more than three decimals");
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(whole, 0));
+  // Both bounds above keep these short.
+  if (whole < 0) digits.insert(0, static_cast<std::size_t>(-whole), '0');
+  if (digits.size() < size) digits.append(size - digits.size(), '0');
+  std::string text = join(negative ? "-" : "", size == 0 ? "0" : digits.substr(0, size));
+  if (digits.size() > size) text += join(".", digits.substr(size));
+  return text;
+}
+
 }  // namespace
 
 void Document::not_json() { malform(join(called_, " is not JSON")); }
@@ -67,8 +109,10 @@ std::int64_t Document::integer(Value& value, std::string_view of) {
   std::int64_t number = 0;
   std::string_view token;
   const bool read = value.peek() == Kind::number && value.number(token);
-  const auto [end, wrong] = std::from_chars(token.data(), token.data() + token.size(), number);
-  if (!read || wrong != std::errc() || end != token.data() + token.size())
+  const auto expanded = without_exponent(token);
+  const std::string plain = expanded ? *expanded : std::string();
+  const auto [end, wrong] = std::from_chars(plain.data(), plain.data() + plain.size(), number);
+  if (!read || wrong != std::errc() || end != plain.data() + plain.size())
     malform(join(quoted(of), " must be a whole number"));
   return number;
 }
@@ -80,7 +124,7 @@ bool Document::is_null(Value& value) {
 }
 
 Amount Document::amount(Value& value, std::string_view of) {
-  const std::string_view token = number_token(value, of);
+  const std::string token = number_token(value, of);
   if (failed()) return {};
   auto parsed = Amount::parse(token);
   if (!parsed) {
@@ -157,14 +201,20 @@ void Document::visit_members(Value& value, std::string_view of, const Visit& vis
   if (value.failed()) not_json();
 }
 
-std::string_view Document::number_token(Value& value, std::string_view of) {
+/// A number without an exponent.
+std::string Document::number_token(Value& value, std::string_view of) {
   std::string_view token;
   if (value.peek() != Kind::number) {
     malform(join("amount of ", quoted(of), " must be a number"));
   } else if (!value.number(token)) {
     malform(join("amount of ", quoted(of), " is not a JSON number"));
   }
-  return token;
+  auto plain = without_exponent(token);
+  if (!plain) {
+    invalidate(join("amount of ", quoted(of), ": ", plain.error().message));
+    return "0";
+  }
+  return *std::move(plain);
 }
 
 /// The object as text again, its numbers as written.

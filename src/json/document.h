@@ -74,7 +74,7 @@ class Document {
   void add_limit(std::vector<NamedLimit>& limits, std::string_view name, Value& value);
   void not_json();
   void visit_members(Value& value, std::string_view of, const Visit& visit);
-  std::string_view number_token(Value& value, std::string_view of);
+  std::string number_token(Value& value, std::string_view of);
   std::string long_form(Value& value, std::string_view name);
 
   std::string called_;

@@ -187,12 +187,23 @@ bool Session::step_body() {
     }
     if (step.progress == Progress::complete) break;
     if (step.consumed != 0) continue;
+    drop_framing();
     if (current_->owes_continue && first_ == nullptr) tell_to_continue(*current_);
     return false;
   }
   current_->owes_continue = false;
   dispatch();
   return true;
+}
+
+/// Removes the framing between the decoded chunks and the unparsed input, so that the buffer grows with the
+/// data of a body only.
+void Session::drop_framing() {
+  if (parsed_ == body_end_) return;
+  const std::string_view rest = unparsed();
+  if (!rest.empty()) std::memmove(in_.data() + body_end_, rest.data(), rest.size());
+  in_.truncate(body_end_ + rest.size());
+  parsed_ = body_end_;
 }
 
 /// Hands one part of the body to the observer that asked for it. May destroy the state.

@@ -116,6 +116,7 @@ class Session {
   bool begin_body();
   bool postpone();
   bool step_body();
+  void drop_framing();
   bool step_stream();
   void dispatch();
   void next_message();

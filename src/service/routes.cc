@@ -123,4 +123,20 @@ bool needs_token(Call call) {
   return call != Call::livez && call != Call::readyz && call != Call::openapi;
 }
 
+bool takes_query(Call call) {
+  switch (call) {
+    case Call::authorize:
+    case Call::available:
+    case Call::list_limits:
+    case Call::effective:
+    case Call::list_entities:
+    case Call::children:
+    case Call::buckets:
+    case Call::audit:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace weir::service

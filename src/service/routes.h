@@ -70,5 +70,7 @@ Match match(const wire::http::RequestHead& request);
 /// The role that a call needs, if it needs a token at all (`needs_token`).
 Role role_for(Call call, wire::http::Method method);
 bool needs_token(Call call);
+/// Whether a call has parameters in its query.
+bool takes_query(Call call);
 
 }  // namespace weir::service

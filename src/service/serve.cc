@@ -143,7 +143,9 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
                                .store = server::kind_of(options.store),
                                .log = &log,
                                .access_log = access.get(),
-                               .check_store = [&options] { return app::check_store(options.store, {}); }});
+                               .check_store = [&options](const std::string& name_space) {
+                                 return app::check_namespace(options.store, {}, name_space);
+                               }});
   service.set_tokens(*tokens);
   const unsigned threads = listen->threads;
   auto server = net::Server::start(*std::move(listen), service);

@@ -4,7 +4,9 @@
 #include "base/text.h"
 #include "limits/names.h"
 #include "service/calls.h"
+#include "service/changes.h"
 #include "service/openapi.h"
+#include "service/query.h"
 #include "service/worker_executor.h"
 #include "wire/http_write.h"
 
@@ -13,6 +15,9 @@ namespace {
 
 // Bounds the memory of the cache; beyond it, cores in use are kept alive by their calls.
 constexpr std::size_t most_cores = maxima::cores;
+
+// Of a call that anyone may make, and that needs no body.
+constexpr std::uint64_t largest_public_body = 4096;
 
 std::string_view bearer_of(const wire::http::RequestHead& request) {
   constexpr std::string_view scheme = "Bearer ";
@@ -57,6 +62,22 @@ std::optional<Reply> check_single(const wire::http::Fields& fields) {
   return std::nullopt;
 }
 
+Reply empty_key() {
+  return problem(400, "malformed",
+                 "the header Idempotency-Key is empty; send a new key with each call, or leave it out");
+}
+
+/// The answer to a request that is no call; nothing if it is one.
+std::optional<Reply> no_call_reply(const wire::http::RequestHead& request, const Match& match) {
+  if (match.malformed) return problem(400, "malformed", "the path has a broken % escape");
+  if (!match.found)
+    return problem(404, "not-found", base::join("there is nothing at ", base::quoted(request.path())));
+  if (match.allowed) return std::nullopt;
+  Reply reply = problem(405, "method-not-allowed", base::join("use ", match.allow));
+  reply.fields = base::join("Allow: ", match.allow, "\r\n");
+  return reply;
+}
+
 void change_lease(Answering answering, const Route& route, const std::shared_ptr<limiter::Core>& core) {
   using detail::LeaseVerb;
   const std::string_view body = answering.exchange().body();
@@ -70,6 +91,7 @@ void change_lease(Answering answering, const Route& route, const std::shared_ptr
         problem(400, "idempotency-key-missing",
                 "an adjust needs the header Idempotency-Key, so that it can be sent again safely"));
   }
+  if (key && key->empty()) return answering.send(empty_key());
   auto* const call = new LeaseCall(std::move(answering), core);
   call->id = route.names[0];
   call->key = route.call == Call::adjust ? std::string(*key) : std::string();
@@ -115,6 +137,7 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
   if (auto twice = check_single(request.fields())) return twice;
   who.principal = options_.principal;
   who.name_space = request.fields().find("weir-namespace").value_or("default");
+  who.bound = false;
   const std::shared_ptr<const Tokens> tokens =
       asks_for_tokens_.load(std::memory_order_acquire) ? current_tokens() : nullptr;
   if (tokens && needs_token(route.call)) {
@@ -135,7 +158,8 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
     if (!caller->name_space.empty() && named && who.name_space != caller->name_space)
       return problem(403, "forbidden",
                      "the token is for another namespace; leave out Weir-Namespace to use the token's own");
-    if (!caller->name_space.empty()) who.name_space = caller->name_space;
+    who.bound = !caller->name_space.empty();
+    if (who.bound) who.name_space = caller->name_space;
   }
   if (auto checked = limits::check_namespace(who.name_space); !checked) return problem(checked.error());
   return std::nullopt;
@@ -167,35 +191,62 @@ void Service::on_thread(net::Loop& loop) {
   executors_.emplace_back(std::make_unique<WorkerExecutor>(*this, loop))->enter();
 }
 
-void Service::handle(net::Exchange exchange) {
-  const Match found = match(exchange.request());
-  Answering answering(*this, std::move(exchange));
-  if (found.found) answering.set_call(found.route.call);
-  const wire::http::RequestHead& request = answering.request();
-  if (found.malformed) return answering.send(problem(400, "malformed", "the path has a broken % escape"));
-  if (!found.found) {
-    return answering.send(
-        problem(404, "not-found", base::join("there is nothing at ", base::quoted(request.path()))));
-  }
-  if (!found.allowed) {
-    Reply reply = problem(405, "method-not-allowed", base::join("use ", found.allow));
-    reply.fields = base::join("Allow: ", found.allow, "\r\n");
-    return answering.send(std::move(reply));
-  }
-  Who who;
-  if (auto refused = check_caller(request, found.route, who)) return answering.send(*std::move(refused));
-  if (options_.access_log != nullptr) answering.set_caller(who.principal, who.name_space);
-  dispatch(std::move(answering), found.route, core_of(who));
+/// The checks of the thread's last request. A request with a body is checked twice, by plan() and by
+/// handle(), and mostly nothing comes in between.
+Service::Checked& Service::checked_here() {
+  thread_local Checked checked;
+  return checked;
 }
 
-void Service::dispatch(Answering answering, const Route& route, const CoreRef& core) {
+void Service::check(const wire::http::RequestHead& request, Checked& checked) {
+  checked.request = &request;
+  checked.match = match(request);
+  checked.refusal = no_call_reply(request, checked.match);
+  if (checked.refusal) return;
+  const Route& route = checked.match.route;
+  checked.refusal = check_caller(request, route, checked.who);
+  if (checked.refusal || request.query().empty() || takes_query(route.call)) return;
+  if (const Query query(request.query(), {}); !query.error().empty())
+    checked.refusal = problem(400, "malformed", query.error());
+}
+
+net::BodyPlan Service::plan(const wire::http::RequestHead& request) {
+  Checked& checked = checked_here();
+  check(request, checked);
+  // handle() answers at once, and the connection closes without reading the body.
+  if (checked.refusal) return {.kind = net::BodyPlan::Kind::stream};
+  const Call call = checked.match.route.call;
+  if (call == Call::changes) return {.largest = largest_changes_body};
+  if (!needs_token(call)) return {.largest = largest_public_body};
+  return {};
+}
+
+void Service::handle(net::Exchange exchange) {
+  const wire::http::RequestHead& head = exchange.request();
+  Checked& checked = checked_here();
+  // A request with a body has been checked since its address was last used by another; one without a body has
+  // not been.
+  const bool planned = head.body().kind != wire::http::Framing::Kind::none && checked.request == &head;
+  if (!planned) check(head, checked);
+  checked.request = nullptr;
+  Answering answering(*this, std::move(exchange));
+  if (checked.match.found) answering.set_call(checked.match.route.call);
+  if (checked.refusal) return answering.send(*std::move(checked.refusal));
+  if (options_.access_log != nullptr) answering.set_caller(checked.who.principal, checked.who.name_space);
+  dispatch(std::move(answering), checked.match.route, checked.who);
+}
+
+void Service::dispatch(Answering answering, const Route& route, const Who& who) {
+  const CoreRef core = core_of(who);
   switch (route.call) {
     case Call::acquire: {
+      const auto key = answering.request().fields().find("idempotency-key");
+      if (key && key->empty()) return answering.send(empty_key());
       auto parsed = parse_acquire(answering.exchange().body());
       if (!parsed.ok()) return answering.send(bad_body(parsed));
       auto* const call = new AcquireCall(*this, std::move(answering), core);
       call->body = std::move(parsed.value);
-      call->key = call->answering.request().fields().find("idempotency-key").value_or("");
+      if (key) call->key = *key;
       return call->start();
     }
     case Call::authorize: {
@@ -216,8 +267,9 @@ void Service::dispatch(Answering answering, const Route& route, const CoreRef& c
       (void)outage_.look();
       [[fallthrough]];
     case Call::changes:
-    case Call::check_store:
       return run_task(std::move(answering), route, core);
+    case Call::check_store:
+      return check_store(std::move(answering), who);
     case Call::livez:
       return answering.send({.body = "ok\n", .content_type = "text/plain"});
     case Call::readyz:

@@ -33,14 +33,16 @@ struct ServiceOptions {
   std::string store = "memory";                      ///< the kind of store, for metrics
   telemetry::Log* log = nullptr;                     ///< for outages of the store; outlives the service
   telemetry::AccessLog* access_log = nullptr;        ///< for each request; outlives the service
-  /// Checks the stored data, from any thread; empty: not supported.
-  std::function<Result<std::vector<store::Finding>>()> check_store = {};
+  /// Checks the stored data, from any thread: of a namespace alone, or of the whole store if the name is
+  /// empty. An empty function: not supported.
+  std::function<Result<std::vector<store::Finding>>(const std::string& name_space)> check_store = {};
 };
 
 /// The caller and the namespace.
 struct Who {
   std::string principal;
   std::string name_space;
+  bool bound = false;  ///< the token is for this namespace alone
   friend auto operator<=>(const Who&, const Who&) = default;
 };
 
@@ -73,6 +75,15 @@ class Service final : public net::Handler {
   friend struct LeaseCall;
 
   using CoreRef = std::shared_ptr<limiter::Core>;
+  /// The result of the checks that need only the head of a request.
+  struct Checked {
+    const wire::http::RequestHead* request = nullptr;  ///< whose it is, until handle() uses it
+    Match match;
+    Who who;
+    std::optional<Reply> refusal;
+  };
+  static Checked& checked_here();
+  void check(const wire::http::RequestHead& request, Checked& checked);
   std::shared_ptr<const Tokens> current_tokens();
   std::optional<Reply> check_caller(const wire::http::RequestHead& request, const Route& route, Who& who);
   CoreRef core_of(const Who& who);
@@ -80,8 +91,9 @@ class Service final : public net::Handler {
   std::string next_request_id() {
     return "weir-" + std::to_string(next_request_.fetch_add(1, std::memory_order_relaxed) + 1);
   }
+  void check_store(Answering answering, const Who& who);
   void run_task(Answering answering, const Route& route, const CoreRef& core);
-  void dispatch(Answering answering, const Route& route, const CoreRef& core);
+  void dispatch(Answering answering, const Route& route, const Who& who);
   bool may_wait(Call call, wire::http::Method method) const;
   Reply at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,
                 limiter::Core& core);
@@ -98,10 +110,11 @@ class Service final : public net::Handler {
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
   std::map<Who, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<WorkerExecutor>> executors_ WEIR_GUARDED_BY(mutex_);
-  // Last members, so that they end before the rest. A task may hold a large body, so few may wait; no
-  // deployment has more scrapes than this; and lookups in a remote store run in parallel, since each waits
-  // for it.
+  // Last members, so that they end before the rest. A task may hold a large body, so few may wait; a check
+  // reads the whole store, so changes do not wait for it; no deployment has more scrapes than this; and
+  // lookups in a remote store run in parallel, since each waits for it.
   ThreadPool tasks_{1, 8};
+  ThreadPool checks_{1, 8};
   ThreadPool scrapes_{1, 64};
   ThreadPool lookups_{4, 256};
 };

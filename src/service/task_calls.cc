@@ -49,9 +49,9 @@ Reply change(limiter::Core& core, std::string_view body, Outage& outage, telemet
   return {.body = json.str()};
 }
 
-Reply check(const std::function<Result<std::vector<store::Finding>>()>& check_store) {
-  if (!check_store) return problem(404, "not-found", "this service cannot check its store");
-  const auto findings = check_store();
+Reply checked_store(const ServiceOptions& options, const std::string& name_space) {
+  if (!options.check_store) return problem(404, "not-found", "this service cannot check its store");
+  const auto findings = options.check_store(name_space);
   if (!findings) return problem(findings.error());
   auto list = base::JsonWriter::array();
   for (const store::Finding& finding : *findings) list.add(api::to_json(finding));
@@ -89,11 +89,16 @@ void hand_over(ThreadPool& tasks, std::string_view refusal, Answering answering,
 
 }  // namespace
 
+/// A caller that is bound to a namespace learns nothing about the others.
+void Service::check_store(Answering answering, const Who& who) {
+  hand_over(checks_, "contention", std::move(answering),
+            [this, name_space = who.bound ? who.name_space : std::string()](const Answering&) {
+              return checked_store(options_, name_space);
+            });
+}
+
 void Service::run_task(Answering answering, const Route& route, const CoreRef& core) {
   switch (route.call) {
-    case Call::check_store:
-      return hand_over(tasks_, "contention", std::move(answering),
-                       [this](const Answering&) { return check(options_.check_store); });
     case Call::metrics:
       return hand_over(scrapes_, "busy", std::move(answering), [this](const Answering&) {
         return Reply{.body = metrics_->text(), .content_type = telemetry::Metrics::content_type};
@@ -108,17 +113,6 @@ void Service::run_task(Answering answering, const Route& route, const CoreRef& c
                          return at_once(route, asked.request(), asked.exchange().body(), *core);
                        });
   }
-}
-
-net::BodyPlan Service::plan(const wire::http::RequestHead& request) {
-  if (request.path() != changes_path) return {};
-  const Match found = match(request);
-  Who who;
-  if (!found.allowed) return {};
-  // A large body is buffered only for callers that may make changes. handle() answers all others before the
-  // body is read.
-  if (check_caller(request, found.route, who)) return {.kind = net::BodyPlan::Kind::stream};
-  return {.largest = largest_changes_body};
 }
 
 }  // namespace weir::service

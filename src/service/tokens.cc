@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/hex.h"
@@ -82,6 +83,7 @@ Result<Tokens::Entry> Tokens::parse_line(std::string_view line) {
 Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
   Tokens tokens;
   std::size_t number = 0;
+  std::map<Digest, std::size_t> lines;
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte-order mark, which some editors write
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -92,6 +94,11 @@ Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
     if (first == std::string_view::npos || line[first] == '#') continue;
     auto entry = parse_line(line);
     if (!entry) return invalid(file, ":", std::to_string(number), ": ", entry.error().message);
+    // Two lines with one token would leave open which roles and namespace it has.
+    if (const auto [known, is_new] = lines.emplace(entry->digest, number); !is_new) {
+      return invalid(file, ":", std::to_string(number), ": the token of this line stands on line ",
+                     std::to_string(known->second), " too; give each line a token of its own");
+    }
     tokens.entries_.push_back(*std::move(entry));
   }
   if (tokens.entries_.empty()) return invalid(file, ": no tokens in it");

@@ -99,6 +99,22 @@ TEST(CredentialsSource, FindsAContainersService) {
   EXPECT_NE(told(find_source(machine.environment())).find("https"), std::string::npos);
 }
 
+TEST(CredentialsSource, SendsAContainersTokenToNoNameWithoutTls) {
+  for (const char* const host :
+       {"localhost", "127.evil.example", "127.0.0.1.evil.example", "127.1", "127.0.0.01",
+        "localhost.evil.example", "[::2]", "10.0.0.1", "169.254.170.20"}) {
+    Machine machine;
+    machine.variables = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://" + std::string(host) + "/get"},
+                         {"AWS_CONTAINER_AUTHORIZATION_TOKEN", "tok"}};
+    EXPECT_NE(told(find_source(machine.environment())).find("https"), std::string::npos) << host;
+  }
+  for (const char* const host : {"127.0.0.1", "127.255.0.9", "[::1]", "169.254.170.23", "[fd00:ec2::23]"}) {
+    Machine machine;
+    machine.variables = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://" + std::string(host) + "/get"}};
+    EXPECT_TRUE(told(find_source(machine.environment())).starts_with("container ")) << host;
+  }
+}
+
 TEST(CredentialsSource, AsksTheInstanceLast) {
   Machine machine;
   EXPECT_EQ(told(find_source(machine.environment())), "instance 169.254.169.254");

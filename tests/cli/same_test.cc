@@ -19,7 +19,7 @@ class Same : public testing::TestWithParam<const char*> {
     here.opener = [this, at = url("here.db")](const Options& options) { return limiter_of(at, options); };
     here.findings = {{app::Severity::ok, "file", "sound"}, {app::Severity::warning, "disk", "make room"}};
     service::ServiceOptions options;
-    options.check_store = [this] { return Result(here.findings); };
+    options.check_store = [this](const std::string&) { return Result(here.findings); };
     served.emplace(url("there.db"), there.clock, std::move(options));
     there.environment["WEIR_SERVER"] = served->url();
     // Nothing may come from the store of this shell.

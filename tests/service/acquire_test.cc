@@ -212,6 +212,17 @@ TEST_P(Acquire, AProxyIsAnsweredWithAStatusAlone) {
       << "refusals charged nothing";
 }
 
+TEST_P(Acquire, AProxyIsRefusedWith403WhateverTheReason) {
+  set_system(R"("rpm":"3/min","off":"0/min")");
+  for (const char* const consume : {"rpm:4", "off:1", "rpm:1,off:1"}) {
+    const Seen refused = get("/v1/authorize?entity=key-1&resource=gpt-4&consume=" + std::string(consume));
+    EXPECT_EQ(refused.status, 403) << consume;
+    EXPECT_EQ(refused.body, "") << consume;
+    EXPECT_EQ(refused.field("Content-Type"), "none") << consume;
+    EXPECT_EQ(refused.field("Retry-After"), "none") << consume;
+  }
+}
+
 TEST_P(Acquire, AProxyMaySayWhoAsksInHeaders) {
   set_system(R"("rpm":"3/min")");
   const std::string fields = "Weir-Entity: key-1\r\nWeir-Resource: gpt-4\r\nWeir-Consume: rpm:1\r\n";

@@ -90,6 +90,25 @@ TEST_P(Callers, OfANamespaceStayInIt) {
   EXPECT_EQ(get("/v1/limits/system").status, 200);
 }
 
+TEST_P(Callers, OfANamespaceSeeOnlyItInTheCheckOfTheStore) {
+  std::string asked = "nothing";
+  ServiceOptions options;
+  options.check_store = [&](const std::string& name_space) {
+    asked = name_space;
+    return Result(std::vector<store::Finding>());
+  };
+  start(open_store(), std::move(options));
+  service->set_tokens(tokens(token_file));
+  as("team-secret");
+  EXPECT_EQ(get("/v1/store/check").status, 200);
+  EXPECT_EQ(asked, "team-2");
+  as("viewer-secret", "Weir-Namespace: team-2\r\n");
+  EXPECT_EQ(get("/v1/store/check").status, 200);
+  EXPECT_EQ(asked, "") << "a token for all namespaces sees the whole store";
+  as("edge-secret");
+  EXPECT_EQ(problem_of(get("/v1/store/check")), "403 forbidden");
+}
+
 TEST_P(Callers, AreThoseOfTheLastReload) {
   as("alice-secret");
   EXPECT_EQ(get("/v1/limits").status, 200);

@@ -133,7 +133,7 @@ TEST_P(Changes, AreForAdmins) {
 TEST_P(Changes, StoresAreChecked) {
   EXPECT_EQ(problem_of(get("/v1/store/check")), "404 not-found");
   ServiceOptions options;
-  options.check_store = [] {
+  options.check_store = [](const std::string&) {
     return Result(std::vector<store::Finding>{{store::Severity::ok, "file", "sound"},
                                               {store::Severity::failure, "page", "torn \"here\""}});
   };
@@ -143,10 +143,27 @@ TEST_P(Changes, StoresAreChecked) {
             R"({"severity":"failure","what":"page","detail":"torn \"here\""}]})");
 }
 
+TEST_P(Changes, AreMadeWhileTheStoreIsChecked) {
+  std::latch begun(1), go_on(1);
+  ServiceOptions options;
+  options.check_store = [&](const std::string&) {
+    begun.count_down();
+    go_on.wait();
+    return Result(std::vector<store::Finding>());
+  };
+  start(open_store(), std::move(options));
+  Connection checks(address());
+  checks.send("GET", "/v1/store/check");
+  begun.wait();
+  EXPECT_EQ(post("/v1/changes", changes(R"({"change":"entity.put","entity":"e"})")).status, 200);
+  go_on.count_down();
+  EXPECT_EQ(checks.receive().status, 200);
+}
+
 TEST_P(Changes, DoNotHoldUpOthersAndAreLimitedInNumber) {
   std::latch begun(1), go_on(1);
   ServiceOptions options;
-  options.check_store = [&] {
+  options.check_store = [&](const std::string&) {
     if (!begun.try_wait()) begun.count_down();
     go_on.wait();
     return Result(std::vector<store::Finding>());

@@ -319,7 +319,7 @@ def answer_mistakes(document, operation, status, headers, media, value):
     if str(status) not in operation["responses"] and status not in BY_DEFAULT:
         return [f"{status} is not described: {value}"]
     response = document.response(operation, status)
-    content = response.get("content", {})
+    content = response.get("content", response.get("x-weir-content", {}))
     if not media and response.get("x-weir-may-have-no-body"):
         content = {}
     if media not in content and (media or content):

@@ -1,6 +1,7 @@
 // Tokens files and bodies without a socket.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <optional>
 #include <random>
 
@@ -68,6 +69,17 @@ TEST(TokensFile, SaysWhichLineIsWrong) {
   EXPECT_TRUE(error_of("alice admin " + digest + " Team").starts_with("file:1: the fourth word must be"));
 }
 
+TEST(TokensFile, SaysThatATokenStandsOnTwoLines) {
+  const std::string lower = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+  std::string upper = lower;
+  for (char& c : upper) c = static_cast<char>(std::toupper(c));
+  const auto twice =
+      Tokens::parse("a read sha256:" + lower + "\n# b\nb admin sha256:" + upper + " team\n", "t");
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().message,
+            "t:3: the token of this line stands on line 1 too; give each line a token of its own");
+}
+
 TEST(TokensFile, NeverRepeatsAWordThatMayBeASecret) {
   for (const char* const line : {"hunter2 hunter2 hunter2", "a hunter2 sha256:0", "a admin hunter2",
                                  "hunter2 admin", "a admin sha256:hunter2"})
@@ -108,6 +120,50 @@ TEST(Bodies, SayWhatIsWrongWithThem) {
             R"(422 limit "rpm" must be text such as "100/min", or an object with capacity)");
   EXPECT_EQ(wrong(parse_entity(R"({"metadata":{"a":1}})", "e")), R"(400 "a" must be a string)");
   EXPECT_EQ(wrong(parse_entity(R"({"entity":"f"})", "e")), R"(422 the body is of another entity than "e")");
+}
+
+TEST(Bodies, HaveNumbersWithExponents) {
+  const auto amount_of = [](const std::string& number) {
+    const auto parsed = parse_acquire(R"({"consume":{"rpm":)" + number + "}}");
+    if (!parsed.ok()) return parsed.malformed.empty() ? parsed.invalid : "malformed: " + parsed.malformed;
+    return parsed.value.consume.by_limit.at(0).second.to_string();
+  };
+  EXPECT_EQ(amount_of("1e3"), "1000");
+  EXPECT_EQ(amount_of("1E+3"), "1000");
+  EXPECT_EQ(amount_of("1e0"), "1");
+  EXPECT_EQ(amount_of("12.5e2"), "1250");
+  EXPECT_EQ(amount_of("1.2345e4"), "12345");
+  EXPECT_EQ(amount_of("1.2345e1"), "12.345");
+  EXPECT_EQ(amount_of("1E-3"), "0.001");
+  EXPECT_EQ(amount_of("-1.5e1"), "-15");
+  EXPECT_EQ(amount_of("1500e-3"), "1.5");
+  EXPECT_EQ(amount_of("10000e-4"), "1");
+  EXPECT_EQ(amount_of("0.00000e-9"), "0");
+  EXPECT_EQ(amount_of("0e999999999999999999999"), "0");
+  EXPECT_EQ(amount_of("4503599627370.496e0"), "4503599627370.496");
+  EXPECT_EQ(amount_of("0.004503599627370496e15"), "4503599627370.496");
+  for (const char* const many : {"1e-4", "1.2345e0", "1e-999999999999999999999", "15e-4"}) {
+    EXPECT_EQ(amount_of(many), "amount of \"rpm\": amount \"" + std::string(many) +
+                                   "\" has more than three decimals; write a number such as 500 or 1.5");
+  }
+  for (const char* const large : {"1e13", "1e999999999999999999999", "-1e300", "4503599627370.497e0"}) {
+    EXPECT_TRUE(amount_of(large).starts_with("amount of \"rpm\": amount \"")) << amount_of(large);
+    EXPECT_NE(amount_of(large).find("\" is too large"), std::string::npos) << amount_of(large);
+  }
+  for (const char* const broken : {"1e", "1e+", "e3", "1e3.5", "1e3e3", "01e3"})
+    EXPECT_TRUE(amount_of(broken).starts_with("malformed: ")) << broken << ": " << amount_of(broken);
+}
+
+TEST(Bodies, HaveExponentsInLimitsAndDurationsToo) {
+  const auto limits = parse_limits_body(
+      R"({"limits":{"rpm":{"capacity":1e2,"burst":1.5E2,"refill_period_ms":6e4}},"owner":"sync","ttl_ms":3e4})");
+  ASSERT_TRUE(limits.ok()) << limits.malformed << limits.invalid;
+  EXPECT_EQ(limits.value.limits.at(0).limit, *Limit::parse("100/min:150"));
+  EXPECT_EQ(limits.value.options.expires_in, std::chrono::milliseconds(30'000));
+  const auto part = parse_limits_body(R"({"limits":{},"ttl_ms":1.5e0})");
+  EXPECT_EQ(part.malformed, R"("ttl_ms" must be a whole number)");
+  EXPECT_EQ(parse_limits_body(R"({"limits":{},"ttl_ms":1e30})").malformed,
+            R"("ttl_ms" must be a whole number)");
 }
 
 TEST(Bodies, MayBeLeftOutWhereNothingNeedsSaying) {

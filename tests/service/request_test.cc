@@ -86,6 +86,54 @@ TEST_P(Requests, SayOnceWhoCallsAndWhatItMeans) {
   EXPECT_EQ(acquire("e", R"("rpm":3)").status, 200) << "nothing was charged";
 }
 
+TEST_P(Requests, WithAnUnknownQueryParameterAreMalformed) {
+  const std::pair<const char*, const char*> calls[] = {{"POST", "/v1/acquire"},
+                                                       {"GET", "/v1/authorize"},
+                                                       {"POST", "/v1/leases/x/adjust"},
+                                                       {"POST", "/v1/leases/x/settle"},
+                                                       {"POST", "/v1/leases/x/rollback"},
+                                                       {"GET", "/v1/available"},
+                                                       {"GET", "/v1/limits"},
+                                                       {"GET", "/v1/limits/effective"},
+                                                       {"GET", "/v1/limits/system"},
+                                                       {"PUT", "/v1/limits/system"},
+                                                       {"DELETE", "/v1/limits/system"},
+                                                       {"GET", "/v1/limits/resource/r"},
+                                                       {"PUT", "/v1/limits/entity/e/r"},
+                                                       {"GET", "/v1/entities"},
+                                                       {"PUT", "/v1/entities/e"},
+                                                       {"DELETE", "/v1/entities/e"},
+                                                       {"GET", "/v1/entities/e/children"},
+                                                       {"GET", "/v1/entities/e/buckets"},
+                                                       {"GET", "/v1/audit"},
+                                                       {"POST", "/v1/changes"},
+                                                       {"GET", "/v1/store/check"},
+                                                       {"GET", "/livez"},
+                                                       {"GET", "/readyz"},
+                                                       {"GET", "/openapi.json"},
+                                                       {"GET", "/metrics"}};
+  for (const auto& [method, path] : calls) {
+    for (const char* const query : {"?nothing=1", "?nothing", "?%zz=1"}) {
+      const std::string body = std::string(method) == "GET" ? "" : "{}";
+      const Seen seen = call(method, std::string(path) + query, body);
+      EXPECT_EQ(problem_of(seen), "400 malformed") << method << " " << path << query << " " << seen.body;
+    }
+  }
+  EXPECT_EQ(post("/v1/acquire?dry_run=true", "{}").text("/detail"),
+            R"(parameter \"dry_run\" is not known here)");
+  EXPECT_EQ(get("/livez?").status, 200) << "an empty query has no parameter";
+}
+
+TEST_P(Requests, WithAnEmptyIdempotencyKeyAreMalformed) {
+  set_system(R"("rpm":"3/min")");
+  for (const char* const field : {"Idempotency-Key:\r\n", "Idempotency-Key: \r\n"}) {
+    EXPECT_EQ(problem_of(acquire("e", R"("rpm":1)", field)), "400 malformed");
+    EXPECT_EQ(post("/v1/leases/x/adjust", R"({"consume":{"rpm":1}})", field).status, 400);
+    EXPECT_EQ(post("/v1/leases/x/settle", "{}", field).status, 400);
+  }
+  EXPECT_EQ(acquire("e", R"("rpm":3)").status, 200) << "nothing was charged";
+}
+
 TEST_P(Requests, ThatAreNotJsonAreMalformed) {
   set_system(R"("rpm":"3/min")");
   for (const std::string& body : std::vector<std::string>{"",
@@ -133,11 +181,12 @@ TEST_P(Requests, ThatAreNotJsonAreMalformed) {
 TEST_P(Requests, WithAmountsOutOfRangeCannotBeDone) {
   set_system(R"("rpm":"3/min")");
   for (const char* const amount :
-       {"1e0", "1E-3", "0.0001", "1.0000", "4503599627370.497", "99999999999999999999", "-1", "-0.001"}) {
+       {"1e13", "1E-4", "0.0001", "1.0000", "4503599627370.497", "99999999999999999999", "-1", "-0.001"}) {
     const Seen seen = acquire("e", R"("rpm":)" + std::string(amount));
     EXPECT_EQ(problem_of(seen), "422 invalid-argument") << amount << " " << seen.body;
   }
   EXPECT_EQ(acquire("e", R"( "rpm" : 0.001 )").at("/limits/0/remaining"), "2.999");
+  EXPECT_EQ(acquire("f", R"("rpm":1e0)").at("/limits/0/remaining"), "2");
   EXPECT_EQ(acquire("e", R"("rpm":4503599627370.496)").at("/never_fits"), "true");
   const Seen unknown = post("/v1/acquire", R"({"entitty":"e"})");
   EXPECT_EQ(problem_of(unknown), "422 invalid-argument");

@@ -27,6 +27,11 @@ conditional::Settings settings_of(const StoreOptions& options) {
   return settings;
 }
 
+/// Whether the server is on this machine. The name localhost is resolved without asking a server for names.
+bool is_here(const aws::Server& server) {
+  return server.host == "localhost" || aws::is_loopback(server.host);
+}
+
 Result<std::unique_ptr<aws::CredentialsKeeper>> keeper_for(const aws::Url& endpoint,
                                                            const StoreOptions& options) {
   const aws::Environment machine = aws::Environment::of_process();
@@ -36,7 +41,7 @@ Result<std::unique_ptr<aws::CredentialsKeeper>> keeper_for(const aws::Url& endpo
   if (!source) return source.error();
   const bool by_chance = !*source || std::holds_alternative<aws::Instance>(**source);
   // A server on this machine, such as DynamoDB Local, requires credentials but does not check them.
-  if (by_chance && aws::is_loopback(endpoint.server.host))
+  if (by_chance && is_here(endpoint.server))
     return std::make_unique<aws::CredentialsKeeper>(aws::Source(aws::Credentials{"local", "local"}), machine,
                                                     how);
   if (!*source) {
@@ -46,6 +51,14 @@ Result<std::unique_ptr<aws::CredentialsKeeper>> keeper_for(const aws::Url& endpo
 }
 
 }  // namespace
+
+Result<aws::Url> check_endpoint(const StoreOptions& options, std::string_view endpoint) {
+  auto url = aws::parse_url(endpoint);
+  if (!url || url->server.tls || options.insecure || is_here(url->server)) return url;
+  return base::invalid("the endpoint of DynamoDB ", base::quoted(endpoint),
+                       " is on another machine and has no TLS; use https://, or add insecure=true to the URL "
+                       "of the store if the network can be trusted");
+}
 
 Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, const Clock& system,
                                                    base::Entropy& entropy) {
@@ -60,7 +73,7 @@ Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, 
   how.region = region;
   how.endpoint = aws::dynamodb_endpoint(region);
   if (!endpoint.empty()) {
-    auto url = aws::parse_url(endpoint);
+    auto url = check_endpoint(options, endpoint);
     if (!url) return url.error();
     how.endpoint = *std::move(url);
   }

@@ -20,6 +20,8 @@ struct StoreOptions {
   std::string table;
   std::string region = {};    ///< empty: from the environment or the profile
   std::string endpoint = {};  ///< empty: from the environment, or AWS's own
+  /// Allows an endpoint on another machine without TLS.
+  bool insecure = false;
   std::string ca_file = {};
   /// How long a request may take, with all its attempts.
   std::chrono::milliseconds deadline{250};
@@ -35,6 +37,9 @@ struct StoreOptions {
   /// For tests: the time of decisions. All processes on the table must use the same.
   std::shared_ptr<const Clock> clock = {};
 };
+
+/// The endpoint as a URL. Fails if requests and their session tokens would leave this machine without TLS.
+Result<aws::Url> check_endpoint(const StoreOptions& options, std::string_view endpoint);
 
 /// A client by the options and the environment. `system` must outlive it.
 Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, const Clock& system,

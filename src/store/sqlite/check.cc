@@ -11,6 +11,7 @@
 #include "decision/repair.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/file_lock.h"
+#include "store/sqlite/private_file.h"
 #include "store/sqlite/schema.h"
 #include "store/table/clock_watch.h"
 
@@ -34,6 +35,20 @@ Finding check_access(const std::string& path) {
   if (::access(path.c_str(), R_OK | W_OK) == 0) return {Severity::ok, "file", path};
   const std::string reason = std::strerror(errno);
   return {Severity::failure, "file", base::join(path, ": ", reason, "; check its permissions")};
+}
+
+/// The lease key in the file lets its readers forge leases.
+void check_permissions(const std::string& path, std::vector<Finding>& findings) {
+  for (const char* const companion : {"", "-wal", "-shm"}) {
+    const std::string file = path + companion;
+    const unsigned mode = mode_of(file);
+    if ((mode & 077U) == 0) continue;
+    std::string digits;
+    for (const unsigned shift : {6U, 3U, 0U}) digits += static_cast<char>('0' + ((mode >> shift) & 7U));
+    return findings.push_back({Severity::warning, "permissions",
+                               base::join("other users can read ", file, " (mode ", digits,
+                                          "), and the key of the leases in it; run: chmod 600 ", path, "*")});
+  }
 }
 
 Finding check_owner(const std::string& path) {
@@ -79,19 +94,21 @@ Finding check_integrity(Database& database) {
               "the sqlite3 shell's .recover"};
 }
 
-void count_rows(Database& database, Time now, std::vector<Finding>& findings) {
-  const auto count = [&](const char* what, const char* sql) {
-    auto number = database.number(sql);
+void count_rows(Database& database, Time now, const std::string& name_space, std::vector<Finding>& findings) {
+  // A namespace has only letters, digits and hyphens.
+  const std::string where =
+      name_space.empty() ? " WHERE true" : base::join(" WHERE namespace = '", name_space, "'");
+  const auto count = [&](const char* what, std::string_view table, std::string_view also = {}) {
+    auto number = database.number(base::join("SELECT count(*) FROM ", table, where, also).c_str());
     findings.push_back(number ? Finding{Severity::ok, what, std::to_string(*number)}
                               : failed(what, number.error()));
   };
-  count("limits", "SELECT count(*) FROM limits WHERE limits IS NOT NULL");
-  count("entities", "SELECT count(*) FROM entities");
-  count("buckets", "SELECT count(*) FROM buckets");
-  const std::string expired =
-      base::join("SELECT count(*) FROM buckets WHERE expires_at_ms <= ", std::to_string(now));
-  count("expired buckets not cleaned yet", expired.c_str());
-  count("audit events", "SELECT count(*) FROM audit");
+  count("limits", "limits", " AND limits IS NOT NULL");
+  count("entities", "entities");
+  count("buckets", "buckets");
+  count("expired buckets not cleaned yet", "buckets",
+        base::join(" AND expires_at_ms <= ", std::to_string(now)));
+  count("audit events", "audit");
 }
 
 /// Stored times that only a clock that was ahead can have written.
@@ -125,13 +142,18 @@ void check_clock(Database& database, Time now, std::vector<Finding>& findings) {
 
 }  // namespace
 
-std::vector<Finding> check(const std::string& path, Time now) {
+std::vector<Finding> check(const std::string& path, Time now, const std::string& name_space) {
   std::error_code none;
+  const bool whole = name_space.empty();
   if (!std::filesystem::is_regular_file(path, none))
     return {{Severity::failure, "file", path + ": there is no such file; make it with weir store init"}};
-  std::vector<Finding> findings{check_access(path)};
-  findings.push_back(check_owner(path));
-  findings.push_back(check_room(path));
+  std::vector<Finding> findings;
+  if (whole) {
+    findings.push_back(check_access(path));
+    check_permissions(path, findings);
+    findings.push_back(check_owner(path));
+    findings.push_back(check_room(path));
+  }
   auto database = Database::open(path, Access::read);
   if (!database) {
     findings.push_back(failed("open", database.error()));
@@ -141,8 +163,8 @@ std::vector<Finding> check(const std::string& path, Time now) {
   if (findings.back().severity != Severity::ok) return findings;
   findings.push_back(check_integrity(**database));
   if (findings.back().severity != Severity::ok) return findings;
-  check_clock(**database, now, findings);
-  count_rows(**database, now, findings);
+  if (whole) check_clock(**database, now, findings);
+  count_rows(**database, now, name_space, findings);
   return findings;
 }
 

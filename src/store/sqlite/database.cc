@@ -1,9 +1,13 @@
 #include "store/sqlite/database.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "base/text.h"
+#include "store/sqlite/private_file.h"
 
 namespace weir::sqlite {
 namespace {
@@ -39,6 +43,23 @@ std::string advice(int code, const std::string& path) {
   }
 }
 
+/// The path with the links to its folder resolved, so that SQLite can be told to follow none. The last name
+/// stays as it is.
+std::string without_folder_links(const std::string& path) {
+  const std::filesystem::path whole(path);
+  std::error_code failure;
+  const auto folder =
+      std::filesystem::canonical(whole.has_parent_path() ? whole.parent_path() : ".", failure);
+  return failure ? path : (folder / whole.filename()).string();
+}
+
+/// Creates a missing file for its owner alone. SQLite gives the files beside it the same permissions. Other
+/// errors are left to SQLite.
+void create(const std::string& path) {
+  // An existing file is not opened: closing it would release the locks of SQLite in this process.
+  if (const int made = open_private(path, O_EXCL); made >= 0) ::close(made);
+}
+
 }  // namespace
 
 Error Database::error(int code) const {
@@ -50,15 +71,17 @@ Error Database::error(int code) const {
 }
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path, Access access) {
+  if (auto checked = check_no_link(path); !checked) return checked.error();
+  if (access == Access::write) create(path);
   // SQLite would open it read-only and fail later with a misleading error.
   if (access == Access::write && ::access(path.c_str(), F_OK) == 0 &&
       ::access(path.c_str(), R_OK | W_OK) != 0)
     return base::error(ErrorCode::unavailable, path, ": ", advice(SQLITE_READONLY, path));
   sqlite3* handle = nullptr;
   const int flags =
-      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW |
       (access == Access::write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  const int code = sqlite3_open_v2(without_folder_links(path).c_str(), &handle, flags, nullptr);
   std::unique_ptr<Database> database(new Database(path, handle));
   if (code != SQLITE_OK) return database->error(code);
   sqlite3_busy_timeout(handle, busy_timeout_ms);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "store/sqlite/private_file.h"
 
 namespace weir::sqlite {
 namespace {
@@ -54,9 +55,11 @@ std::string whose(const std::string& words) { return words.empty() ? "another pr
 /// An open file with the lock; -1 while another process holds it.
 Result<int> try_lock(const std::string& path) {
   for (;;) {
-    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    const int file = open_private(path, 0);
     if (file < 0) {
-      return base::error(ErrorCode::unavailable, path, ": cannot be made (", std::strerror(errno),
+      const int reason = errno;
+      if (auto checked = check_no_link(path); !checked) return checked.error();
+      return base::error(ErrorCode::unavailable, path, ": cannot be made (", std::strerror(reason),
                          "); check that the folder exists and can be written");
     }
     if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
@@ -113,7 +116,7 @@ FileLock::~FileLock() {
 }
 
 std::optional<std::string> holder_of(const std::string& path) {
-  const int file = ::open(lock_path(path).c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(lock_path(path).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return std::nullopt;
   std::optional<std::string> holder;
   if (::flock(file, LOCK_SH | LOCK_NB) != 0) holder = whose(read_all(file));
