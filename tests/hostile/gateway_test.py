@@ -76,7 +76,7 @@ def send(port, address, variant):
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         connection.bind((address, 0))
-        connection.settimeout(10)
+        connection.settimeout(60)
         connection.connect(("127.0.0.1", port))
         answers = Answers(connection)
         try:
