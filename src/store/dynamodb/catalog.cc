@@ -73,26 +73,24 @@ Result<std::map<std::string, LimitsRecordRef>> DynamoCatalog::limits_by_key(
   for (const std::string& key : keys) {
     const auto item = found->find(level_key(name_space, table::level_of(key)));
     if (item == found->end()) continue;
-    auto record = read_limits(item->second);
-    if (!record) return record.error();
-    records[key] = LimitsRecordRef(record->get());
+    records[key] = context_.limits_in(item->second);
   }
   return records;
 }
 
-Result<std::map<std::string, Entity>> DynamoCatalog::entities_by_id(std::string_view name_space,
+Result<remote::Catalog::EntitiesById> DynamoCatalog::entities_by_id(std::string_view name_space,
                                                                     const std::set<std::string>& ids) {
   std::vector<Key> keys;
   for (const std::string& id : ids) keys.push_back(meta_key(name_space, id));
   auto found = BlockingCalls(context_).get(keys);
   if (!found) return found.error();
-  std::map<std::string, Entity> entities;
-  for (const auto& [key, item] : *found) {
-    if (!has_entity(item)) continue;
-    auto entity = read_entity(item);
-    if (!entity) return entity.error();
-    std::string id = entity->id;
-    entities.emplace(std::move(id), *std::move(entity));
+  EntitiesById entities;
+  for (const std::string& id : ids) {
+    const auto item = found->find(meta_key(name_space, id));
+    if (item == found->end() || !has_entity(item->second)) continue;
+    auto entity = read_entity(item->second);
+    if (!entity) entity = context_.report(entity.error());
+    entities.emplace(id, std::move(entity));
   }
   return entities;
 }
@@ -105,13 +103,11 @@ Result<void> DynamoCatalog::for_each_event(std::string_view name_space, std::str
                  .begins_with = all ? std::string() : std::string(audit_prefix),
                  .backward = true};
   if (!paging.cursor.empty()) wanted.after = base::join(wanted.begins_with, paging.cursor);
-  Result<void> read;
-  auto listed = BlockingCalls(context_).for_each(wanted, [&](const Item& item) {
+  return BlockingCalls(context_).for_each(wanted, [&](const Item& item) {
     auto event = read_event(item);
-    if (!event) read = event.error();
-    return event && visit(*std::move(event));
+    if (!event) context_.bad.report(event.error().message);
+    return !event || visit(*std::move(event));
   });
-  return listed ? read : listed;
 }
 
 }  // namespace weir::dynamodb

@@ -99,6 +99,8 @@ Result<LegacyLimit> read_legacy(const Item& item) {
                 {*capacity, burst.value_or(*capacity), *amount, *period, limits::reduced(*amount, *period)},
                 *tokens,
                 consumed.value_or(0)};
+  const bucket::State alone{.refilled_at = *refilled_at, .limits = {read.state}};
+  if (!bucket::can_be_used(alone)) return not_whole(read.key, "numbers of a limit");
   return read;
 }
 

@@ -96,7 +96,7 @@ void Operation::send_writes(const std::vector<ItemWrite>& writes, bool happens_o
 
 Result<void> Operation::take_bucket(std::size_t place, const Item& item, Event& event) {
   auto read = read_bucket(item);
-  if (!read) return read.error();
+  if (!read) return context_.report(read.error());
   event.images[place] = conditional::Image::of(std::move(read->state));
   return {};
 }
@@ -105,7 +105,7 @@ Result<void> Operation::take(const Item& item, Event& event) {
   const Key key = key_of(item);
   if (key == marker_key_) {
     auto marker = read_marker(item);
-    if (!marker) return marker.error();
+    if (!marker) return context_.report(marker.error());
     seen_marker_deadline_ = marker->deadline;
     // A marker past its deadline counts as absent; its lease cannot be changed by then.
     if (marker->deadline > context_.now()) event.marker = {true, std::move(marker->marker)};
@@ -124,7 +124,9 @@ void Operation::on_answer(const aws::DynamoAnswer& answer) {
   event.kind = Event::Kind::applied;
   event.images.resize(buckets_in_chain_.size());
   if (answer.item && sent_to_.size() == 1 && sent_to_[0] < buckets_in_chain_.size()) {
-    if (auto taken = take_bucket(sent_to_[0], *answer.item, event); !taken) return finish(taken.error());
+    // The write has happened.
+    if (auto taken = take_bucket(sent_to_[0], *answer.item, event); !taken)
+      return finish(Error{ErrorCode::outcome_unknown, taken.error().message});
   }
   on_event(event);
 }

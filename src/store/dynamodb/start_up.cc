@@ -105,7 +105,9 @@ Result<void> StartUp::take(const Item& item) {
     return base::error(ErrorCode::unavailable, "the version record of table ", base::quoted(context_.table),
                        " is damaged");
   }
-  keep_audit_for(wire::aws::integer_of(item, "keep_audit_for").value_or(store::keep_audit_for_by_default));
+  const Time keep =
+      wire::aws::integer_of(item, "keep_audit_for").value_or(store::keep_audit_for_by_default);
+  keep_audit_for(keep > 0 ? keep : store::keep_audit_for_by_default);
   const std::string_view state = wire::aws::text_of(item, "migration");
   may_have_legacy_.store(state == migration::pending || state == migration::running,
                          std::memory_order_relaxed);

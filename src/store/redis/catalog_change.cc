@@ -152,7 +152,11 @@ Result<void> CatalogChange::tell_buckets_of(const table::Draft& draft, const std
   while (!at.at_end()) {
     const std::string_view resource = at.next().text();
     auto read = read_bucket(at.next(), entity, resource);
-    if (!read) return read.error();
+    if (!read) {
+      // Its own decisions fail. The limits can change.
+      context_.bad.report(read.error().message);
+      continue;
+    }
     const auto own = stamps.find(std::string(resource));
     const Time told = std::max(all, own == stamps.end() ? 0 : own->second);
     if (told == 0) continue;
@@ -180,6 +184,7 @@ Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& 
     auto loaded = load_buckets(context_, name_space_, families_[entity], entity, {std::string(resource)});
     if (!loaded) return loaded.error();
     now = loaded->now;
+    if (loaded->buckets.front().bad) return {};
     read = std::move(loaded->buckets.front());
   }
   return error(ErrorCode::contention, "others changed the buckets of ", base::quoted(entity),

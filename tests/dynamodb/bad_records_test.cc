@@ -1,0 +1,127 @@
+// Items that something else than weir has written.
+#include "app/check_store.h"
+#include "dynamodb/table.h"
+#include "support/stored_records.h"
+
+namespace weir::dynamodb {
+namespace {
+
+using tests::Mutator;
+using tests::StoredEntity;
+
+class BadItems : public testing::Test {
+ protected:
+  TestTable table{"&cache_ms=0"};
+  Limiter limiter = table.limiter();
+
+  std::string findings() {
+    const auto found = app::check_store(table.url(), {});
+    std::string text;
+    for (const auto& finding : *found) {
+      if (finding.what.starts_with("record")) text += finding.detail + "\n";
+    }
+    return text;
+  }
+  /// Changes an attribute of an item of the entity, at any depth.
+  void damage(Mutator& random, const std::string& id) {
+    const Key keys[] = {meta_key("default", id), bucket_key("default", id, "r"),
+                        level_key("default", Level::entity(id, "r")),
+                        level_key("default", Level::entity_default(id))};
+    Item item = table.item(keys[random.below(std::size(keys))]);
+    if (item.empty()) return;
+    for (std::size_t changes = 1 + random.below(3); changes > 0; --changes) change(item, random);
+    table.put(item);
+  }
+
+ private:
+  static void change(Value& value, Mutator& random) {
+    if (!value.members.empty() && !random.one_in(3)) return change(value.members, random);
+    if (!value.list.empty() && !random.one_in(3))
+      return change(value.list[random.below(value.list.size())], random);
+    if (random.one_in(3)) {
+      value = Value::of(random.text(value.text));
+    } else {
+      // Numbers that DynamoDB can store and no integer can.
+      value = Value::of(std::int64_t{0});
+      value.text = random.number();
+    }
+  }
+  static void change(Item& members, Mutator& random) {
+    if (members.empty()) return;
+    const std::size_t at = random.below(members.size());
+    const std::string name = members[at].name;
+    if (name == "PK" || name == "SK" || name.starts_with("GSI")) return;
+    if (random.one_in(6)) {
+      members.erase(members.begin() + static_cast<std::ptrdiff_t>(at));
+    } else {
+      change(members[at].value, random);
+    }
+  }
+};
+
+TEST_F(BadItems, ALimitsItemWithImpossibleNumbersDoesNotEndTheProcessButFallsToTheNextLevel) {
+  ASSERT_TRUE(limiter.set_limits(Level::resource("gpt-4"), {{"rpm", "5/min"}}));
+  const Level level = Level::entity("key", "gpt-4");
+  struct Numbers {
+    const char *capacity, *burst, *amount, *period;
+  };
+  for (const Numbers& numbers : {Numbers{"200", "100", "100", "60"},
+                                 {"10000000000000", "10000000000000", "1", "1"},
+                                 {"-5", "-5", "1", "1"},
+                                 {"1", "1", "0", "60"},
+                                 {"1", "1", "1", "0"},
+                                 {"99999999999999999999", "5", "5", "60"},
+                                 {"1.5", "5", "5", "60"}}) {
+    SCOPED_TRACE(numbers.capacity);
+    const auto number = [](const char* text) {
+      Value value = Value::of(std::int64_t{0});
+      value.text = text;
+      return value;
+    };
+    Item item = level_key("default", level).item();
+    item.push_back({"l_rpm_cp", number(numbers.capacity)});
+    item.push_back({"l_rpm_bx", number(numbers.burst)});
+    item.push_back({"l_rpm_ra", number(numbers.amount)});
+    item.push_back({"l_rpm_rp", number(numbers.period)});
+    table.put(item);
+    const auto got = limiter.limits(level);
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error().code, ErrorCode::unavailable);
+    EXPECT_NE(got.error().message.find("\"ENTITY#key\" \"#CONFIG#gpt-4\""), std::string::npos)
+        << got.error().message;
+    EXPECT_EQ(limiter.effective_limits("key", "gpt-4")->source, Source::resource);
+    EXPECT_TRUE(limiter.acquire("key", "gpt-4", {{"rpm", 0}})->admitted());
+    EXPECT_NE(findings().find("\"ENTITY#key\" \"#CONFIG#gpt-4\""), std::string::npos) << findings();
+    const auto sync =
+        limiter.set_limits(level, {{"rpm", "1/min"}}, {.owner = Owner::sync, .expires_in = 1min});
+    ASSERT_FALSE(sync);
+    EXPECT_EQ(sync.error().code, ErrorCode::operator_owned) << sync.error().message;
+    const auto gone = limiter.delete_limits(level);
+    ASSERT_TRUE(gone) << gone.error().message;
+    EXPECT_EQ(limiter.limits(level).error().code, ErrorCode::not_found);
+    table.put(item);
+    ASSERT_TRUE(limiter.set_limits(level, {{"rpm", "100/min"}}));
+    EXPECT_EQ(limiter.effective_limits("key", "gpt-4")->source, Source::entity);
+    EXPECT_EQ(findings(), "every record can be used\n");
+  }
+}
+
+TEST_F(BadItems, RandomItemsAreErrorsOrAnswersAndCanBeRepaired) {
+  Mutator random(23);
+  tests::make_shared_records(limiter);
+  const std::size_t records = tests::records_to_try(150);
+  for (std::size_t i = 0; i < records && !HasFailure(); ++i) {
+    SCOPED_TRACE(i);
+    const StoredEntity entity = tests::make_records(limiter, "e" + std::to_string(i));
+    damage(random, entity.id);
+    tests::read_everything(limiter, entity);
+    if (i % 50 == 0) tests::list_everything(limiter);
+    tests::repair_everything(limiter, entity.id);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_FALSE(limiter.warnings().empty());
+  (void)findings();
+}
+
+}  // namespace
+}  // namespace weir::dynamodb
