@@ -24,6 +24,14 @@ inline constexpr std::size_t most_merged_names = 32;
 /// No stamp is later. A record that says otherwise was not written by weir.
 inline constexpr Time latest_stamp = Time{1} << 52;
 
+/// Limits expire at whole seconds in every store, since DynamoDB stores no others. Rounded up.
+inline Time whole_seconds(Time expires_at) {
+  constexpr Time second = 1000;
+  const Time rest = expires_at % second;
+  if (rest == 0 || expires_at > never - second) return expires_at;
+  return expires_at - rest + second;
+}
+
 /// The limits of a level from `stamp` on; null where it had none (deleted, or expired).
 struct Version {
   Time stamp = 0;

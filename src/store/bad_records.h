@@ -42,8 +42,7 @@ class BadRecords {
     const base::Guard guard(mutex_);
     if (met_ == 0) return findings.push_back({Severity::ok, "records", "every record can be used"});
     const std::size_t named = std::min(warnings_.size(), most_found);
-    for (std::size_t i = 0; i < named; ++i)
-      findings.push_back({Severity::failure, "record", warnings_[i]});
+    for (std::size_t i = 0; i < named; ++i) findings.push_back({Severity::failure, "record", warnings_[i]});
     if (met_ > named)
       findings.push_back(
           {Severity::failure, "records", std::to_string(met_ - named) + " more records cannot be used"});

@@ -1,6 +1,8 @@
 // Values in Redis that something else than weir has written.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "app/check_store.h"
 #include "support/redis_server.h"
 #include "support/stored_records.h"
@@ -23,9 +25,15 @@ class RedisBadRecords : public testing::Test {
   Limiter limiter = open();
 
   Limiter open() {
-    auto opened = Limiter::open(server.patient_url() + "&cache_ms=0", {.clock = &clock});
+    auto opened = Limiter::open(server.patient_url() + "&cache_ms=1", {.clock = &clock});
     EXPECT_TRUE(opened) << opened.error().message;
     return *std::move(opened);
+  }
+  /// Writes a field of the catalog as another program would, and waits until no process has the old one
+  /// cached.
+  void write(const std::string& field, const std::string& value) {
+    probe.ask({"HSET", catalog, field, value});
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   std::string findings() {
     const auto found = app::check_store(server.patient_url(), {});
@@ -38,7 +46,7 @@ class RedisBadRecords : public testing::Test {
   /// Changes one of the values about an entity.
   void damage(Mutator& random, const std::string& id) {
     const auto field = [&](const std::string& name) {
-      probe.ask({"HSET", catalog, name, random.text(probe.ask({"HGET", catalog, name}))});
+      write(name, random.text(probe.ask({"HGET", catalog, name})));
     };
     switch (random.below(8)) {
       case 0:
@@ -78,7 +86,7 @@ TEST_F(RedisBadRecords, LimitsWithACapacityAboveTheBurstDoNotEndTheProcessButFal
     SCOPED_TRACE(numbers);
     const std::string value =
         std::string("1 1700000000000 0 9223372036854775807 0 0 0 1 rpm ") + numbers + " 0";
-    probe.ask({"HSET", catalog, "e key r", value});
+    write("e key r", value);
     const auto got = limiter.limits(Level::entity("key", "r"));
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error().code, ErrorCode::unavailable);
@@ -95,7 +103,7 @@ TEST_F(RedisBadRecords, LimitsWithACapacityAboveTheBurstDoNotEndTheProcessButFal
     EXPECT_EQ(sync.error().code, ErrorCode::operator_owned);
     ASSERT_TRUE(limiter.delete_limits(Level::entity("key", "r")));
     EXPECT_EQ(limiter.limits(Level::entity("key", "r")).error().code, ErrorCode::not_found);
-    probe.ask({"HSET", catalog, "e key r", value});
+    write("e key r", value);
     ASSERT_TRUE(limiter.set_limits(Level::entity("key", "r"), {{"rpm", "100/min"}}));
     EXPECT_EQ(limiter.effective_limits("key", "r")->source, Source::entity);
     EXPECT_EQ(findings(), "every record can be used\n");
@@ -107,7 +115,7 @@ TEST_F(RedisBadRecords, AnEntityThatCannotBeReadIsRefusedUntilItIsPutOrDeleted) 
   ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "5/min"}}));
   ASSERT_TRUE(limiter.put_entity({.id = "key"}));
   for (const char* const value : {"1 1 0 0 key % 0", "1 1 0 0 not%20a%20name % 0", "nonsense"}) {
-    probe.ask({"HSET", catalog, "n key", value});
+    write("n key", value);
     const auto decision = limiter.acquire("key", "r", {{"rpm", 1}});
     ASSERT_FALSE(decision);
     EXPECT_EQ(decision.error().code, ErrorCode::unavailable);
@@ -117,7 +125,7 @@ TEST_F(RedisBadRecords, AnEntityThatCannotBeReadIsRefusedUntilItIsPutOrDeleted) 
     EXPECT_NE(findings().find("entity \"key\""), std::string::npos) << findings();
     ASSERT_TRUE(limiter.put_entity({.id = "key", .name = "again"}));
     EXPECT_EQ(limiter.entity("key")->name, "again");
-    probe.ask({"HSET", catalog, "n key", value});
+    write("n key", value);
     ASSERT_TRUE(limiter.delete_entity("key"));
     EXPECT_EQ(limiter.entity("key").error().code, ErrorCode::not_found);
     ASSERT_TRUE(limiter.put_entity({.id = "key"}));
@@ -126,8 +134,8 @@ TEST_F(RedisBadRecords, AnEntityThatCannotBeReadIsRefusedUntilItIsPutOrDeleted) 
 
 TEST_F(RedisBadRecords, AnEntityThatIsItsOwnAncestorIsAnErrorNotAnEndlessChain) {
   ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "5/min"}}));
-  probe.ask({"HSET", catalog, "n a", "1 1 0 0 b % 0"});
-  probe.ask({"HSET", catalog, "n b", "1 1 0 0 a % 0"});
+  write("n a", "1 1 0 0 b % 0");
+  write("n b", "1 1 0 0 a % 0");
   const auto decision = limiter.acquire("a", "r", {{"rpm", 1}});
   ASSERT_FALSE(decision);
   EXPECT_NE(decision.error().message.find("its own ancestor"), std::string::npos);

@@ -38,8 +38,9 @@ Result<void> CatalogChange::read_head() {
     if (wire::aws::find(item, name) == nullptr) return 0;
     const auto read = integer_of(item, name);
     if (read && *read >= 0 && *read <= limits::latest_stamp) return *read;
-    wrong = base::error(ErrorCode::unavailable, "the item ", base::quoted(key.pk), " ", base::quoted(key.sk),
-                        " has in ", name, " no number that weir writes, so nothing can be changed; set it right");
+    wrong =
+        base::error(ErrorCode::unavailable, "the item ", base::quoted(key.pk), " ", base::quoted(key.sk),
+                    " has in ", name, " no number that weir writes, so nothing can be changed; set it right");
     return 0;
   };
   head_ = {number("generation"), number("stamp"), number("sequence"), number("audited_to")};

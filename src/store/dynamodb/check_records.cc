@@ -48,10 +48,12 @@ void check_records(aws::DynamoClient& client, const std::string& table,
   for (int page = 0; page < most_pages; ++page) {
     const auto asked = client.ask("Scan", scan(table, after), true);
     if (!asked.ok()) {
-      findings.push_back({Severity::warning, "records",
-                          join("could not be read: ", aws::error_of(*asked.failure).message)});
+      findings.push_back(
+          {Severity::warning, "records", join("could not be read: ", aws::error_of(*asked.failure).message)});
       break;
     }
+    if (auto other = sharded_layout(table, asked.answer.items))
+      return findings.push_back({Severity::failure, "layout", std::move(other->message)});
     for (const Item& item : asked.answer.items) {
       if (const std::string wrong = wrong_in(item); !wrong.empty()) bad.report(wrong);
     }
@@ -59,8 +61,9 @@ void check_records(aws::DynamoClient& client, const std::string& table,
     if (after.empty()) break;
   }
   if (!after.empty())
-    findings.push_back({Severity::ok, "records", join("only the first ", std::to_string(most_pages),
-                                                      " MB were read, since reading costs")});
+    findings.push_back(
+        {Severity::ok, "records",
+         join("only the first ", std::to_string(most_pages), " MB were read, since reading costs")});
   bad.add_to(findings);
 }
 

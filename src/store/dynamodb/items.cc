@@ -324,10 +324,9 @@ Item write_limits(std::string_view name_space, std::string_view key_text,
     constexpr std::int64_t far_future = 253'402'300'799;
     if (!level.entity().empty()) add(item, "ttl", number(far_future));
   } else if (record.expires_at != limits::never) {
-    add(item, "expires_at", number(record.expires_at));
+    // The owner is sync: nothing else says so.
     add(item, "ttl", number(to_ttl(record.expires_at)));
   }
-  if (record.owner == Owner::sync) add(item, "owner", Value::of("sync"));
   if (record.bucket_ttl_refill_multiplier)
     add(item, "bucket_ttl_refill_multiplier", number(*record.bucket_ttl_refill_multiplier));
   if (record.on_unavailable) add(item, "on_unavailable", Value::of(name_of(*record.on_unavailable)));
@@ -349,14 +348,15 @@ Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item) {
       record->earlier.push_back(*std::move(version));
     }
   }
-  const auto ttl = integer_of(item, "ttl");
-  if (record->current.limits && ttl) {
-    // An item with an expiry is owned by sync; one that another program wrote has it in whole seconds only.
+  if (const Value* const ttl = find(item, "ttl")) {
+    // An item with an expiry is owned by sync, whichever program wrote it.
+    const auto seconds = ttl->integer();
+    if (!seconds) return damaged(item, "a ttl that is no number");
     record->owner = Owner::sync;
-    record->expires_at =
-        integer_of(item, "expires_at").value_or(base::saturate(base::Int128{*ttl} * 1000));
-  } else if (text_of(item, "owner") == "sync") {
-    record->owner = Owner::sync;
+    if (record->current.limits) record->expires_at = base::saturate(base::Int128{*seconds} * 1000);
+  } else if (!record->current.limits && key_of(item).sk.starts_with(config_prefix)) {
+    // It is an operator's, which sync must not replace. A record that weir deleted has a ttl.
+    return damaged(item, "neither limits nor a ttl");
   }
   if (const auto multiplier = integer_of(item, "bucket_ttl_refill_multiplier")) {
     if (*multiplier < 1 || *multiplier > std::numeric_limits<int>::max())

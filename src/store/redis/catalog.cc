@@ -36,7 +36,8 @@ std::string_view entity_of(std::string_view field) {
 }  // namespace
 
 Error damaged_event(std::string_view name_space, std::string_view text) {
-  return damaged(base::join("the event ", base::quoted(text.substr(0, std::min<std::size_t>(text.find(' '), 40))),
+  return damaged(base::join("the event ",
+                            base::quoted(text.substr(0, std::min<std::size_t>(text.find(' '), 40))),
                             " of the audit in namespace ", base::quoted(name_space)));
 }
 
@@ -53,8 +54,8 @@ LimitsRecordRef read_limits(std::string_view name_space, std::string_view key, s
 Result<Entity> read_entity(std::string_view name_space, std::string_view id, std::string_view text,
                            store::BadRecords& bad) {
   if (auto entity = decode_entity(id, text)) return *std::move(entity);
-  Error wrong = damaged(base::join("the record of entity ", base::quoted(id), " in namespace ",
-                                   base::quoted(name_space)));
+  Error wrong = damaged(
+      base::join("the record of entity ", base::quoted(id), " in namespace ", base::quoted(name_space)));
   wrong.message += ". Put or delete the entity";
   bad.report(wrong.message);
   return wrong;

@@ -46,8 +46,7 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
                                         const store::Paging& paging) override;
   Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
       std::string_view name_space, const std::set<std::string>& keys) override;
-  Result<EntitiesById> entities_by_id(std::string_view name_space,
-                                      const std::set<std::string>& ids) override;
+  Result<EntitiesById> entities_by_id(std::string_view name_space, const std::set<std::string>& ids) override;
   Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                               const store::Paging& paging,
                               const std::function<bool(store::AuditEvent event)>& visit) override;

@@ -119,9 +119,14 @@ Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
   const std::string now = std::to_string(context_.time.for_scripts());
   for (const std::string& entity : draft.erased()) {
     const std::string& family = families_[entity];
+    std::vector<std::string> words{context_.names.buckets(name_space_, family, entity), "forget", now};
+    for (const auto& [key, record] : tenant_.limits) {
+      const Level level = table::level_of(key);
+      if (level.entity() == entity && !level.resource().empty())
+        words.insert(words.end(), {level.resource(), "0"});
+    }
     auto reply = BlockingCalls(context_).run(
-        Script::touch(), {context_.names.index(name_space_, family, entity)},
-        {context_.names.buckets(name_space_, family, entity), "forget", now}, true);
+        Script::touch(), {context_.names.index(name_space_, family, entity)}, words, true);
     if (!reply) return reply.error();
   }
   for (const auto& [entity, stamps] : new_stamps(draft)) {

@@ -88,7 +88,7 @@ class Check {
       (void)read_limits(name_space, field, value, context_.bad);
     } else if (!base::parse_digits(value)) {
       context_.bad.report(base::join("the field ", base::quoted(field), " of the catalog of namespace ",
-                            base::quoted(name_space), " is not one that weir writes; delete it"));
+                                     base::quoted(name_space), " is not one that weir writes; delete it"));
     }
   }
 
@@ -106,7 +106,8 @@ class Check {
       const Reply value = at.next();
       if (behind(key, lease_mark)) {
         if (value.is_text() && !decode_marker(value.text()))
-          context_.bad.report(base::join("the record ", base::quoted(key), " of a lease cannot be used; delete it"));
+          context_.bad.report(
+              base::join("the record ", base::quoted(key), " of a lease cannot be used; delete it"));
       } else if (auto read = read_one(key, value); !read) {
         return read;
       }
@@ -138,8 +139,9 @@ class Check {
 
 void check_records(Context& context, std::vector<store::Finding>& findings) {
   if (context.cluster) {
-    return findings.push_back({store::Severity::ok, "records",
-                               "are not read in a cluster; a bad one is in the log of the process that met it"});
+    return findings.push_back(
+        {store::Severity::ok, "records",
+         "are not read in a cluster; a bad one is in the log of the process that met it"});
   }
   if (auto read = Check(context).run(); !read)
     return findings.push_back({store::Severity::warning, "records", read.error().message});

@@ -240,8 +240,7 @@ Result<std::vector<decision::LeaseAmount>> JsonDecoder::amounts(std::string_view
     const std::int64_t bits = amounts_.integer(2);
     if (bits < 0 || bits > std::numeric_limits<std::uint8_t>::max())
       return amounts_.reset(), damaged("an amount of a lease");
-    amounts.push_back(
-        {std::string(amounts_.text(0)), amounts_.integer(1), static_cast<std::uint8_t>(bits)});
+    amounts.push_back({std::string(amounts_.text(0)), amounts_.integer(1), static_cast<std::uint8_t>(bits)});
   }
 }
 

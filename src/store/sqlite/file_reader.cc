@@ -77,7 +77,9 @@ Result<RecordPtr> FileReader::read_record(Statement& row, const table::Key& key)
   if (!set) return set.error();
   RecordPtr record(table::Record::make(key, *set));
   const auto dormant = read_balances(row.text(0), **set, {record->balances(), (*set)->size()});
-  const auto in_range = [](const table::Balance& balance) { return bucket::is_stored_balance(balance.tokens); };
+  const auto in_range = [](const table::Balance& balance) {
+    return bucket::is_stored_balance(balance.tokens);
+  };
   if (!dormant || !std::all_of(record->balances(), record->balances() + (*set)->size(), in_range))
     return json_.damaged("the balances of a bucket");
   if (!bucket::is_stored_time(row.integer(2)) || !bucket::is_stored_time(row.integer(4)))
@@ -189,9 +191,8 @@ Result<void> FileReader::read_limits(Past& past) {
     if (!*row) return {};
     const Level level = level_of_row(rows.text(1), rows.text(2));
     if (auto known = limits::check_level(level); !known) {
-      bad_.report(base::join(database_->path(), ": a row of limits in namespace ",
-                             base::quoted(rows.text(0)), " cannot be used: ", known.error().message,
-                             ". Delete the row"));
+      bad_.report(base::join(database_->path(), ": a row of limits in namespace ", base::quoted(rows.text(0)),
+                             " cannot be used: ", known.error().message, ". Delete the row"));
       continue;
     }
     auto record = record_of(rows);
@@ -236,9 +237,9 @@ base::Ref<limits::LimitsRecord> FileReader::bad_record_of(const Statement& row, 
   record->current.stamp = row.integer(9);
   if (!limits::can_be_used(record->current)) record->current.stamp = 0;
   record->owner = row.text(4) == "sync" ? Owner::sync : Owner::operator_;
-  record->bad = base::join("the limits of ", table::described(level), " in namespace ",
-                           base::quoted(row.text(0)), " cannot be used: ", why.message,
-                           ". The next level holds; set or delete these limits");
+  record->bad =
+      base::join("the limits of ", table::described(level), " in namespace ", base::quoted(row.text(0)),
+                 " cannot be used: ", why.message, ". The next level holds; set or delete these limits");
   bad_.report(record->bad);
   return record;
 }

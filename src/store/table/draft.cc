@@ -188,8 +188,8 @@ LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
   // A replaced record may have expired, and its expiry is a version too; later stamps must follow it.
   last_stamp_ = next->current.stamp;
   next->owner = limits_write.owner;
-  next->expires_at =
-      limits_write.expires_in ? base::saturating_add(now_, *limits_write.expires_in) : limits::never;
+  if (limits_write.expires_in)
+    next->expires_at = limits::whole_seconds(base::saturating_add(now_, *limits_write.expires_in));
   if (limits_write.bucket_ttl_refill_multiplier) {
     next->bucket_ttl_refill_multiplier = limits_write.bucket_ttl_refill_multiplier;
   }
