@@ -32,7 +32,11 @@ class BadItems : public testing::Test {
     Item item = table.item(keys[random.below(std::size(keys))]);
     if (item.empty()) return;
     for (std::size_t changes = 1 + random.below(3); changes > 0; --changes) change(item, random);
-    put(item);
+    // DynamoDB refuses some of them.
+    std::string json;
+    wire::aws::append_json(json, item);
+    (void)table.client->ask("PutItem", "{\"TableName\":\"" + table.table + "\",\"Item\":" + json + "}", true);
+    std::this_thread::sleep_for(2ms);
   }
   /// Waits until no process has the old one cached.
   void put(const Item& item) const {
@@ -116,65 +120,17 @@ TEST_F(BadItems, ALimitsItemWithImpossibleNumbersDoesNotEndTheProcessButFallsToT
 /// Items of limits as other programs write them: by the presence of `ttl` they are sync's or an operator's.
 class OtherPrograms : public BadItems {
  protected:
-  const Level level = Level::entity("key", "gpt-4");
-  struct Numbers {
-    const char *capacity, *burst, *amount, *period;
-  };
-  for (const Numbers& numbers : {Numbers{"200", "100", "100", "60"},
-                                 {"10000000000000", "10000000000000", "1", "1"},
-                                 {"-5", "-5", "1", "1"},
-                                 {"1", "1", "0", "60"},
-                                 {"1", "1", "1", "0"},
-                                 {"99999999999999999999", "5", "5", "60"},
-                                 {"1.5", "5", "5", "60"}}) {
-    SCOPED_TRACE(numbers.capacity);
-    const auto number = [](const char* text) {
-      Value value = Value::of(std::int64_t{0});
-      value.text = text;
-      return value;
-    };
-    Item item = level_key("default", level).item();
-    item.push_back({"l_rpm_cp", number(numbers.capacity)});
-    item.push_back({"l_rpm_bx", number(numbers.burst)});
-    item.push_back({"l_rpm_ra", number(numbers.amount)});
-    item.push_back({"l_rpm_rp", number(numbers.period)});
-    put(item);
-    const auto got = limiter.limits(level);
-    ASSERT_FALSE(got);
-    EXPECT_EQ(got.error().code, ErrorCode::unavailable);
-    EXPECT_NE(got.error().message.find("\"ENTITY#key\" \"#CONFIG#gpt-4\""), std::string::npos)
-        << got.error().message;
-    EXPECT_EQ(limiter.effective_limits("key", "gpt-4")->source, Source::resource);
-    EXPECT_TRUE(limiter.acquire("key", "gpt-4", {{"rpm", 0}})->admitted());
-    EXPECT_NE(findings().find("\"ENTITY#key\" \"#CONFIG#gpt-4\""), std::string::npos) << findings();
-    const auto sync =
-        limiter.set_limits(level, {{"rpm", "1/min"}}, {.owner = Owner::sync, .expires_in = 1min});
-    ASSERT_FALSE(sync);
-    EXPECT_EQ(sync.error().code, ErrorCode::operator_owned) << sync.error().message;
-    const auto gone = limiter.delete_limits(level);
-    ASSERT_TRUE(gone) << gone.error().message;
-    EXPECT_EQ(limiter.limits(level).error().code, ErrorCode::not_found);
-    put(item);
-    ASSERT_TRUE(limiter.set_limits(level, {{"rpm", "100/min"}}));
-    EXPECT_EQ(limiter.effective_limits("key", "gpt-4")->source, Source::entity);
-    EXPECT_EQ(findings(), "every record can be used\n");
-  }
-}
-
-/// Items of limits as other programs write them: by the presence of `ttl` they are sync's or an operator's.
-class OtherPrograms : public BadItems {
- protected:
-  Item limits_item(const Level& level, std::int64_t capacity) const {
-    Item item = level_key("default", level).item();
+  Item limits_item(const Level& of, std::int64_t capacity) const {
+    Item item = level_key("default", of).item();
     for (const char* const name : {"l_rpm_cp", "l_rpm_bx", "l_rpm_ra"})
       item.push_back({name, Value::of(capacity)});
     item.push_back({"l_rpm_rp", Value::of(std::int64_t{60})});
-    item.push_back({"GSI3PK", Value::of("ENTITY_CONFIG#" + level.resource())});
-    item.push_back({"GSI3SK", Value::of(level.entity())});
+    item.push_back({"GSI3PK", Value::of("ENTITY_CONFIG#" + of.resource())});
+    item.push_back({"GSI3SK", Value::of(of.entity())});
     return item;
   }
-  void update(const Level& level, const std::string& expression, const std::string& values) const {
-    const Key key = level_key("default", level);
+  void update(const Level& of, const std::string& expression, const std::string& values) const {
+    const Key key = level_key("default", of);
     std::string json;
     wire::aws::append_json(json, key.item());
     const auto asked = table.client->ask("UpdateItem",
