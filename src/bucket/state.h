@@ -45,4 +45,13 @@ struct State {
   friend bool operator==(const State&, const State&) = default;
 };
 
+/// Far above every balance, time and version that weir writes, and far below an overflow of their sums.
+inline constexpr std::int64_t most_stored = std::int64_t{1} << 60;
+inline bool is_stored_time(std::int64_t number) { return number >= 0 && number <= most_stored; }
+inline bool is_stored_balance(std::int64_t number) { return number >= -most_stored && number <= most_stored; }
+
+/// Whether a state that a store returned is within the range of the arithmetic: names that exist once,
+/// parameters of limits, numbers whose sums do not overflow.
+bool can_be_used(const State& state);
+
 }  // namespace weir::bucket

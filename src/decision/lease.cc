@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/wide.h"
+#include "limits/names.h"
 
 namespace weir::decision {
 namespace {
@@ -73,6 +74,14 @@ bool repeats(const LeaseRecord& record, const LeaseChange& change) {
 }
 
 }  // namespace
+
+bool can_be_used(const LeaseRecord& record) {
+  return record.keys.size() <= max_adjusts &&
+         std::all_of(record.amounts.begin(), record.amounts.end(), [](const LeaseAmount& amount) {
+           return limits::check_limit_name(amount.limit) && amount.amount >= 0 &&
+                  amount.amount <= Amount::max_millitokens;
+         });
+}
 
 Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
                        std::span<const limits::LimitSetRef> sets) {

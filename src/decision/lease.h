@@ -30,6 +30,9 @@ struct LeaseRecord {
   friend bool operator==(const LeaseRecord&, const LeaseRecord&) = default;
 };
 
+/// Whether a record that a store returned is within the range of the arithmetic.
+bool can_be_used(const LeaseRecord& record);
+
 using detail::LeaseVerb;
 
 /// A requested change. `charges`: differences for adjust, true totals for settle.

@@ -1,6 +1,9 @@
 #include "limiter/resolver.h"
 
+#include <algorithm>
+
 #include "base/maxima.h"
+#include "base/text.h"
 #include "limits/names.h"
 
 namespace weir::limiter {
@@ -65,8 +68,22 @@ void Walk::found(Result<store::Found>&& found) {
     return ask(subject_.entity);
   }
   links_.push_back(*std::move(found));
+  if (is_cycle()) {
+    return finish(base::error(ErrorCode::unavailable, "entity ", base::quoted(links_.back().parent),
+                              " is its own ancestor in the store, which weir does not write; put it with "
+                              "another parent, or delete it"));
+  }
   if (!links_.back().parent.empty() && links_.size() < limits::max_chain) return ask(links_.back().parent);
   finish(assemble());
+}
+
+/// Whether the parent of the last link is in the chain already. Only another program can have written that.
+bool Walk::is_cycle() const {
+  const std::string& parent = links_.back().parent;
+  if (parent.empty()) return false;
+  if (parent == subject_.entity) return true;
+  return std::any_of(links_.begin(), links_.end() - 1,
+                     [&](const store::Found& link) { return link.parent == parent; });
 }
 
 void Walk::finish(Result<ResolutionRef> resolution) {

@@ -62,6 +62,7 @@ class Walk {
  private:
   void ask(std::string_view entity);
   void found(Result<store::Found>&& found);
+  bool is_cycle() const;
   void finish(Result<limits::ResolutionRef> resolution);
   limits::ResolutionRef assemble();
 

@@ -103,6 +103,33 @@ Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits) {
   return LimitSetRef(new LimitSet(std::move(set)));
 }
 
+std::optional<Parameters> stored_parameters(std::int64_t capacity, std::int64_t burst, std::int64_t amount,
+                                            std::int64_t period) {
+  const auto limit = Limit::make({.capacity = Amount::milli(capacity),
+                                  .burst = Amount::milli(burst),
+                                  .refill_amount = Amount::milli(amount),
+                                  .refill_period = std::chrono::milliseconds(period)});
+  return limit ? std::optional(parameters_of(*limit)) : std::nullopt;
+}
+
+bool can_be_merged(const Parameters& parameters) {
+  // The numbers beside the rate are kept for reports only.
+  return parameters.capacity <= parameters.burst &&
+         stored_parameters(parameters.capacity, parameters.burst, parameters.rate.amount,
+                           parameters.rate.period) &&
+         stored_parameters(parameters.capacity, parameters.burst, parameters.refill_amount,
+                           parameters.refill_period);
+}
+
+LimitSetRef stored_set(std::vector<NamedParameters> limits, std::size_t most) {
+  if (limits.empty() || limits.size() > most) return {};
+  std::sort(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (!check_limit_name(limits[i].name) || (i > 0 && limits[i].name == limits[i - 1].name)) return {};
+  }
+  return LimitSetRef(new LimitSet(std::move(limits)));
+}
+
 LimitSetRef lowest(const LimitSetRef& a, const LimitSetRef& b) {
   if (!a || !b) return a ? a : b;
   std::vector<NamedParameters> merged;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,7 @@ struct Parameters {
 };
 
 Parameters parameters_of(const Limit& limit);
+/// Requires parameters of a Limit.
 Limit limit_of(const Parameters& parameters);
 
 /// How long an empty bucket takes to hold its capacity, rounded up.
@@ -110,6 +112,16 @@ using LimitSetRef = base::Ref<const LimitSet>;
 
 /// Checks names, duplicates and the number of limits.
 Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits);
+
+/// The parameters that a store returned; nothing where no Limit has them. What is stored is written by other
+/// programs too.
+std::optional<Parameters> stored_parameters(std::int64_t capacity, std::int64_t burst, std::int64_t amount,
+                                            std::int64_t period);
+/// Whether stored parameters are within the range of the arithmetic: of limits, and of merged versions, whose
+/// rate is not the quotient of the others.
+bool can_be_merged(const Parameters& parameters);
+/// A set that a store returned; null where it has no name, a bad one, one of them twice, or more than `most`.
+LimitSetRef stored_set(std::vector<NamedParameters> limits, std::size_t most);
 
 /// For each name in either set, the slower rate and the smaller capacity and burst. Either may be empty
 /// (null).

@@ -5,10 +5,8 @@
 namespace weir::limits {
 namespace {
 
-// More names than any bucket can keep; beyond it, names that only merged versions have are dropped.
-constexpr std::size_t most_merged_names = 32;
-
-/// Merges the older of two neighbouring versions into the newer one.
+/// Merges the older of two neighbouring versions into the newer one. Beyond the most names, those that only
+/// merged versions have are dropped.
 void merge(Version& newer, const Version& older) {
   newer.gap = newer.gap || older.gap || !newer.limits || !older.limits;
   const LimitSetRef both = lowest(newer.limits, older.limits);
@@ -17,13 +15,21 @@ void merge(Version& newer, const Version& older) {
 
 }  // namespace
 
+bool can_be_used(const Version& version) {
+  if (version.stamp < 0 || version.stamp > latest_stamp) return false;
+  for (std::size_t i = 0; version.limits && i < version.limits->size(); ++i) {
+    if (!can_be_merged((*version.limits)[i])) return false;
+  }
+  return true;
+}
+
 base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limits, Time earliest_stamp,
                                     Time now) {
   auto record = base::make_ref<LimitsRecord>();
   Time stamp = earliest_stamp;
   if (old) {
     const Version last = old->at(now);
-    stamp = std::max(stamp, last.stamp + 1);
+    stamp = std::max(stamp, std::min(last.stamp + 1, latest_stamp));
     record->earlier.push_back(last);
     if (last.stamp != old->current.stamp) record->earlier.push_back(old->current);
     record->earlier.insert(record->earlier.end(), old->earlier.begin(), old->earlier.end());

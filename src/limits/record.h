@@ -19,6 +19,18 @@ namespace weir::limits {
 inline constexpr Time never = std::numeric_limits<Time>::max();
 /// How many earlier versions a record remembers one by one; older ones are merged into the last.
 inline constexpr std::size_t remembered_versions = 8;
+/// The most names in a version that was merged from several: more than any bucket can keep.
+inline constexpr std::size_t most_merged_names = 32;
+/// No stamp is later. A record that says otherwise was not written by weir.
+inline constexpr Time latest_stamp = Time{1} << 52;
+
+/// Limits expire at whole seconds in every store, since DynamoDB stores no others. Rounded up.
+inline Time whole_seconds(Time expires_at) {
+  constexpr Time second = 1000;
+  const Time rest = expires_at % second;
+  if (rest == 0 || expires_at > never - second) return expires_at;
+  return expires_at - rest + second;
+}
 
 /// The limits of a level from `stamp` on; null where it had none (deleted, or expired).
 struct Version {
@@ -38,6 +50,9 @@ struct LimitsRecord : base::RefCounted<LimitsRecord> {
   /// System level only.
   std::optional<OnUnavailable> on_unavailable;
   bool from_file = false;  ///< written by applying a limits file
+  /// A sentence that says which record of the store cannot be used, why, and what to do; empty: it is good. A
+  /// bad record has no limits, so that the next level holds. A write or a delete replaces it.
+  std::string bad = {};
 
   /// The version in force at a moment. An expired record counts as deleted at its expiry.
   Version at(Time now) const {
@@ -45,9 +60,14 @@ struct LimitsRecord : base::RefCounted<LimitsRecord> {
     return {std::max(expires_at, current.stamp), {}, false};
   }
   bool absent(Time now) const { return !at(now).limits; }
+  /// Whether a write or a delete finds something to replace.
+  bool replaceable(Time now) const { return !absent(now) || !bad.empty(); }
 };
 
 using LimitsRecordRef = base::Ref<const LimitsRecord>;
+
+/// Whether versions that a store returned can be used: stamps in range, merged limits within the arithmetic.
+bool can_be_used(const Version& version);
 
 /// The record with `limits` (empty: deleted) that replaces `old` (which may be empty). Its stamp is later
 /// than every stamp of the old one and at least `earliest_stamp`.

@@ -45,8 +45,8 @@ class Store {
   /// Stores how this process can be reached, for other processes that try to open a store that only one may
   /// have open.
   virtual void announce(const std::string& /*how*/) {}
-  /// Sets a function that is called with the duration of each commit, from any thread, where the store commits
-  /// in this process.
+  /// Sets a function that is called with the duration of each commit, from any thread, where the store
+  /// commits in this process.
   virtual void observe_commits(const std::function<void(std::chrono::nanoseconds)>& /*observer*/) {}
   /// Sets how long events of the audit are kept, for every namespace; the store remembers it.
   virtual Result<void> keep_audit_for(Time duration) = 0;

@@ -158,6 +158,51 @@ TEST_F(Cost, SettlingIsOneTransactionOfFourUnitsAndOfSixInACascade) {
   }
 }
 
+TEST_F(Cost, ALaterChangeOfALeaseSucceedsWithItsFirstTransaction) {
+  ASSERT_TRUE(table.limiter().set_limits(Level::system(), {{"rpm", "100/min"}}));
+  for (const bool keyed : {false, true}) {
+    SCOPED_TRACE(keyed);
+    auto store = table.store();
+    limiter::Core core({std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &table.clock),
+                        std::make_shared<base::SystemEntropy>(), store},
+                       {});
+    const std::vector<Charge> charge{{"rpm", 5}};
+    auto decision = core.acquire("key", "gpt-4", charge, {.idempotency_key = keyed ? "key" : ""});
+    ASSERT_TRUE(decision && decision->admitted());
+    const auto id = decision->lease().id();
+    ASSERT_TRUE(id);
+    Meter meter(*store);
+    for (const char* const key : {"first", "second", "third"}) {
+      const std::vector<Charge> back{{"rpm", -1}};
+      ASSERT_TRUE(core.change_by_id(*id, detail::LeaseVerb::adjust, back, key));
+      EXPECT_EQ(meter.requests(), 1U) << key;
+      meter.reset();
+    }
+    ASSERT_TRUE(core.change_by_id(*id, detail::LeaseVerb::settle, std::vector<Charge>{{"rpm", 1}}, {}));
+    EXPECT_EQ(meter.requests(), 1U);
+    // Another process does not know the marker: its first transaction fails, and tells it.
+    auto other_store = table.store();
+    limiter::Core other({std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &table.clock),
+                         std::make_shared<base::SystemEntropy>(), other_store},
+                        {});
+    auto shared = core.acquire("key", "gpt-4", charge, {});
+    const auto shared_id = shared->lease().id();
+    ASSERT_TRUE(
+        core.change_by_id(*shared_id, detail::LeaseVerb::adjust, std::vector<Charge>{{"rpm", -1}}, "a"));
+    Meter others(*other_store);
+    ASSERT_TRUE(
+        other.change_by_id(*shared_id, detail::LeaseVerb::adjust, std::vector<Charge>{{"rpm", -1}}, "b"));
+    EXPECT_GE(others.requests(), 2U);
+    // What the first process remembers is out of date now, which its condition shows.
+    ASSERT_TRUE(
+        core.change_by_id(*shared_id, detail::LeaseVerb::settle, std::vector<Charge>{{"rpm", 1}}, {}));
+    EXPECT_EQ(table.number("key", "b_rpm_tc") % 1000, 0);
+    ASSERT_TRUE(
+        other.change_by_id(*shared_id, detail::LeaseVerb::settle, std::vector<Charge>{{"rpm", 1}}, {}));
+  }
+  EXPECT_EQ(table.number("key", "b_rpm_tc"), 4'000) << "1 for each of four leases";
+}
+
 TEST_F(Cost, ARefusalFromMemoryCostsNothingAndIsShort) {
   ASSERT_TRUE(table.limiter().set_limits(Level::system(), {{"rpm", "1/min"}}));
   auto store = table.store({.refuse_for = 100ms});

@@ -8,6 +8,7 @@
 
 #include "bucket/refill.h"
 #include "dynamodb/table.h"
+#include "store/dynamodb/check.h"
 #include "store/dynamodb/legacy.h"
 #include "store/dynamodb/migrate.h"
 
@@ -77,6 +78,49 @@ class Migrating : public testing::Test {
   TestTable table;
   base::SystemEntropy entropy;
 };
+
+TEST_F(Migrating, ItemsOfZae05KeepTheirCountersWhichStandBesideTheRest) {
+  const Old old{.nested = true};
+  Item item = old.item();
+  // Its counter is at the top, everything else in `data`.
+  for (Attribute& attribute : item) {
+    if (attribute.name != "data") continue;
+    std::erase_if(attribute.value.members,
+                  [](const Attribute& one) { return one.name == "total_consumed_milli"; });
+  }
+  item.push_back({"total_consumed_milli", Value::of(std::int64_t{60'000})});
+  table.put(item);
+  Limiter limiter = table.limiter();
+  ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "100/min"}}));
+  EXPECT_EQ(limiter.buckets("key")->items.at(0).limits.at(0).consumed, Amount(60));
+  ASSERT_TRUE(limiter.acquire("key", "gpt-4", {{"rpm", 1}})->admitted());
+  EXPECT_EQ(table.number("key", "b_rpm_tc"), 61'000);
+  EXPECT_FALSE(has_legacy(old));
+}
+
+TEST_F(Migrating, ATableOfANewerZaeLimiterIsRecognisedAndLeftUntouched) {
+  const Key keys[] = {{"a1b2c3/BUCKET#user-1#gpt-4#0", "#STATE"},
+                      {"_/SYSTEM#", "#NAMESPACE#default"},
+                      {"a1b2c3/ENTITY#user-1", "#META"}};
+  for (const Key& key : {keys[0], keys[1]}) {
+    SCOPED_TRACE(key.pk);
+    TestTable other;
+    other.put(key.item());
+    other.put(keys[2].item());
+    const auto opened = Limiter::open(other.url(), {.clock = &other.clock});
+    ASSERT_FALSE(opened);
+    EXPECT_NE(opened.error().message.find("newer zae-limiter"), std::string::npos) << opened.error().message;
+    const auto report = migrate(*other.client, other.table, other.clock, entropy, {.dry_run = true});
+    ASSERT_FALSE(report);
+    EXPECT_NE(report.error().message.find("newer zae-limiter"), std::string::npos);
+    std::string found;
+    for (const store::Finding& finding : check_table(*other.client, other.table, 2000)) {
+      if (finding.what == "layout") found = finding.detail;
+    }
+    EXPECT_NE(found.find("newer zae-limiter"), std::string::npos);
+    EXPECT_TRUE(other.item(version_key()).empty()) << "untouched";
+  }
+}
 
 TEST_F(Migrating, ABucketOfOldItemsGoesOnWithWhatItHeldInBothShapes) {
   for (const bool nested : {false, true}) {

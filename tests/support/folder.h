@@ -12,8 +12,8 @@ namespace weir::tests {
 /// Goes with its owner, and everything in it.
 class Folder {
  public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "weir-test-XXXXXX").string();
+  explicit Folder(const std::filesystem::path& in = std::filesystem::temp_directory_path()) {
+    std::string name = (in / "weir-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     path_ = name;
   }

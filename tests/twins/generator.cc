@@ -17,7 +17,6 @@ Generator::Generator(const Shape& shape, std::uint64_t seed, const Traits& trait
   config_.oracle.resources = resource_count;
   config_.oracle.lease_for = outlives ? 1000 * day : deadlines[below(3)];
   config_.oracle.clock_bound = traits.clock_bound;
-  config_.oracle.whole_seconds = traits.whole_seconds;
   config_.start = static_cast<Time>(below(1'000'000'000));
   system_multiplier_ = !shape.request_limits() && chance(50);
   config_.multiplier = system_multiplier_ ? 1 + pick_index(9) : shape.multiplier();

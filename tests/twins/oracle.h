@@ -155,8 +155,6 @@ class Oracle {
     Time lease_for = 600'000;
     /// A bucket that was refilled further ahead of the clock than this is repaired.
     Time clock_bound = 60'000;
-    /// Expiries of limits are rounded up to whole seconds.
-    bool whole_seconds = false;
   };
   explicit Oracle(const Config& config);
 

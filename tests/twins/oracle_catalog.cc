@@ -145,8 +145,8 @@ void Oracle::write(const LevelId& level, SetRef limits, const SetOptions& option
   record.owner = options.owner;
   record.multiplier = options.multiplier ? options.multiplier : multiplier;
   record.expires_at = options.expires_in ? now + *options.expires_in : never;
-  if (options.expires_in && config_.whole_seconds)
-    record.expires_at = (record.expires_at + 999) / 1000 * 1000;
+  // Rounded up, on every store.
+  if (options.expires_in) record.expires_at = (record.expires_at + 999) / 1000 * 1000;
 }
 
 Oracle::Outcome Oracle::set_limits(const LevelId& level, Set limits, const SetOptions& options, Time now) {

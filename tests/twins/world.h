@@ -23,7 +23,6 @@ inline constexpr std::chrono::years keep_audit_for{1000};
 struct Traits {
   Time first_moment = 1'700'000'000'000;
   Time clock_bound = 60'000;
-  bool whole_seconds = false;   ///< expiries of limits are rounded up
   bool shared = true;           ///< a second limiter sees the same buckets
   bool reopens = false;         ///< what is there stays when every limiter is closed
   bool clock_goes_back = true;  ///< it is exact where the clock does

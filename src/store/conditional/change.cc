@@ -30,8 +30,9 @@ Result<void> check_debts(const Evaluation& evaluation) {
 Change::Change(ChangePlan plan, const Settings& settings)
     : plan_(std::move(plan)), settings_(&settings), snapshot_(plan_.buckets.size()) {}
 
-Action Change::start(std::span<const Image> images, Time now) {
+Action Change::start(std::span<const Image> images, Time now, std::optional<Marker> marker) {
   snapshot_.remember(images);
+  marker_.item = std::move(marker);
   return attempt(now);
 }
 
@@ -94,6 +95,8 @@ Action Change::attempt(Time now) {
     return finish(ChangeOutcome::Kind::refused);
   }
   outcome_ = {.repeated = next->repeated, .error = {}, .lease = next->next, .charges = {}};
+  // A remembered marker may be out of date, and is no answer.
+  if (next->repeated && plan_.once && marker_.item && !marker_.known) return look();
   if (next->repeated) return finish(ChangeOutcome::Kind::changed);
   const auto known = leave_out_missing(*next, now);
   if (!known) return refuse(known.error());

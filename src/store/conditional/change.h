@@ -43,8 +43,9 @@ class Change {
   /// `settings` must outlive the machine.
   Change(ChangePlan plan, const Settings& settings);
 
-  /// `images` are remembered ones, by bucket, and may be missing or out of date.
-  [[nodiscard]] Action start(std::span<const Image> images, Time now);
+  /// `images` are remembered ones, by bucket, and may be missing or out of date. So may be `marker`, from an
+  /// earlier change of the lease: the first write requires its sequence, instead of no marker.
+  [[nodiscard]] Action start(std::span<const Image> images, Time now, std::optional<Marker> marker = {});
   [[nodiscard]] Action resume(const Event& event, Time now);
 
   /// Requires that the last action was done.

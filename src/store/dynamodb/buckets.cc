@@ -31,10 +31,10 @@ namespace {
 /// resource directly follow its composite item: no name has a character before '#'.
 class Listing {
  public:
-  Listing(std::string_view entity, const store::Paging& paging, Time now)
-      : entity_(entity), paging_(paging), now_(now) {}
+  Listing(Context& context, std::string_view entity, const store::Paging& paging)
+      : context_(context), entity_(entity), paging_(paging), now_(context.now()) {}
 
-  /// False: the page is full, or an item is malformed.
+  /// False: the page is full. Items that cannot be used are left out.
   bool take(const Item& item) {
     const Key key = key_of(item);
     const auto legacy = legacy_name(key);
@@ -45,18 +45,17 @@ class Listing {
     resource_ = resource;
     if (legacy) {
       auto read = read_legacy(item);
-      if (!read) return failed_ = read.error(), false;
+      if (!read) return context_.bad.report(read.error().message), true;
       if (read->expires_at > now_) legacy_.push_back(*std::move(read));
       return true;
     }
     auto read = read_bucket(item);
-    if (!read) return failed_ = read.error(), false;
+    if (!read) return context_.bad.report(read.error().message), true;
     if (read->state.expires_at > now_) state_ = std::move(read->state);
     return true;
   }
-  Result<store::Page<Bucket>> end() {
-    if (!failed_ && page_.next.empty()) end_resource();
-    if (failed_) return *failed_;
+  store::Page<Bucket> end() {
+    if (page_.next.empty()) end_resource();
     return std::move(page_);
   }
 
@@ -70,6 +69,7 @@ class Listing {
                        &Bucket::resource);
   }
 
+  Context& context_;
   const std::string_view entity_;
   const store::Paging& paging_;
   const Time now_;
@@ -77,14 +77,13 @@ class Listing {
   std::optional<bucket::State> state_;
   std::vector<LegacyLimit> legacy_;
   store::Page<Bucket> page_;
-  std::optional<Error> failed_;
 };
 
 }  // namespace
 
 void DynamoBuckets::list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
                          store::Completion<store::Page<Bucket>> done) {
-  Listing listing(entity, paging, context_.now());
+  Listing listing(context_, entity, paging);
   QueryOf wanted{.pk = entity_pk(name_space, entity), .begins_with = std::string(bucket_prefix)};
   if (!paging.cursor.empty()) wanted.after = std::string(bucket_prefix) + paging.cursor;
   auto listed =

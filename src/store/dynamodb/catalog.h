@@ -1,6 +1,11 @@
 // Limits, entities and the audit in DynamoDB.
 #pragma once
 
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/lock.h"
 #include "store/dynamodb/context.h"
 #include "store/dynamodb/start_up.h"
 #include "store/remote/catalog.h"
@@ -21,13 +26,18 @@ class DynamoCatalog final : public remote::Catalog {
                                         const store::Paging& paging) override;
   Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
       std::string_view name_space, const std::set<std::string>& keys) override;
-  Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
-                                                       const std::set<std::string>& ids) override;
+  Result<EntitiesById> entities_by_id(std::string_view name_space, const std::set<std::string>& ids) override;
   Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                               const store::Paging& paging,
                               const std::function<bool(store::AuditEvent event)>& visit) override;
 
  private:
+  /// The keys of entities' limits that the index has, sorted: also of records that other programs wrote,
+  /// which are not in our listing. A first page reads the index, the following ones use what it had.
+  Result<std::vector<std::string>> indexed_limits(std::string_view name_space, bool first_page);
+  /// The keys of one entity's limits, sorted.
+  Result<std::vector<std::string>> limits_of_entity(std::string_view name_space, std::string_view prefix);
+
   Time now() const override { return context_.now(); }
   Time keep_audit_for() const override { return start_up_.keep_audit_for(); }
   Result<void> check_may_change() const override;
@@ -35,6 +45,9 @@ class DynamoCatalog final : public remote::Catalog {
 
   Context& context_;
   const StartUp& start_up_;
+  base::Mutex indexed_mutex_;
+  /// By namespace.
+  std::map<std::string, std::vector<std::string>, std::less<>> indexed_ WEIR_GUARDED_BY(indexed_mutex_);
 };
 
 }  // namespace weir::dynamodb

@@ -33,9 +33,19 @@ Result<void> CatalogChange::read_head() {
   auto found = calls_.get(std::span(&key, 1));
   if (!found) return found.error();
   const Item item = found->empty() ? Item() : found->begin()->second;
-  const auto number = [&](const char* name) { return integer_of(item, name).value_or(0); };
+  std::optional<Error> wrong;
+  const auto number = [&](const char* name) -> std::int64_t {
+    if (wire::aws::find(item, name) == nullptr) return 0;
+    const auto read = integer_of(item, name);
+    if (read && *read >= 0 && *read <= limits::latest_stamp) return *read;
+    wrong =
+        base::error(ErrorCode::unavailable, "the item ", base::quoted(key.pk), " ", base::quoted(key.sk),
+                    " has in ", name, " no number that weir writes, so nothing can be changed; set it right");
+    return 0;
+  };
   head_ = {number("generation"), number("stamp"), number("sequence"), number("audited_to")};
   pending_ = text_of(item, "pending");
+  if (wrong) return context_.report(*wrong);
   return {};
 }
 
@@ -100,7 +110,8 @@ Result<bool> CatalogChange::has_bucket(const std::string& entity) {
   auto listed = calls_.for_each(buckets_of(entity), [&](const Item& item) {
     const auto ttl = integer_of(item, "ttl");
     // A process whose clock is behind may still charge a bucket that has just expired.
-    has = has || !ttl || *ttl * 1000 + context_.settings.margin > now_;
+    const Time expires_at = ttl ? base::saturate(base::Int128{*ttl} * 1000) : limits::never;
+    has = has || base::saturating_add(expires_at, context_.settings.margin) > now_;
     return !has;
   });
   if (!listed) return listed.error();

@@ -117,7 +117,11 @@ Result<std::vector<ItemWrite>> CatalogChange::writes_to_buckets(const table::Dra
 Result<void> CatalogChange::add_alter(const table::Draft& draft, const std::string& entity, const Item& item,
                                       std::vector<ItemWrite>& writes) {
   auto read = read_bucket(item);
-  if (!read) return read.error();
+  if (!read) {
+    // Its own decisions fail. The limits can change.
+    context_.bad.report(read.error().message);
+    return {};
+  }
   if (read->state.expires_at <= now_) return {};
   const std::string resource = resource_of(item);
   const auto resolution = resolve(draft, entity, resource, now_);

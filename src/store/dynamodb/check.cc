@@ -118,6 +118,7 @@ std::vector<store::Finding> check_table(aws::DynamoClient& client, const std::st
       find(Severity::ok, "migration", std::string(state));
     }
   }
+  check_records(client, table_name, findings);
   const Time skew = client.skew();
   const Time differ = skew < 0 ? -skew : skew;
   find(differ <= clock_bound ? Severity::ok : Severity::failure, "clock",

@@ -25,6 +25,14 @@ std::optional<aws::DynamoFailure> Context::why_closed() const {
   return aws::DynamoFailure{.kind = aws::DynamoFailure::Kind::not_open, .message = open.error().message};
 }
 
+limits::LimitsRecordRef Context::limits_in(const Item& item) {
+  const auto read = read_limits(item);
+  if (read) return limits::LimitsRecordRef(read->get());
+  const auto record = bad_limits(item, read.error());
+  bad.report(record->bad);
+  return limits::LimitsRecordRef(record.get());
+}
+
 void Context::send(aws::DynamoCall& call) {
   if (const auto closed = why_closed()) [[unlikely]]
     return call.on_error(*closed);

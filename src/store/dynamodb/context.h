@@ -10,7 +10,9 @@
 
 #include "aws/dynamo_client.h"
 #include "base/entropy.h"
+#include "store/bad_records.h"
 #include "store/conditional/machine.h"
+#include "store/dynamodb/items.h"
 #include "store/dynamodb/memory.h"
 #include "weir/clock.h"
 
@@ -68,6 +70,7 @@ struct Context {
   const bool settle_single;
   Memory memory;
   Counts counts;
+  store::BadRecords bad = {};
   StartUp* start_up = nullptr;  ///< null: the store is open without it
 
   Time now() const { return clock.now(); }
@@ -77,6 +80,13 @@ struct Context {
   bool may_have_legacy() const;
   /// Why requests fail at present; nothing: the store is open.
   std::optional<aws::DynamoFailure> why_closed() const;
+  /// Reports an item that cannot be used.
+  Error report(Error why) {
+    bad.report(why.message);
+    return why;
+  }
+  /// The record of a level; one that cannot be used has no limits, and is reported.
+  limits::LimitsRecordRef limits_in(const Item& item);
   /// Sends a call, once the store is open. Until then it fails at once.
   void send(aws::DynamoCall& call);
 };

@@ -180,6 +180,7 @@ std::vector<store::Counter> DynamoStore::counters() const {
   const aws::DynamoCounts& sent = client_->counts();
   add("weir_store_requests_total", "Requests that were sent to DynamoDB.", {}, sent.requests);
   add("weir_store_throttled_total", "Requests that DynamoDB found to be too many.", {}, sent.throttled);
+  counters.push_back(context_.bad.counter());
   return counters;
 }
 

@@ -66,6 +66,7 @@ class DynamoStore final : public store::Store {
   /// then on they fail to open the table. Blocks. Never lowers the version.
   Result<void> require_client(int version);
   std::vector<store::Counter> counters() const override;
+  std::vector<std::string> warnings() const override { return context_.bad.warnings(); }
 
   const aws::DynamoClient& client() const { return *client_; }
   const Counts& counts() const { return context_.counts; }

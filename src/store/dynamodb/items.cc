@@ -1,6 +1,7 @@
 #include "store/dynamodb/items.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "base/text.h"
@@ -75,6 +76,8 @@ Result<BucketItem> read_bucket(const Item& item) {
     limits[name.substr(2, name.size() - 5)].parts[static_cast<std::size_t>(field - fields.begin())] =
         attribute.value.integer();
   }
+  if (read.state.parent && !read.state.parent->empty() && !limits::check_entity(*read.state.parent))
+    return damaged(item, "no usable pa");
   for (const auto& [name, limit] : limits) {
     const auto& [tokens, capacity, burst, amount, period, consumed] = limit.parts;
     if (!tokens || !capacity || !burst || !amount || !period || !consumed || *amount < 1 || *period < 1)
@@ -86,6 +89,7 @@ Result<BucketItem> read_bucket(const Item& item) {
          *consumed,
          std::find(read.dormant.begin(), read.dormant.end(), name) != read.dormant.end()});
   }
+  if (!bucket::can_be_used(read.state)) return damaged(item, "numbers that no bucket has");
   return read;
 }
 
@@ -172,6 +176,8 @@ Result<MarkerItem> read_marker(const Item& item) {
       return value == nullptr ? std::nullopt : value->integer();
     };
     if (limit == nullptr || !number_of(amount) || !number_of(buckets)) return damaged(item, "no lease in it");
+    if (*number_of(buckets) < 0 || *number_of(buckets) > std::numeric_limits<std::uint8_t>::max())
+      return damaged(item, "a lease of buckets that no chain has");
     read.marker.lease.amounts.push_back(
         {limit->text, *number_of(amount), static_cast<std::uint8_t>(*number_of(buckets))});
   }
@@ -180,6 +186,10 @@ Result<MarkerItem> read_marker(const Item& item) {
   }
   read.marker.entities = names_in(find(item, "entities"));
   read.marker.lease.keys = names_in(find(item, "keys"));
+  if (!bucket::is_stored_time(read.deadline) || !bucket::is_stored_time(read.marker.sequence) ||
+      read.marker.generations.size() > limits::max_chain || read.marker.entities.size() > limits::max_chain ||
+      !decision::can_be_used(read.marker.lease))
+    return damaged(item, "numbers that no lease has");
   return read;
 }
 
@@ -227,11 +237,16 @@ Result<limits::LimitSetRef> read_set(const Item& item) {
   std::vector<limits::NamedParameters> named;
   for (const auto& [name, parts] : found) {
     const auto& [capacity, burst, amount, period] = parts;
-    if (!capacity || !burst || !amount || !period || *amount < 1 || *period < 1)
-      return damaged(item, "an incomplete limit");
-    named.push_back({name, {*capacity, *burst, *amount, *period, limits::reduced(*amount, *period)}});
+    if (!capacity || !burst || !amount || !period)
+      return damaged(item, base::join("an incomplete limit ", base::quoted(name)));
+    const auto parameters = limits::stored_parameters(*capacity, *burst, *amount, *period);
+    if (!parameters)
+      return damaged(item, base::join("numbers that no limit can have in ", base::quoted(name)));
+    named.push_back({name, *parameters});
   }
-  return limits::LimitSetRef(new limits::LimitSet(std::move(named)));
+  auto set = limits::stored_set(std::move(named), limits::max_limits);
+  if (!set) return damaged(item, "too many limits, or a name that no limit can have");
+  return set;
 }
 
 Value version_value(const limits::Version& version) {
@@ -261,7 +276,7 @@ std::optional<limits::Version> version_of(const Value& value) {
   version.stamp = *stamp->integer();
   version.gap = value.find("gap") != nullptr;
   const Value* const set = value.find("limits");
-  if (set == nullptr) return version;
+  if (set == nullptr) return limits::can_be_used(version) ? std::optional(version) : std::nullopt;
   std::vector<limits::NamedParameters> named;
   for (const Attribute& limit : set->members) {
     std::array<std::int64_t, 6> numbers{};
@@ -271,10 +286,10 @@ std::optional<limits::Version> version_of(const Value& value) {
       if (!one) return std::nullopt;
       numbers[i] = *one;
     }
-    if (numbers[4] < 1 || numbers[5] < 1) return std::nullopt;
     named.push_back({limit.name, {numbers[0], numbers[1], numbers[2], numbers[3], {numbers[4], numbers[5]}}});
   }
-  version.limits = limits::LimitSetRef(new limits::LimitSet(std::move(named)));
+  version.limits = limits::stored_set(std::move(named), limits::most_merged_names);
+  if (!version.limits || !limits::can_be_used(version)) return std::nullopt;
   return version;
 }
 
@@ -309,10 +324,9 @@ Item write_limits(std::string_view name_space, std::string_view key_text,
     constexpr std::int64_t far_future = 253'402'300'799;
     if (!level.entity().empty()) add(item, "ttl", number(far_future));
   } else if (record.expires_at != limits::never) {
-    add(item, "expires_at", number(record.expires_at));
+    // The owner is sync: nothing else says so.
     add(item, "ttl", number(to_ttl(record.expires_at)));
   }
-  if (record.owner == Owner::sync) add(item, "owner", Value::of("sync"));
   if (record.bucket_ttl_refill_multiplier)
     add(item, "bucket_ttl_refill_multiplier", number(*record.bucket_ttl_refill_multiplier));
   if (record.on_unavailable) add(item, "on_unavailable", Value::of(name_of(*record.on_unavailable)));
@@ -326,6 +340,7 @@ Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item) {
   if (!set) return set.error();
   record->current.limits = *std::move(set);
   record->current.stamp = integer_of(item, "stamp").value_or(0);
+  if (!limits::can_be_used(record->current)) return damaged(item, "a stamp that no change has");
   if (const Value* const earlier = find(item, "earlier")) {
     for (const Value& one : earlier->list) {
       auto version = version_of(one);
@@ -333,19 +348,33 @@ Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item) {
       record->earlier.push_back(*std::move(version));
     }
   }
-  const auto ttl = integer_of(item, "ttl");
-  if (record->current.limits && ttl) {
-    // An item with an expiry is owned by sync; one that another program wrote has it in whole seconds only.
+  if (const Value* const ttl = find(item, "ttl")) {
+    // An item with an expiry is owned by sync, whichever program wrote it.
+    const auto seconds = ttl->integer();
+    if (!seconds) return damaged(item, "a ttl that is no number");
     record->owner = Owner::sync;
-    record->expires_at = integer_of(item, "expires_at").value_or(*ttl * 1000);
-  } else if (text_of(item, "owner") == "sync") {
-    record->owner = Owner::sync;
+    if (record->current.limits) record->expires_at = base::saturate(base::Int128{*seconds} * 1000);
+  } else if (!record->current.limits && key_of(item).sk.starts_with(config_prefix)) {
+    // It is an operator's, which sync must not replace. A record that weir deleted has a ttl.
+    return damaged(item, "neither limits nor a ttl");
   }
-  if (const auto multiplier = integer_of(item, "bucket_ttl_refill_multiplier"))
+  if (const auto multiplier = integer_of(item, "bucket_ttl_refill_multiplier")) {
+    if (*multiplier < 1 || *multiplier > std::numeric_limits<int>::max())
+      return damaged(item, "no usable bucket_ttl_refill_multiplier");
     record->bucket_ttl_refill_multiplier = static_cast<int>(*multiplier);
+  }
   if (const std::string_view policy = text_of(item, "on_unavailable"); !policy.empty())
     record->on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
   record->from_file = find(item, "from_file") != nullptr;
+  return record;
+}
+
+base::Ref<limits::LimitsRecord> bad_limits(const Item& item, const Error& why) {
+  auto record = base::make_ref<limits::LimitsRecord>();
+  record->current.stamp = integer_of(item, "stamp").value_or(0);
+  if (!limits::can_be_used(record->current)) record->current.stamp = 0;
+  if (find(item, "ttl") != nullptr) record->owner = Owner::sync;
+  record->bad = why.message + ". The next level holds; set or delete these limits";
   return record;
 }
 
@@ -384,8 +413,11 @@ std::vector<std::string> read_beyond(const Item& item) {
 
 Result<Entity> read_entity(const Item& item) {
   Entity entity{.id = std::string(text_of(item, "entity_id"))};
-  if (entity.id.empty()) return damaged(item, "no entity_id");
+  if (!limits::check_entity(entity.id) || !key_of(item).pk.ends_with(base::join("ENTITY#", entity.id)))
+    return damaged(item, "no usable entity_id");
   entity.parent = text_of(item, "parent_id");
+  if (!entity.parent.empty() && (!limits::check_entity(entity.parent) || entity.parent == entity.id))
+    return damaged(item, "no usable parent_id");
   entity.name = text_of(item, "name");
   const Value* const cascade = find(item, "cascade");
   entity.cascade = cascade != nullptr && cascade->flag;

@@ -50,6 +50,8 @@ Result<MarkerItem> read_marker(const Item& item);
 
 Item write_limits(std::string_view name_space, std::string_view key, const limits::LimitsRecord& record);
 Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item);
+/// A record in place of one that cannot be used: what can be read of its stamp and owner, and no limits.
+base::Ref<limits::LimitsRecord> bad_limits(const Item& item, const Error& why);
 
 /// `beyond`: the entities above its parent in the chain, the nearest first. A hint, which readers check.
 Item write_entity(std::string_view name_space, const Entity& entity, const std::vector<std::string>& beyond);

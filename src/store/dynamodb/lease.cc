@@ -73,11 +73,12 @@ void LeaseChange::begin(std::vector<Image> images) {
     plan.entities.push_back(lease.buckets[i].entity);
   }
   plan.new_generation = new_generation_;
-  plan.once = !marker_key_.pk.empty();
+  const bool once = !marker_key_.pk.empty();
+  plan.once = once;
   machine_.emplace(std::move(plan), context_.settings);
   step_ = Step::changing;
   now_ = context_.now();
-  act(machine_->start(images, now_));
+  act(machine_->start(images, now_, once ? context_.memory.marker(marker_key_) : std::nullopt));
 }
 
 void LeaseChange::on_event(const Event& event) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "bucket/refill.h"
 
@@ -75,14 +76,14 @@ Result<LegacyLimit> read_legacy(const Item& item) {
   const auto name = legacy_name(read.key);
   if (!name) return not_whole(read.key, "name");
   const Value* const map = wire::aws::find(item, in_map);
-  const bool nested = map != nullptr && wire::aws::find(item, legacy_fields[0]) == nullptr;
   std::array<std::optional<std::int64_t>, legacy_fields.size()> numbers;
   for (std::size_t i = 0; i < legacy_fields.size(); ++i) {
-    const Value* const value = nested ? map->find(legacy_fields[i]) : wire::aws::find(item, legacy_fields[i]);
+    const Value* const flat = wire::aws::find(item, legacy_fields[i]);
+    const Value* const value = flat != nullptr || map == nullptr ? flat : map->find(legacy_fields[i]);
     if (value == nullptr) continue;
     numbers[i] = value->integer();
     if (!numbers[i]) return not_whole(read.key, legacy_fields[i]);
-    read.said.emplace_back(base::join(nested ? "data." : "", legacy_fields[i]), *value);
+    read.said.emplace_back(base::join(flat == nullptr ? "data." : "", legacy_fields[i]), *value);
   }
   const auto& [tokens, refilled_at, capacity, burst, amount, period, consumed] = numbers;
   for (const std::size_t needed : {0U, 1U, 2U, 4U, 5U}) {
@@ -99,6 +100,8 @@ Result<LegacyLimit> read_legacy(const Item& item) {
                 {*capacity, burst.value_or(*capacity), *amount, *period, limits::reduced(*amount, *period)},
                 *tokens,
                 consumed.value_or(0)};
+  const bucket::State alone{.refilled_at = *refilled_at, .limits = {read.state}};
+  if (!bucket::can_be_used(alone)) return not_whole(read.key, "numbers of a limit");
   return read;
 }
 
@@ -137,6 +140,26 @@ std::vector<ItemWrite> absorption(const BucketName& name, std::span<const Legacy
   std::vector<ItemWrite> writes{render(conditional::absorb(0, there, absorbed, settings), name, now)};
   for (const LegacyLimit& limit : limits) writes.push_back(removal(limit));
   return writes;
+}
+
+bool is_of_sharded_layout(const Key& key) {
+  const std::size_t slash = key.pk.find('/');
+  const std::string_view rest = std::string_view(key.pk).substr(slash == std::string::npos ? 0 : slash + 1);
+  return key.pk.starts_with("_/") || (key.sk == "#STATE" && rest.starts_with("BUCKET#"));
+}
+
+Request first_keys(const std::string& table) {
+  return {"Scan", base::join("{\"TableName\":", base::json_string(table),
+                             R"(,"ProjectionExpression":"PK,SK","Limit":1000,"ConsistentRead":true})")};
+}
+
+std::optional<Error> sharded_layout(const std::string& table, const std::vector<Item>& items) {
+  if (std::none_of(items.begin(), items.end(),
+                   [](const Item& item) { return is_of_sharded_layout(key_of(item)); }))
+    return std::nullopt;
+  return base::error(ErrorCode::unavailable, "table ", base::quoted(table),
+                     " has the layout of a newer zae-limiter (namespaces by id, buckets under BUCKET#...), "
+                     "which weir cannot import yet; nothing was changed. Use another table");
 }
 
 }  // namespace weir::dynamodb

@@ -37,7 +37,8 @@ struct LegacyLimit {
   /// All values by the path of the attribute: an item with the same values has not changed.
   std::vector<std::pair<std::string, Value>> said = {};
 };
-/// Reads an item that is flat, or has everything in a map `data`. Fails on an incomplete item.
+/// Reads an item whose attributes are at the top, in a map `data`, or some here and some there, as
+/// zae-limiter 0.5 writes them. Fails on an incomplete item.
 Result<LegacyLimit> read_legacy(const Item& item);
 
 /// Merges legacy limits into a bucket: every limit is claimed up to the last of their refill times, which
@@ -55,5 +56,14 @@ std::vector<ItemWrite> conversion(const BucketName& name, std::span<const Legacy
 std::vector<ItemWrite> absorption(const BucketName& name, std::span<const LegacyLimit> limits,
                                   const conditional::Record& there, const conditional::Settings& settings,
                                   Time now);
+
+/// Whether an item has a key of zae-limiter 0.9 and later, up to 0.17 at least: buckets under
+/// `{namespace id}/BUCKET#{entity}#{resource}#{shard}` and `#STATE`, namespaces under `_/`. weir uses no such
+/// key.
+bool is_of_sharded_layout(const Key& key);
+/// The keys of the first items of a table.
+Request first_keys(const std::string& table);
+/// The error for a table with such items; nothing: there are none among these.
+std::optional<Error> sharded_layout(const std::string& table, const std::vector<Item>& items);
 
 }  // namespace weir::dynamodb

@@ -35,12 +35,12 @@ class Link {
     keys.insert(levels_.begin(), levels_.end());
   }
   /// Takes an item, if it belongs to this entity.
-  Result<void> take(const Key& key, const Item& item) {
+  Result<void> take(Context& context, const Key& key, const Item& item) {
     if (key == meta_) {
       moving_ = read_moving(item);
       if (!has_entity(item)) return {};
       auto entity = read_entity(item);
-      if (!entity) return entity.error();
+      if (!entity) return context.report(entity.error());
       found_.is_entity = true;
       if (!entity->cascade || entity->parent.empty()) return {};
       found_.parent = entity->parent;
@@ -50,15 +50,12 @@ class Link {
     }
     if (key == bucket_) {
       auto read = read_bucket(item);
-      if (!read) return read.error();
+      if (!read) return context.report(read.error());
       seen_.image = conditional::Image::of(std::move(read->state));
       return {};
     }
     for (std::size_t i = 0; i < levels_.size(); ++i) {
-      if (key != levels_[i]) continue;
-      auto record = read_limits(item);
-      if (!record) return record.error();
-      found_.levels[i] = LimitsRecordRef(record->get());
+      if (key == levels_[i]) found_.levels[i] = context.limits_in(item);
     }
     return {};
   }
@@ -117,7 +114,7 @@ class Lookup final : public aws::DynamoCall {
     for (const Item& item : answer.items) {
       const Key key = key_of(item);
       for (Link& link : links_) {
-        const auto taken = link.take(key, item);
+        const auto taken = link.take(context_, key, item);
         if (taken) continue;
         // Items that were read ahead may not be needed. A lookup that needs them will meet the same error.
         if (found_) return finish_found();

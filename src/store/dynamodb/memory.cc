@@ -10,6 +10,8 @@ namespace {
 
 // The size bound of the cache: beyond it, buckets are read again.
 constexpr std::size_t most_buckets = maxima::remembered_buckets;
+// The same for leases that can still change.
+constexpr std::size_t most_markers = 20'000;
 /// The number of first writes over which the share of failures is computed.
 constexpr unsigned window = 64;
 
@@ -36,6 +38,23 @@ void Memory::forget_images(std::string_view name_space, std::string_view entity)
   const std::string prefix = bucket_id(name_space, entity, "");
   const base::Guard guard(mutex_);
   std::erase_if(buckets_, [&](const auto& one) { return one.first.starts_with(prefix); });
+}
+
+std::optional<conditional::Marker> Memory::marker(const Key& key) {
+  const base::Guard guard(mutex_);
+  const auto found = markers_.find(key);
+  return found == markers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Memory::remember_marker(const Key& key, conditional::Marker marker) {
+  const base::Guard guard(mutex_);
+  // A lease that has ended is not changed again.
+  if (marker.lease.ending != decision::Ending::open) {
+    markers_.erase(key);
+    return;
+  }
+  if (markers_.size() >= most_markers) markers_.clear();
+  markers_.insert_or_assign(key, std::move(marker));
 }
 
 bool Memory::better_read(const std::string& id) {

@@ -2,12 +2,15 @@
 // cached image is protected by a condition that the table checks.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/lock.h"
 #include "store/conditional/machine.h"
+#include "store/dynamodb/names.h"
 #include "store/remote/catalog_cache.h"
 
 namespace weir::dynamodb {
@@ -29,6 +32,10 @@ class Memory : public remote::CatalogCache {
   void remember(const std::string& id, Remembered remembered);
   void forget_images(std::string_view name_space, std::string_view entity);
 
+  /// The last marker of a lease that this process has written or seen; nothing: it knows none.
+  std::optional<conditional::Marker> marker(const Key& key);
+  void remember_marker(const Key& key, conditional::Marker marker);
+
   /// Whether to read the bucket first, because recent first writes to it have failed too often.
   bool better_read(const std::string& id);
   void wrote_first(const std::string& id, bool failed);
@@ -42,6 +49,7 @@ class Memory : public remote::CatalogCache {
 
   base::Mutex mutex_;
   std::unordered_map<std::string, BucketEntry> buckets_ WEIR_GUARDED_BY(mutex_);
+  std::map<Key, conditional::Marker> markers_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::dynamodb

@@ -63,6 +63,9 @@ class Migration {
 
  private:
   Result<void> begin() {
+    auto first = calls_.ask(first_keys(context_.table), true);
+    if (!first.ok()) return aws::error_of(*first.failure);
+    if (auto other = sharded_layout(context_.table, first.answer.items)) return *std::move(other);
     const Key key = version_key();
     auto found = calls_.get(std::span(&key, 1));
     if (!found) return found.error();

@@ -71,7 +71,9 @@ void Operation::write(const conditional::Transaction& transaction, Time now) {
     sent_to_.push_back(write.bucket);
     happens_once = happens_once || write.path == conditional::Write::Path::repair;
   }
+  sent_marker_.reset();
   if (transaction.marker) {
+    sent_marker_ = transaction.marker->next;
     writes.push_back(render(*transaction.marker, marker_key_, marker_deadline_, now));
     sent_to_.push_back(to_marker);
   }
@@ -96,7 +98,7 @@ void Operation::send_writes(const std::vector<ItemWrite>& writes, bool happens_o
 
 Result<void> Operation::take_bucket(std::size_t place, const Item& item, Event& event) {
   auto read = read_bucket(item);
-  if (!read) return read.error();
+  if (!read) return context_.report(read.error());
   event.images[place] = conditional::Image::of(std::move(read->state));
   return {};
 }
@@ -105,10 +107,11 @@ Result<void> Operation::take(const Item& item, Event& event) {
   const Key key = key_of(item);
   if (key == marker_key_) {
     auto marker = read_marker(item);
-    if (!marker) return marker.error();
+    if (!marker) return context_.report(marker.error());
     seen_marker_deadline_ = marker->deadline;
     // A marker past its deadline counts as absent; its lease cannot be changed by then.
     if (marker->deadline > context_.now()) event.marker = {true, std::move(marker->marker)};
+    if (event.marker.item) context_.memory.remember_marker(marker_key_, *event.marker.item);
     return {};
   }
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
@@ -120,11 +123,14 @@ Result<void> Operation::take(const Item& item, Event& event) {
 void Operation::on_answer(const aws::DynamoAnswer& answer) {
   if (legacy_step_ != Legacy::no) return take_legacy(answer);
   if (reading_) return take_items(answer);
+  if (sent_marker_) context_.memory.remember_marker(marker_key_, *std::exchange(sent_marker_, {}));
   Event event;
   event.kind = Event::Kind::applied;
   event.images.resize(buckets_in_chain_.size());
   if (answer.item && sent_to_.size() == 1 && sent_to_[0] < buckets_in_chain_.size()) {
-    if (auto taken = take_bucket(sent_to_[0], *answer.item, event); !taken) return finish(taken.error());
+    // The write has happened.
+    if (auto taken = take_bucket(sent_to_[0], *answer.item, event); !taken)
+      return finish(Error{ErrorCode::outcome_unknown, taken.error().message});
   }
   on_event(event);
 }

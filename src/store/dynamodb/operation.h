@@ -106,6 +106,7 @@ class Operation : public aws::DynamoCall {
   /// The target of each write of the transaction: a bucket, or one of these.
   static constexpr std::size_t to_marker = std::size_t(-1), to_link = std::size_t(-2);
   std::vector<std::size_t> sent_to_;
+  std::optional<conditional::Marker> sent_marker_;
   conditional::Event event_;  ///< while a read takes several answers
 };
 

@@ -42,7 +42,7 @@ void Operation::take_legacy(const aws::DynamoAnswer& answer) {
   }
   for (const Item& item : answer.items) {
     auto limit = read_legacy(item);
-    if (!limit) return finish(limit.error());
+    if (!limit) return finish(context_.report(limit.error()));
     if (limit->expires_at > context_.now()) legacy_.push_back(*std::move(limit));
   }
   if (!answer.last_key.empty()) {

@@ -339,4 +339,13 @@ Request query(const std::string& table, const QueryOf& query) {
   return {"Query", std::move(json)};
 }
 
+Request scan_index(const std::string& table, std::string_view index, const Item& after) {
+  std::string json = join("{\"TableName\":", json_string(table), ",\"IndexName\":", json_string(index));
+  if (!after.empty()) {
+    json += ",\"ExclusiveStartKey\":";
+    wire::aws::append_json(json, after);
+  }
+  return {"Scan", json + R"(,"ReturnConsumedCapacity":"TOTAL"})"};
+}
+
 }  // namespace weir::dynamodb

@@ -91,5 +91,7 @@ struct QueryOf {
   std::size_t limit = 0;  ///< 0: as many as a page holds
 };
 Request query(const std::string& table, const QueryOf& query);
+/// A page of an index, from the key behind which it begins.
+Request scan_index(const std::string& table, std::string_view index, const Item& after);
 
 }  // namespace weir::dynamodb

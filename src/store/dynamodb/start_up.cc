@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "store/audit.h"
 #include "store/dynamodb/blocking_calls.h"
+#include "store/dynamodb/legacy.h"
 #include "store/dynamodb/migrate.h"
 #include "store/dynamodb/schema.h"
 
@@ -52,10 +52,7 @@ bool StartUp::may_have_legacy() {
   return true;
 }
 
-void StartUp::look() {
-  ask(Step::looking, {"Scan", base::join("{\"TableName\":", base::json_string(context_.table),
-                                         R"(,"Limit":1,"ConsistentRead":true})")});
-}
+void StartUp::look() { ask(Step::looking, first_keys(context_.table)); }
 
 /// The first process creates the record; another one may do so at the same time. From here on programs that
 /// know only legacy items must not write: `least_client` shuts them out.
@@ -73,7 +70,10 @@ void StartUp::make(bool table_is_new) {
 }
 
 void StartUp::on_answer(const aws::DynamoAnswer& answer) {
-  if (step_ == Step::looking) return make(answer.items.empty());
+  if (step_ == Step::looking) {
+    if (auto other = sharded_layout(context_.table, answer.items)) return end(*std::move(other));
+    return make(answer.items.empty());
+  }
   if (step_ == Step::making || !answer.unprocessed.empty()) return ask_for_record();
   const bool ours =
       !answer.items.empty() && (wire::aws::find(answer.items[0], "lease_key") != nullptr ||
@@ -105,7 +105,8 @@ Result<void> StartUp::take(const Item& item) {
     return base::error(ErrorCode::unavailable, "the version record of table ", base::quoted(context_.table),
                        " is damaged");
   }
-  keep_audit_for(wire::aws::integer_of(item, "keep_audit_for").value_or(store::keep_audit_for_by_default));
+  const Time keep = wire::aws::integer_of(item, "keep_audit_for").value_or(store::keep_audit_for_by_default);
+  keep_audit_for(keep > 0 ? keep : store::keep_audit_for_by_default);
   const std::string_view state = wire::aws::text_of(item, "migration");
   may_have_legacy_.store(state == migration::pending || state == migration::running,
                          std::memory_order_relaxed);

@@ -1,5 +1,7 @@
 #include "store/redis/catalog.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "limits/names.h"
 #include "store/audit.h"
@@ -21,7 +23,7 @@ namespace {
 
 Error damaged(std::string_view what) {
   return error(ErrorCode::unavailable, what,
-               " in Redis cannot be read; it was written by another version or by hand");
+               " in Redis cannot be used; it was written by another version or by hand");
 }
 
 /// The entity that a field is about; empty: every one.
@@ -30,6 +32,36 @@ std::string_view entity_of(std::string_view field) {
   if (!field.starts_with("e ")) return {};
   return field.substr(2, field.find(' ', 2) - 2);
 }
+
+}  // namespace
+
+Error damaged_event(std::string_view name_space, std::string_view text) {
+  return damaged(base::join("the event ",
+                            base::quoted(text.substr(0, std::min<std::size_t>(text.find(' '), 40))),
+                            " of the audit in namespace ", base::quoted(name_space)));
+}
+
+LimitsRecordRef read_limits(std::string_view name_space, std::string_view key, std::string_view text,
+                            store::BadRecords& bad) {
+  if (LimitsRecordRef record = decode_limits(text)) return record;
+  const std::string what = base::join("the record of limits of ", table::described(table::level_of(key)),
+                                      " in namespace ", base::quoted(name_space));
+  std::string sentence = damaged(what).message + ". The next level holds; set or delete these limits";
+  bad.report(sentence);
+  return bad_limits(text, std::move(sentence));
+}
+
+Result<Entity> read_entity(std::string_view name_space, std::string_view id, std::string_view text,
+                           store::BadRecords& bad) {
+  if (auto entity = decode_entity(id, text)) return *std::move(entity);
+  Error wrong = damaged(
+      base::join("the record of entity ", base::quoted(id), " in namespace ", base::quoted(name_space)));
+  wrong.message += ". Put or delete the entity";
+  bad.report(wrong.message);
+  return wrong;
+}
+
+namespace {
 
 /// The command that reads a page of a sorted set: members with this prefix, after the cursor.
 std::string page_command(const std::string& key, std::string begins_with, const store::Paging& paging) {
@@ -75,15 +107,16 @@ class Lookup final : public net::RedisCall {
     // Counted from 1, so that 0 means none.
     found.generation = static_cast<std::uint64_t>(at.next().integer().value_or(0)) + 1;
     if (const std::string_view text = at.next().text(); !text.empty()) {
-      const auto entity = decode_entity(entity_, text);
-      if (!entity) return finish(damaged("an entity"));
+      const auto entity = read_entity(name_space_, entity_, text, catalog_.context_.bad);
+      if (!entity) return finish(entity.error());
       found.is_entity = true;
       if (entity->cascade) found.parent = entity->parent;
     }
-    for (LimitsRecordRef& level : found.levels) {
+    for (std::size_t i = 0; i < found.levels.size(); ++i) {
       const std::string_view text = at.next().text();
-      if (!text.empty()) level = decode_limits(text);
-      if (!text.empty() && !level) return finish(damaged("a record of limits"));
+      if (text.empty()) continue;
+      found.levels[i] = read_limits(name_space_, level_key(static_cast<Source>(i), entity_, resource_), text,
+                                    catalog_.context_.bad);
     }
     if (!catalog_.cache_.learn({name_space_, entity_, resource_}, found, ticket_) && ++overtaken_ < 10)
       return start();
@@ -165,8 +198,8 @@ Result<std::string> RedisCatalog::family_of(std::string_view name_space, std::st
     if (!found) return found.error();
     const auto text = found->find(field);
     if (text == found->end()) break;
-    const auto read = decode_entity(at, text->second);
-    if (!read) return damaged("an entity");
+    const auto read = read_entity(name_space, at, text->second, context_.bad);
+    if (!read) return read.error();
     if (!read->cascade || read->parent.empty()) break;
     at = read->parent;
   }
@@ -182,18 +215,16 @@ Result<std::vector<store::Changed>> RedisCatalog::make_changes(const store::Chan
 void RedisCatalog::limits(std::string_view name_space, const Level& level,
                           store::Completion<LimitsRecordRef> done) {
   const std::string key = context_.names.catalog(name_space);
-  const auto take = [](const Result<Reply>& reply) -> Result<LimitsRecordRef> {
-    if (!reply) return reply.error();
-    if (reply->is_null()) return LimitsRecordRef();
-    const LimitsRecordRef record = decode_limits(reply->text());
-    if (!record) return damaged("a record of limits");
-    return record;
+  const auto take = [this, name_space = std::string(name_space),
+                     level](const Result<Reply>& reply) -> Result<LimitsRecordRef> {
+    const auto record = [&]() -> Result<LimitsRecordRef> {
+      if (!reply) return reply.error();
+      if (reply->is_null()) return LimitsRecordRef();
+      return read_limits(name_space, level_key(level), reply->text(), context_.bad);
+    };
+    return limits_of(name_space, level, record());
   };
-  read<LimitsRecordRef>(
-      context_, key, resp::command({"HGET", key, level_key(level)}), done,
-      [this, take, name_space = std::string(name_space), level](const Result<Reply>& reply) {
-        return limits_of(name_space, level, take(reply));
-      });
+  read<LimitsRecordRef>(context_, key, resp::command({"HGET", key, level_key(level)}), done, take);
 }
 
 Result<store::Page<std::string>> RedisCatalog::list(std::string_view name_space,
@@ -217,24 +248,20 @@ Result<std::map<std::string, LimitsRecordRef>> RedisCatalog::limits_by_key(
   auto values = read_fields(name_space, {keys.begin(), keys.end()});
   if (!values) return values.error();
   std::map<std::string, LimitsRecordRef> records;
-  for (const auto& [key, text] : *values) {
-    if (!(records[key] = decode_limits(text))) return damaged("a record of limits");
-  }
+  for (const auto& [key, text] : *values) records[key] = read_limits(name_space, key, text, context_.bad);
   return records;
 }
 
-Result<std::map<std::string, Entity>> RedisCatalog::entities_by_id(std::string_view name_space,
+Result<remote::Catalog::EntitiesById> RedisCatalog::entities_by_id(std::string_view name_space,
                                                                    const std::set<std::string>& ids) {
   std::vector<std::string> fields;
   for (const std::string& id : ids) fields.push_back("n " + id);
   auto values = read_fields(name_space, fields);
   if (!values) return values.error();
-  std::map<std::string, Entity> entities;
+  EntitiesById entities;
   for (const auto& [field, text] : *values) {
     const std::string id = field.substr(2);
-    auto entity = decode_entity(id, text);
-    if (!entity) return damaged("an entity");
-    entities[id] = *std::move(entity);
+    entities.emplace(id, read_entity(name_space, id, text, context_.bad));
   }
   return entities;
 }
@@ -244,17 +271,25 @@ Result<void> RedisCatalog::for_each_event(std::string_view name_space, std::stri
                                           const std::function<bool(store::AuditEvent event)>& visit) {
   const std::string key =
       subject.empty() ? context_.names.audit(name_space) : context_.names.audit_of(name_space, subject);
-  const std::string from = paging.cursor.empty() ? "+" : "(" + paging.cursor;
+  std::string from = paging.cursor.empty() ? "+" : "(" + paging.cursor;
   const std::string most = std::to_string(paging.limit + 1);
-  auto reply =
-      BlockingCalls(context_).ask(key, resp::command({"ZREVRANGEBYLEX", key, from, "-", "LIMIT", "0", most}));
-  if (!reply) return reply.error();
-  for (const std::string_view text : reply->get().texts()) {
-    auto event = decode_event(text);
-    if (!event) return damaged("the audit");
-    if (!visit(*std::move(event))) break;
+  for (;;) {
+    auto reply = BlockingCalls(context_).ask(
+        key, resp::command({"ZREVRANGEBYLEX", key, from, "-", "LIMIT", "0", most}));
+    if (!reply) return reply.error();
+    bool any_bad = false;
+    const std::vector<std::string_view> texts = reply->get().texts();
+    for (const std::string_view text : texts) {
+      auto event = decode_event(text);
+      if (event && !visit(*std::move(event))) return {};
+      if (event) continue;
+      any_bad = true;
+      context_.bad.report(damaged_event(name_space, text).message);
+    }
+    // Events that cannot be used leave room in the page.
+    if (!any_bad || texts.size() <= paging.limit) return {};
+    from = base::join("(", texts.back());
   }
-  return {};
 }
 
 Time RedisCatalog::keep_audit_for() const {

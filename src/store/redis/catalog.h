@@ -20,6 +20,14 @@ namespace weir::redis {
 /// A process uses a cached chain for at most this long before it reads it again.
 inline constexpr std::chrono::hours longest_cache{1};
 
+// Each reads a value of the catalog, and reports one that cannot be used.
+/// The value of a level, by table::level_key().
+limits::LimitsRecordRef read_limits(std::string_view name_space, std::string_view key, std::string_view text,
+                                    store::BadRecords& bad);
+Result<Entity> read_entity(std::string_view name_space, std::string_view id, std::string_view text,
+                           store::BadRecords& bad);
+Error damaged_event(std::string_view name_space, std::string_view text);
+
 /// Safe to use from any thread. find() and limits() complete on the client's thread; everything else blocks
 /// its caller.
 class RedisCatalog final : public remote::Catalog, public net::RedisListener {
@@ -38,8 +46,7 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
                                         const store::Paging& paging) override;
   Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
       std::string_view name_space, const std::set<std::string>& keys) override;
-  Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
-                                                       const std::set<std::string>& ids) override;
+  Result<EntitiesById> entities_by_id(std::string_view name_space, const std::set<std::string>& ids) override;
   Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                               const store::Paging& paging,
                               const std::function<bool(store::AuditEvent event)>& visit) override;

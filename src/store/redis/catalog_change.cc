@@ -119,9 +119,14 @@ Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
   const std::string now = std::to_string(context_.time.for_scripts());
   for (const std::string& entity : draft.erased()) {
     const std::string& family = families_[entity];
+    std::vector<std::string> words{context_.names.buckets(name_space_, family, entity), "forget", now};
+    for (const auto& [key, record] : tenant_.limits) {
+      const Level level = table::level_of(key);
+      if (level.entity() == entity && !level.resource().empty())
+        words.insert(words.end(), {level.resource(), "0"});
+    }
     auto reply = BlockingCalls(context_).run(
-        Script::touch(), {context_.names.index(name_space_, family, entity)},
-        {context_.names.buckets(name_space_, family, entity), "forget", now}, true);
+        Script::touch(), {context_.names.index(name_space_, family, entity)}, words, true);
     if (!reply) return reply.error();
   }
   for (const auto& [entity, stamps] : new_stamps(draft)) {
@@ -152,7 +157,11 @@ Result<void> CatalogChange::tell_buckets_of(const table::Draft& draft, const std
   while (!at.at_end()) {
     const std::string_view resource = at.next().text();
     auto read = read_bucket(at.next(), entity, resource);
-    if (!read) return read.error();
+    if (!read) {
+      // Its own decisions fail. The limits can change.
+      context_.bad.report(read.error().message);
+      continue;
+    }
     const auto own = stamps.find(std::string(resource));
     const Time told = std::max(all, own == stamps.end() ? 0 : own->second);
     if (told == 0) continue;
@@ -180,6 +189,7 @@ Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& 
     auto loaded = load_buckets(context_, name_space_, families_[entity], entity, {std::string(resource)});
     if (!loaded) return loaded.error();
     now = loaded->now;
+    if (loaded->buckets.front().bad) return {};
     read = std::move(loaded->buckets.front());
   }
   return error(ErrorCode::contention, "others changed the buckets of ", base::quoted(entity),

@@ -20,12 +20,21 @@ Result<bool> CatalogChange::begin() {
   if (auto read = read_clock(); !read) return read.error();
   auto found = catalog_.read_fields(name_space_, {"generation", "stamp", "sequence", "audited"});
   if (!found) return found.error();
-  const auto number = [&](const char* field) {
+  std::optional<Error> wrong;
+  const auto number = [&](const char* field) -> std::int64_t {
     const auto at = found->find(field);
-    return at == found->end() ? 0 : base::parse_digits(at->second).value_or(0);
+    if (at == found->end()) return 0;
+    const auto read = base::parse_digits(at->second);
+    if (read && *read <= limits::latest_stamp) return *read;
+    wrong = base::error(ErrorCode::unavailable, "the field ", field, " of the catalog of namespace ",
+                        base::quoted(name_space_),
+                        " in Redis is no number that weir writes, so nothing can be changed; set it right");
+    return 0;
   };
   head_ = {number("generation"), number("stamp"), number("sequence"), number("audited")};
-  return true;
+  if (!wrong) return true;
+  context_.bad.report(wrong->message);
+  return *wrong;
 }
 
 Result<void> CatalogChange::read_clock() {
@@ -100,7 +109,7 @@ Result<bool> CatalogChange::has_bucket(const std::string& entity) {
   auto loaded = load_buckets(context_, name_space_, families_[entity], entity, *resources);
   if (!loaded) return loaded.error();
   for (std::size_t i = 0; i < resources->size(); ++i) {
-    if (loaded->alive(i) != nullptr) return true;
+    if (loaded->alive(i) != nullptr || loaded->buckets[i].bad) return true;
   }
   return false;
 }

@@ -1,6 +1,7 @@
 // `weir store check` of a Redis server.
 #include "base/text.h"
 #include "store/redis/call.h"
+#include "store/redis/check_records.h"
 #include "store/redis/redis_store.h"
 
 namespace weir::redis {
@@ -99,6 +100,7 @@ std::vector<Finding> check(const RedisStoreOptions& options) {
   findings.push_back(check_role(everything));
   findings.push_back(check_eviction(everything));
   findings.push_back(check_durability(everything, ask({"CONFIG", "GET", "appendfsync"})));
+  check_records(context, findings);
   return findings;
 }
 

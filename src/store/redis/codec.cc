@@ -1,7 +1,9 @@
 #include "store/redis/codec.h"
 
 #include <charconv>
+#include <limits>
 
+#include "bucket/state.h"
 #include "limits/names.h"
 
 namespace weir::redis {
@@ -23,8 +25,14 @@ std::optional<unsigned> digit_of(char c) {
   return at == std::string_view::npos ? std::nullopt : std::optional(static_cast<unsigned>(at));
 }
 
-LimitSetRef make_set(std::vector<NamedParameters> limits) {
-  return LimitSetRef(new limits::LimitSet(std::move(limits)));
+bool in_range(std::int64_t number, std::int64_t most) { return number >= 0 && number <= most; }
+
+/// Whether these are limits as somebody set them, not merged ones.
+bool as_set(const limits::LimitSet& set) {
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    if (set[i].rate != limits::reduced(set[i].refill_amount, set[i].refill_period)) return false;
+  }
+  return set.size() <= limits::max_limits;
 }
 
 }  // namespace
@@ -116,8 +124,7 @@ NamedParameters read_parameters(WordReader& reader) {
   for (std::int64_t* number : {&numbers.capacity, &numbers.burst, &numbers.refill_amount,
                                &numbers.refill_period, &numbers.rate.amount, &numbers.rate.period})
     *number = reader.number();
-  // Guards the arithmetic against a division by zero.
-  if (numbers.rate.amount < 1 || numbers.rate.period < 1) numbers.rate = {1, 1};
+  if (!reader.failed() && !limits::can_be_merged(numbers)) reader.fail();
   return limit;
 }
 
@@ -133,7 +140,10 @@ LimitSetRef read_set(WordReader& reader) {
   if (size < 0) return {};
   std::vector<NamedParameters> limits;
   for (std::int64_t i = 0; i < size && !reader.failed(); ++i) limits.push_back(read_parameters(reader));
-  return reader.failed() ? LimitSetRef() : make_set(std::move(limits));
+  LimitSetRef set =
+      reader.failed() ? LimitSetRef() : limits::stored_set(std::move(limits), limits::most_merged_names);
+  if (!set) reader.fail();
+  return set;
 }
 
 }  // namespace
@@ -149,7 +159,8 @@ std::optional<LimitSetRef> decode_set(std::string_view text) {
   std::vector<NamedParameters> limits;
   while (!reader.at_end() && !reader.failed()) limits.push_back(read_parameters(reader));
   if (reader.failed()) return std::nullopt;
-  return make_set(std::move(limits));
+  LimitSetRef set = limits::stored_set(std::move(limits), limits::most_merged_names);
+  return set ? std::optional(std::move(set)) : std::nullopt;
 }
 
 std::string encode(const limits::LimitsRecord& record) {
@@ -174,20 +185,36 @@ limits::LimitsRecordRef decode_limits(std::string_view text) {
   record->current.stamp = reader.number();
   record->owner = reader.number() == 1 ? Owner::sync : Owner::operator_;
   record->expires_at = reader.number();
-  if (const auto multiplier = reader.number(); multiplier > 0)
-    record->bucket_ttl_refill_multiplier = static_cast<int>(multiplier);
+  const std::int64_t multiplier = reader.number();
+  if (!in_range(multiplier, std::numeric_limits<int>::max())) return {};
+  if (multiplier > 0) record->bucket_ttl_refill_multiplier = static_cast<int>(multiplier);
   if (const auto policy = reader.number(); policy > 0)
     record->on_unavailable = policy == 2 ? OnUnavailable::allow : OnUnavailable::deny;
   record->from_file = reader.number() == 1;
   record->current.limits = read_set(reader);
+  if (reader.failed() || !limits::can_be_used(record->current)) return {};
+  if (record->current.limits && !as_set(*record->current.limits)) return {};
   for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left) {
     limits::Version version;
     version.stamp = reader.number();
     version.gap = reader.number() == 1;
     version.limits = read_set(reader);
+    if (!limits::can_be_used(version)) return {};
     record->earlier.push_back(std::move(version));
   }
   return reader.done() ? limits::LimitsRecordRef(record.get()) : limits::LimitsRecordRef();
+}
+
+limits::LimitsRecordRef bad_limits(std::string_view text, std::string sentence) {
+  WordReader reader(text);
+  reader.number();
+  const Time stamp = reader.number();
+  const bool sync = reader.number() == 1;
+  auto record = base::make_ref<limits::LimitsRecord>();
+  if (!reader.failed() && in_range(stamp, limits::latest_stamp)) record->current.stamp = stamp;
+  if (!reader.failed() && sync) record->owner = Owner::sync;
+  record->bad = std::move(sentence);
+  return limits::LimitsRecordRef(record.get());
 }
 
 std::string encode(const Entity& entity) {
@@ -212,6 +239,8 @@ std::optional<Entity> decode_entity(std::string_view id, std::string_view text) 
     std::string name = reader.text();
     entity.metadata.emplace(std::move(name), reader.text());
   }
+  if (!entity.parent.empty() && (!limits::check_entity(entity.parent) || entity.parent == id))
+    return std::nullopt;
   return reader.done() ? std::optional(std::move(entity)) : std::nullopt;
 }
 
@@ -273,16 +302,22 @@ std::optional<decision::Marker> decode_marker(std::string_view text) {
   if (buckets < 0 || buckets > static_cast<std::int64_t>(limits::max_chain)) return std::nullopt;
   for (std::int64_t i = 0; i < buckets; ++i)
     marker.buckets.push_back({{}, static_cast<std::uint64_t>(reader.number())});
-  for (decision::LeaseBucket& bucket : marker.buckets) bucket.entity = reader.name();
+  for (decision::LeaseBucket& bucket : marker.buckets) {
+    bucket.entity = reader.name();
+    if (!limits::check_entity(bucket.entity)) return std::nullopt;
+  }
   for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left) {
     decision::LeaseAmount amount;
     amount.limit = reader.name();
     amount.amount = reader.number();
-    amount.buckets = static_cast<std::uint8_t>(reader.number());
+    const std::int64_t bits = reader.number();
+    if (!in_range(bits, std::numeric_limits<std::uint8_t>::max())) return std::nullopt;
+    amount.buckets = static_cast<std::uint8_t>(bits);
     marker.record.amounts.push_back(std::move(amount));
   }
   for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left)
     marker.record.keys.push_back(reader.text());
+  if (!bucket::is_stored_time(marker.deadline) || !decision::can_be_used(marker.record)) return std::nullopt;
   return reader.done() ? std::optional(std::move(marker)) : std::nullopt;
 }
 

@@ -36,6 +36,8 @@ class WordReader {
   std::string_view name();
   std::string text();
   bool failed() const { return failed_; }
+  /// What was read is not possible.
+  void fail() { failed_ = true; }
   bool at_end() const { return text_.empty(); }
   /// Everything was read without an error.
   bool done() const { return !failed_ && at_end(); }
@@ -49,10 +51,14 @@ class WordReader {
 std::string encode(const limits::LimitSet& set);
 std::optional<limits::LimitSetRef> decode_set(std::string_view text);
 void append(Words& words, std::string_view name, const limits::Parameters& parameters);
+/// Fails the reader where the numbers are out of range.
 limits::NamedParameters read_parameters(WordReader& reader);
 
 std::string encode(const limits::LimitsRecord& record);
+/// Null if it cannot be used.
 limits::LimitsRecordRef decode_limits(std::string_view text);
+/// A record in place of one that cannot be used: what can be read of its stamp and owner, and no limits.
+limits::LimitsRecordRef bad_limits(std::string_view text, std::string sentence);
 
 std::string encode(const Entity& entity);
 std::optional<Entity> decode_entity(std::string_view id, std::string_view text);

@@ -9,6 +9,7 @@
 
 #include "base/entropy.h"
 #include "net/redis_client.h"
+#include "store/bad_records.h"
 #include "store/redis/exhausted_buckets.h"
 #include "store/redis/names.h"
 #include "store/redis/write_health.h"
@@ -72,6 +73,7 @@ struct Context {
   StartUp* start_up = nullptr;               ///< null: the store is open without it
   std::atomic<bool> without_digests{false};  ///< the server forbids EVALSHA
   WriteHealth write_health{*this};
+  store::BadRecords bad;
 
   /// Sends a call, once the store is open. Until then it fails at once.
   void send(net::RedisCall& call);

@@ -1,5 +1,6 @@
 #include "store/redis/format1.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -9,6 +10,8 @@ namespace weir::redis {
 namespace {
 
 constexpr std::size_t words_before_limits = 8;
+/// The counter has 64 bits.
+constexpr std::int64_t most_rounds = (1 << 11) - 1;
 
 /// The fields of the hash.
 struct Fields {
@@ -27,7 +30,8 @@ Fields fields_of(const Reply& hash) {
     if (!name.starts_with('o')) continue;
     const auto limit = base::parse_digits(name.substr(1));
     if (limit && *limit < static_cast<std::int64_t>(fields.rounds.size()))
-      fields.rounds[static_cast<std::size_t>(*limit)] = value.integer().value_or(0);
+      fields.rounds[static_cast<std::size_t>(*limit)] =
+          std::clamp<std::int64_t>(value.integer().value_or(0), 0, most_rounds);
   }
   return fields;
 }
@@ -72,9 +76,10 @@ bool read_format1(const Reply& hash, ReadBucket& read) {
          base::wrapping_add(number_at(b, at + 1), fields.rounds[i + 1] * round_of_counter)});
   }
   bool wrong = state.refilled_at < 0;
+  if (wrong) return false;
   for (bucket::LimitState& limit : read_dormant(WordReader(fields.d), state.refilled_at, wrong))
     state.limits.push_back(std::move(limit));
-  return !wrong;
+  return !wrong && bucket.stamp >= 0 && bucket::can_be_used(state);
 }
 
 }  // namespace weir::redis

@@ -133,8 +133,12 @@ Result<std::optional<decision::Marker>> Operation::read_marker(Reply::Children& 
   if (!reply.is_text()) return std::optional<decision::Marker>();
   raw_marker_ = reply.text();
   auto marker = decode_marker(raw_marker_);
-  if (!marker) return base::error(ErrorCode::unavailable, "the record of the lease cannot be read");
-  return marker;
+  if (marker) return marker;
+  Error wrong = base::error(
+      ErrorCode::unavailable, "the record ", base::quoted(marker_),
+      " of a lease cannot be used; it was written by another version or by hand. Its charge stands");
+  context().bad.report(wrong.message);
+  return wrong;
 }
 
 void Operation::decide_here(Time now, Reply::Children children) {
@@ -142,7 +146,10 @@ void Operation::decide_here(Time now, Reply::Children children) {
   read_.clear();
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     auto read = read_bucket(children.next(), buckets_in_chain_[i].entity, resource_);
-    if (!read) return finish(read.error());
+    if (!read) {
+      context().bad.report(read.error().message);
+      return finish(read.error());
+    }
     read_.push_back(*std::move(read));
     const auto& bucket = read_.back().bucket;
     if (!bucket || bucket->state.expires_at <= now) continue;

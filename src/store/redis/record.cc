@@ -59,7 +59,11 @@ void read_rounds(WordReader reader, std::vector<bucket::LimitState>& limits, boo
   while (!reader.at_end() && !reader.failed()) {
     const auto limit = static_cast<std::size_t>(reader.number());
     const std::int64_t rounds = reader.number();
-    if (reader.failed() || limit >= limits.size()) break;
+    // The counter has 64 bits.
+    constexpr std::int64_t most_rounds = 1 << 11;
+    if (reader.failed() || limit >= limits.size() || rounds < -most_rounds || rounds > most_rounds)
+      reader.fail();
+    if (reader.failed()) break;
     limits[limit].consumed = base::wrapping_add(limits[limit].consumed, rounds * round_of_counter);
   }
   wrong = wrong || !reader.done();
@@ -91,6 +95,7 @@ Text read_text(std::string_view text, StoredBucket& bucket) {
     }
   }
   std::move(dormant.begin(), dormant.end(), std::back_inserter(bucket.state.limits));
+  wrong = wrong || !bucket::can_be_used(bucket.state) || bucket.stamp < 0;
   return wrong ? Text::damaged : Text::good;
 }
 
@@ -194,6 +199,8 @@ Result<ReadBucket> read_bucket(std::string_view text, std::string_view entity, s
   if (format > 2) return too_new(entity, resource);
   const std::size_t numbers = 8 * (Word::first_limit + 2 * limits);
   if (format != 2 || limits == 0 || text.size() < numbers) return damaged(entity, resource);
+  // Every reader below computes with it.
+  if (number_at(text, Word::refilled_at) < 0) return damaged(entity, resource);
   StoredBucket& bucket = read.bucket.emplace();
   bucket.stamp = number_at(text, Word::stamp);
   bucket.state.version = number_at(text, Word::version);
@@ -206,7 +213,7 @@ Result<ReadBucket> read_bucket(std::string_view text, std::string_view entity, s
   }
   const Text rest = read_text(text.substr(numbers), bucket);
   if (rest == Text::too_new) return too_new(entity, resource);
-  if (rest == Text::damaged || bucket.state.refilled_at < 0) return damaged(entity, resource);
+  if (rest == Text::damaged) return damaged(entity, resource);
   return read;
 }
 
@@ -226,7 +233,11 @@ Result<LoadedBuckets> load_buckets(Context& context, std::string_view name_space
   loaded.now = at.next().integer().value_or(0);
   for (const std::string& resource : resources) {
     auto read = read_bucket(at.next(), entity, resource);
-    if (!read) return read.error();
+    if (!read) {
+      context.bad.report(read.error().message);
+      loaded.buckets.push_back({.raw = {}, .bucket = {}, .bad = true});
+      continue;
+    }
     loaded.buckets.push_back(*std::move(read));
   }
   return loaded;

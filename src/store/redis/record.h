@@ -68,6 +68,7 @@ struct StoredBucket {
 struct ReadBucket {
   std::string raw;
   std::optional<StoredBucket> bucket;
+  bool bad = false;  ///< there is one that cannot be used
 };
 /// Reads a record, a hash of format 1, or an absent bucket. Fails on a damaged record, or one that needs a
 /// later version.

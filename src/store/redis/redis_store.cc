@@ -49,7 +49,8 @@ std::vector<store::Counter> RedisStore::counters() const {
   return {{"weir_store_refused_from_memory_total",
            "Refusals without asking the store.",
            {},
-           static_cast<double>(context_.exhausted.refusals())}};
+           static_cast<double>(context_.exhausted.refusals())},
+          context_.bad.counter()};
 }
 
 Result<void> RedisStore::keep_audit_for(Time duration) {

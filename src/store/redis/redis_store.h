@@ -44,6 +44,7 @@ class RedisStore final : public store::Store {
   Result<void> opened() const override;
   Result<void> health() const override;
   std::vector<store::Counter> counters() const override;
+  std::vector<std::string> warnings() const override { return context_.bad.warnings(); }
   bool is_elsewhere() const override { return true; }
   Time now() const override { return context_.time.now(); }
   Result<void> keep_audit_for(Time duration) override;

@@ -77,7 +77,8 @@ Result<void> StartUp::take(const Reply& reply) {
   if (!set_lease_key(at.next().text()))
     return base::error(ErrorCode::unavailable, "has a damaged lease key in ", base::quoted(key));
   context().time.learn(now);
-  keep_audit_for(at.next().integer().value_or(store::keep_audit_for_by_default));
+  const Time keep = at.next().integer().value_or(store::keep_audit_for_by_default);
+  keep_audit_for(keep > 0 ? keep : store::keep_audit_for_by_default);
   return {};
 }
 

@@ -5,7 +5,8 @@
 -- ARGV[1]     the prefix of the keys of the buckets
 -- ARGV[2]     'forget', or the stamp of a change that concerns all buckets (0: there is none)
 -- ARGV[3]     now, for tests (negative: ask the server)
--- ARGV[4...]  resource and stamp in turn, for changes that concern one bucket
+-- ARGV[4...]  resource and stamp in turn, for changes that concern one bucket; with 'forget', resources that
+--             the entity has limits on, with 0
 --
 -- Returns 3, now, then for each bucket its resource and its record as load.lua does. Buckets of format 1 get
 -- no stamp.
@@ -16,6 +17,10 @@ if now < 0 then
 end
 for i = 4, #ARGV, 2 do stamps[ARGV[i]] = tonumber(ARGV[i + 1]) end
 found = {3, now}
+if ARGV[2] == 'forget' then
+  -- A bucket that another program has written may not be in the index.
+  for resource in pairs(stamps) do redis.call('DEL', ARGV[1] .. resource) end
+end
 for _, resource in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
   local key = ARGV[1] .. resource
   if ARGV[2] == 'forget' then

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "limits/names.h"
 #include "store/table/draft.h"
 
 namespace weir::remote {
@@ -16,6 +17,11 @@ namespace {
 
 /// The least number of records to read at a time, since a filter may drop most of them.
 constexpr std::size_t least_read = 100;
+
+/// Names that only another program can have written, and that no call accepts.
+void erase_bad_names(std::vector<std::string>& ids) {
+  std::erase_if(ids, [](const std::string& id) { return !limits::check_entity(id); });
+}
 
 }  // namespace
 
@@ -38,6 +44,7 @@ Result<LimitsRecordRef> Catalog::limits_of(std::string_view name_space, const Le
     if (last && !last->absent(now())) return last;
     return read.error();
   }
+  if (*read && !(*read)->bad.empty()) return Error{ErrorCode::unavailable, (*read)->bad};
   const LimitsRecordRef record = cache_.intern(name_space, key, *std::move(read));
   if (!record || record->absent(now()))
     return error(ErrorCode::not_found, "no limits are set for ", table::described(level));
@@ -59,6 +66,7 @@ Result<store::Page<store::StoredLimitsItem>> Catalog::list_limits_now(std::strin
   do {
     auto keys = list(name_space, {}, at);
     if (!keys) return keys.error();
+    std::erase_if(keys->items, [](const std::string& key) { return !table::is_level_key(key); });
     auto records = limits_by_key(name_space, {keys->items.begin(), keys->items.end()});
     if (!records) return records.error();
     for (const std::string& key : keys->items) {
@@ -83,7 +91,9 @@ void Catalog::entity(std::string_view name_space, std::string_view id, store::Co
 
 void Catalog::children(std::string_view name_space, std::string_view id, const store::Paging& paging,
                        store::Completion<store::Page<std::string>> done) {
-  done(list(name_space, {.of = Listing::Of::children, .entity = std::string(id)}, paging));
+  auto listed = list(name_space, {.of = Listing::Of::children, .entity = std::string(id)}, paging);
+  if (listed) erase_bad_names(listed->items);
+  done(std::move(listed));
 }
 
 void Catalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
@@ -105,11 +115,14 @@ void Catalog::entities(std::string_view name_space, const store::Paging& paging,
 Result<store::Page<Entity>> Catalog::entities_now(std::string_view name_space, const store::Paging& paging) {
   auto ids = list(name_space, {.of = Listing::Of::entities}, paging);
   if (!ids) return ids.error();
+  erase_bad_names(ids->items);
   auto found = entities_by_id(name_space, {ids->items.begin(), ids->items.end()});
   if (!found) return found.error();
   store::Page<Entity> page{.items = {}, .next = ids->next};
   // Entities that are missing were deleted since the page was read. Both are in the order of ids.
-  for (auto& [id, entity] : *found) page.items.push_back(std::move(entity));
+  for (auto& [id, entity] : *found) {
+    if (entity) page.items.push_back(*std::move(entity));
+  }
   return page;
 }
 

@@ -45,8 +45,10 @@ class Catalog : public store::Catalog {
                                                 const store::Paging& paging) = 0;
   virtual Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
       std::string_view name_space, const std::set<std::string>& keys) = 0;
-  virtual Result<std::map<std::string, Entity>> entities_by_id(std::string_view name_space,
-                                                               const std::set<std::string>& ids) = 0;
+  /// A record that cannot be used is an error that names it.
+  using EntitiesById = std::map<std::string, Result<Entity>>;
+  virtual Result<EntitiesById> entities_by_id(std::string_view name_space,
+                                              const std::set<std::string>& ids) = 0;
   /// Visits events, newest first, from the cursor on until `visit` returns false. An empty subject: all.
   virtual Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                                       const store::Paging& paging,

@@ -108,6 +108,9 @@ Result<void> CatalogChange::read_concerned() {
 Result<std::vector<std::string>> CatalogChange::list_all(const Listing& listing) {
   auto page = catalog_.list(name_space_, listing, {.cursor = {}, .limit = std::size_t{1} << 40U});
   if (!page) return page.error();
+  std::erase_if(page->items, [&](const std::string& name) {
+    return listing.of == Listing::Of::limits ? !table::is_level_key(name) : !limits::check_entity(name);
+  });
   return std::move(page->items);
 }
 
@@ -126,6 +129,7 @@ Result<void> CatalogChange::read_levels_of(const std::string& entity,
                                            const std::vector<std::string>& resources) {
   std::set<std::string> keys;
   for (const std::string& resource : resources) {
+    if (!limits::check_resource(resource)) continue;
     for (std::size_t i = 0; i < limits::Levels().size(); ++i)
       keys.insert(table::level_key(static_cast<Source>(i), entity, resource));
   }
@@ -139,7 +143,10 @@ Result<void> CatalogChange::read_entities(const std::set<std::string>& ids) {
   }
   auto found = catalog_.entities_by_id(name_space_, wanted);
   if (!found) return found.error();
-  for (auto& [id, entity] : *found) tenant_.entities[id] = std::move(entity);
+  for (auto& [id, entity] : *found) {
+    // The change replaces a record that cannot be used, or ends the chain there.
+    tenant_.entities[id] = entity ? *std::move(entity) : Entity{.id = id};
+  }
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "decision/repair.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/file_lock.h"
+#include "store/sqlite/file_reader.h"
 #include "store/sqlite/private_file.h"
 #include "store/sqlite/schema.h"
 #include "store/table/clock_watch.h"
@@ -165,6 +166,10 @@ std::vector<Finding> check(const std::string& path, Time now, const std::string&
   if (findings.back().severity != Severity::ok) return findings;
   if (whole) check_clock(**database, now, findings);
   count_rows(**database, now, name_space, findings);
+  if (!whole) return findings;
+  FileReader reader(*std::move(database));
+  if (auto read = reader.check_records(); !read) findings.push_back(failed("records", read.error()));
+  reader.bad().add_to(findings);
   return findings;
 }
 

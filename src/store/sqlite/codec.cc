@@ -1,6 +1,7 @@
 #include "store/sqlite/codec.h"
 
 #include <charconv>
+#include <limits>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -171,12 +172,13 @@ Result<LimitSetRef> JsonDecoder::limit_set(std::string_view json) {
     if (!row) return row.error();
     if (!*row) break;
     auto limit = Limit::parse(members_.text(1));
-    if (!limit) return damaged("a limit");
+    if (!limit) return members_.reset(), damaged("a limit");
     named.push_back({std::string(members_.text(0)), limits::parameters_of(*limit)});
   }
-  if (named.empty()) return damaged("a set of limits");
+  LimitSetRef set = limits::stored_set(std::move(named), limits::most_merged_names);
+  if (!set) return damaged("a set of limits");
   if (sets_.size() >= most_sets) sets_.clear();
-  return sets_[key] = LimitSetRef(new limits::LimitSet(std::move(named)));
+  return sets_[key] = std::move(set);
 }
 
 Result<LimitSetRef> JsonDecoder::raw_limit_set(std::string_view json) {
@@ -189,10 +191,12 @@ Result<LimitSetRef> JsonDecoder::raw_limit_set(std::string_view json) {
     const Statement& at = raw_members_;
     const limits::Parameters parameters{
         at.integer(1), at.integer(2), at.integer(3), at.integer(4), {at.integer(3), at.integer(4)}};
-    if (parameters.rate.amount < 1 || parameters.rate.period < 1) return damaged("an earlier limit");
+    if (!limits::can_be_merged(parameters)) return raw_members_.reset(), damaged("an earlier limit");
     named.push_back({std::string(at.text(0)), parameters});
   }
-  return LimitSetRef(new limits::LimitSet(std::move(named)));
+  LimitSetRef set = limits::stored_set(std::move(named), limits::most_merged_names);
+  if (!set) return damaged("an earlier set of limits");
+  return set;
 }
 
 Result<std::vector<limits::Version>> JsonDecoder::versions(std::string_view json) {
@@ -206,9 +210,10 @@ Result<std::vector<limits::Version>> JsonDecoder::versions(std::string_view json
     limits::Version version{versions_.integer(0), {}, versions_.integer(1) != 0};
     if (!versions_.is_null(2)) {
       auto set = raw_limit_set(versions_.text(2));
-      if (!set) return set.error();
+      if (!set) return versions_.reset(), set.error();
       version.limits = *std::move(set);
     }
+    if (!limits::can_be_used(version)) return versions_.reset(), damaged("an earlier version");
     versions.push_back(std::move(version));
   }
 }
@@ -232,8 +237,10 @@ Result<std::vector<decision::LeaseAmount>> JsonDecoder::amounts(std::string_view
     auto row = amounts_.step();
     if (!row) return row.error();
     if (!*row) return amounts;
-    amounts.push_back(
-        {std::string(amounts_.text(0)), amounts_.integer(1), static_cast<std::uint8_t>(amounts_.integer(2))});
+    const std::int64_t bits = amounts_.integer(2);
+    if (bits < 0 || bits > std::numeric_limits<std::uint8_t>::max())
+      return amounts_.reset(), damaged("an amount of a lease");
+    amounts.push_back({std::string(amounts_.text(0)), amounts_.integer(1), static_cast<std::uint8_t>(bits)});
   }
 }
 

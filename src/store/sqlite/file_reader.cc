@@ -1,8 +1,11 @@
 #include "store/sqlite/file_reader.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/text.h"
+#include "limits/names.h"
 #include "store/sqlite/level_row.h"
 
 namespace weir::sqlite {
@@ -51,6 +54,7 @@ Result<limits::LimitSetRef> FileReader::limits_of(std::int64_t set_id) {
   if (!row) return row.error();
   if (!*row) return json_.damaged("the limits of a bucket");
   auto set = json_.limit_set(set_.text(0));
+  // An open statement would keep the write-ahead log from being reused.
   set_.reset();
   if (!set) return set.error();
   if (sets_.size() >= most_sets_kept) sets_.clear();
@@ -58,11 +62,28 @@ Result<limits::LimitSetRef> FileReader::limits_of(std::int64_t set_id) {
 }
 
 Result<RecordPtr> FileReader::record_at(Statement& row, const table::Key& key) {
+  auto record = read_record(row, key);
+  if (record) return record;
+  Error wrong = base::error(ErrorCode::unavailable, "the bucket of ", base::quoted(key.entity), " on ",
+                            base::quoted(key.resource), " in namespace ", base::quoted(key.name_space),
+                            " cannot be used: ", record.error().message, ". Or delete the entity");
+  bad_.report(wrong.message);
+  return wrong;
+}
+
+Result<RecordPtr> FileReader::read_record(Statement& row, const table::Key& key) {
+  if (auto known = limits::check_resource(key.resource); !known) return known.error();
   auto set = limits_of(row.integer(1));
   if (!set) return set.error();
   RecordPtr record(table::Record::make(key, *set));
   const auto dormant = read_balances(row.text(0), **set, {record->balances(), (*set)->size()});
-  if (!dormant) return json_.damaged("the balances of a bucket");
+  const auto in_range = [](const table::Balance& balance) {
+    return bucket::is_stored_balance(balance.tokens);
+  };
+  if (!dormant || !std::all_of(record->balances(), record->balances() + (*set)->size(), in_range))
+    return json_.damaged("the balances of a bucket");
+  if (!bucket::is_stored_time(row.integer(2)) || !bucket::is_stored_time(row.integer(4)))
+    return json_.damaged("a time of a bucket");
   record->dormant = *dormant;
   record->refilled_at = row.integer(2);
   record->expires_at = time_or_never(row, 3);
@@ -91,12 +112,9 @@ Result<std::vector<RecordPtr>> FileReader::load_all(std::string_view name_space,
     auto row = buckets_of_.step();
     if (!row) return row.error();
     if (!*row) return records;
+    // A bucket that cannot be used keeps its own decisions from being made, and nothing else.
     auto record = record_at(buckets_of_, {name_space, entity, buckets_of_.text(6)});
-    if (!record) {
-      buckets_of_.reset();
-      return record.error();
-    }
-    records.push_back(*std::move(record));
+    if (record) records.push_back(*std::move(record));
   }
 }
 
@@ -112,12 +130,13 @@ Result<std::optional<table::Marker>> FileReader::load_marker(const table::Nonce&
   const Time deadline = lease_.integer(3);
   auto buckets = json_.lease_buckets(lease_.text(4));
   lease_.reset();
-  if (!ending) return ending.error();
-  if (!amounts) return amounts.error();
-  if (!keys) return keys.error();
-  if (!buckets) return buckets.error();
-  return std::optional(
-      table::Marker{{*ending, *std::move(amounts), *std::move(keys)}, deadline, *std::move(buckets)});
+  if (ending && amounts && keys && buckets && bucket::is_stored_time(deadline)) {
+    table::Marker marker{{*ending, *std::move(amounts), *std::move(keys)}, deadline, *std::move(buckets)};
+    if (decision::can_be_used(marker.record)) return std::optional(std::move(marker));
+  }
+  Error wrong = json_.damaged("the row of a lease");
+  bad_.report(wrong.message);
+  return wrong;
 }
 
 Result<store::Page<store::AuditEvent>> FileReader::audit(std::string_view name_space,
@@ -170,27 +189,59 @@ Result<void> FileReader::read_limits(Past& past) {
     auto row = rows.step();
     if (!row) return row.error();
     if (!*row) return {};
-    auto record = base::make_ref<limits::LimitsRecord>();
-    record->current.stamp = rows.integer(9);
-    if (!rows.is_null(3)) {
-      auto set = json_.limit_set(rows.text(3));
-      if (!set) return set.error();
-      record->current.limits = *set;
-    }
-    record->owner = rows.text(4) == "sync" ? Owner::sync : Owner::operator_;
-    record->expires_at = time_or_never(rows, 5);
-    if (!rows.is_null(6)) record->bucket_ttl_refill_multiplier = static_cast<int>(rows.integer(6));
-    if (!rows.is_null(7))
-      record->on_unavailable = rows.text(7) == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
-    record->from_file = rows.integer(8) != 0;
-    auto earlier = json_.versions(rows.text(10));
-    if (!earlier) return earlier.error();
-    record->earlier = *std::move(earlier);
-    past.last_stamp = std::max(past.last_stamp, record->current.stamp);
     const Level level = level_of_row(rows.text(1), rows.text(2));
+    if (auto known = limits::check_level(level); !known) {
+      bad_.report(base::join(database_->path(), ": a row of limits in namespace ", base::quoted(rows.text(0)),
+                             " cannot be used: ", known.error().message, ". Delete the row"));
+      continue;
+    }
+    auto record = record_of(rows);
+    if (!record) record = bad_record_of(rows, level, record.error());
+    past.last_stamp = std::max(past.last_stamp, (*record)->current.stamp);
     past.tenants[std::string(rows.text(0))].limits.emplace(table::level_key(level),
-                                                           limits::LimitsRecordRef(record.get()));
+                                                           limits::LimitsRecordRef(record->get()));
   }
+}
+
+Result<base::Ref<limits::LimitsRecord>> FileReader::record_of(const Statement& row) {
+  auto record = base::make_ref<limits::LimitsRecord>();
+  record->current.stamp = row.integer(9);
+  if (!row.is_null(3)) {
+    auto set = json_.limit_set(row.text(3));
+    if (!set) return set.error();
+    record->current.limits = *std::move(set);
+    if (record->current.limits->size() > limits::max_limits) return json_.damaged("a set of limits");
+  }
+  if (!limits::can_be_used(record->current)) return json_.damaged("the stamp");
+  record->owner = row.text(4) == "sync" ? Owner::sync : Owner::operator_;
+  record->expires_at = time_or_never(row, 5);
+  if (!row.is_null(6)) {
+    const std::int64_t multiplier = row.integer(6);
+    if (multiplier < 1 || multiplier > std::numeric_limits<int>::max())
+      return json_.damaged("bucket_ttl_refill_multiplier");
+    record->bucket_ttl_refill_multiplier = static_cast<int>(multiplier);
+  }
+  if (!row.is_null(7))
+    record->on_unavailable = row.text(7) == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
+  record->from_file = row.integer(8) != 0;
+  auto earlier = json_.versions(row.text(10));
+  if (!earlier) return earlier.error();
+  record->earlier = *std::move(earlier);
+  return record;
+}
+
+/// A record in place of one that cannot be used.
+base::Ref<limits::LimitsRecord> FileReader::bad_record_of(const Statement& row, const Level& level,
+                                                          const Error& why) {
+  auto record = base::make_ref<limits::LimitsRecord>();
+  record->current.stamp = row.integer(9);
+  if (!limits::can_be_used(record->current)) record->current.stamp = 0;
+  record->owner = row.text(4) == "sync" ? Owner::sync : Owner::operator_;
+  record->bad =
+      base::join("the limits of ", table::described(level), " in namespace ", base::quoted(row.text(0)),
+                 " cannot be used: ", why.message, ". The next level holds; set or delete these limits");
+  bad_.report(record->bad);
+  return record;
 }
 
 Result<void> FileReader::read_entities(Past& past) {
@@ -202,18 +253,52 @@ Result<void> FileReader::read_entities(Past& past) {
     auto row = rows.step();
     if (!row) return row.error();
     if (!*row) return {};
-    Entity entity{.id = std::string(rows.text(1)),
-                  .parent = std::string(rows.text(2)),
-                  .cascade = rows.integer(3) != 0,
-                  .name = std::string(rows.text(4))};
-    auto metadata = json_.metadata(rows.text(5));
-    if (!metadata) return metadata.error();
-    entity.metadata = *std::move(metadata);
-    entity.created_at = rows.integer(6);
-    entity.from_file = rows.integer(7) != 0;
-    auto& entities = past.tenants[std::string(rows.text(0))].entities;
-    const std::string id = entity.id;
-    entities.insert_or_assign(entities.end(), id, std::move(entity));
+    table::Tenant& tenant = past.tenants[std::string(rows.text(0))];
+    const std::string id(rows.text(1));
+    auto entity = entity_of(rows);
+    if (!entity) {
+      const std::string sentence =
+          base::join("entity ", base::quoted(id), " in namespace ", base::quoted(rows.text(0)),
+                     " cannot be used: ", entity.error().message, ". Put or delete the entity");
+      bad_.report(sentence);
+      if (!limits::check_entity(id)) continue;
+      tenant.bad_entities.emplace(id, sentence);
+      entity = Entity{.id = id};
+    }
+    tenant.entities.insert_or_assign(tenant.entities.end(), id, *std::move(entity));
+  }
+}
+
+Result<Entity> FileReader::entity_of(const Statement& row) {
+  Entity entity{.id = std::string(row.text(1)),
+                .parent = std::string(row.text(2)),
+                .cascade = row.integer(3) != 0,
+                .name = std::string(row.text(4))};
+  if (auto known = limits::check_entity(entity.id); !known) return known.error();
+  if (!entity.parent.empty()) {
+    if (auto known = limits::check_entity(entity.parent); !known) return known.error();
+    if (entity.parent == entity.id) return json_.damaged("its parent, which is itself,");
+  }
+  auto metadata = json_.metadata(row.text(5));
+  if (!metadata) return metadata.error();
+  entity.metadata = *std::move(metadata);
+  entity.created_at = row.integer(6);
+  entity.from_file = row.integer(7) != 0;
+  return entity;
+}
+
+Result<void> FileReader::check_records() {
+  if (auto read = past(); !read) return read.error();
+  const base::Guard guard(mutex_);
+  Statement rows(*database_,
+                 "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation, namespace, "
+                 "entity, resource FROM buckets");
+  rows.begin();
+  for (;;) {
+    auto row = rows.step();
+    if (!row) return row.error();
+    if (!*row) return {};
+    (void)record_at(rows, {rows.text(6), rows.text(7), rows.text(8)});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/lock.h"
+#include "store/bad_records.h"
 #include "store/sqlite/codec.h"
 #include "store/sqlite/database.h"
 #include "store/table/backing.h"
@@ -23,14 +24,23 @@ class FileReader {
                                                const store::Paging& paging, Time oldest);
   /// Limits, entities, and their latest stamp and audit id.
   Result<table::TableCatalog::Past> past();
+  /// Reads every record, so that bad() knows those that cannot be used.
+  Result<void> check_records();
+  const store::BadRecords& bad() const { return bad_; }
 
  private:
   Result<table::RecordPtr> record_at(Statement& row, const table::Key& key) WEIR_REQUIRES(mutex_);
+  Result<table::RecordPtr> read_record(Statement& row, const table::Key& key) WEIR_REQUIRES(mutex_);
+  Result<base::Ref<limits::LimitsRecord>> record_of(const Statement& row) WEIR_REQUIRES(mutex_);
+  base::Ref<limits::LimitsRecord> bad_record_of(const Statement& row, const Level& level, const Error& why)
+      WEIR_REQUIRES(mutex_);
+  Result<Entity> entity_of(const Statement& row) WEIR_REQUIRES(mutex_);
   Result<limits::LimitSetRef> limits_of(std::int64_t set_id) WEIR_REQUIRES(mutex_);
   Result<void> read_limits(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
   Result<void> read_entities(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
   Result<void> read_stamps(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
 
+  store::BadRecords bad_;
   base::Mutex mutex_;
   const std::unique_ptr<Database> database_;
   JsonDecoder json_ WEIR_GUARDED_BY(mutex_);

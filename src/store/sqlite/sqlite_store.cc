@@ -1,5 +1,6 @@
 #include "store/sqlite/sqlite_store.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
@@ -81,9 +82,11 @@ Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, bas
     if (!row) return row.error();
     if (!*row) break;
     const std::string_view name = rows.text(0);
-    if (name == "keep_audit_for_ms") settings.keep_audit_for = rows.integer(1);
-    if (name == "leases_forgotten_to_ms") settings.leases_forgotten_to = rows.integer(1);
-    if (name == "written_at_ms") settings.written_at = rows.integer(1);
+    // A number that weir does not write counts as none.
+    const std::int64_t number = bucket::is_stored_time(rows.integer(1)) ? rows.integer(1) : 0;
+    if (name == "keep_audit_for_ms" && number > 0) settings.keep_audit_for = number;
+    if (name == "leases_forgotten_to_ms") settings.leases_forgotten_to = number;
+    if (name == "written_at_ms") settings.written_at = number;
     if (name != "lease_key" || rows.text(1).size() != settings.lease_key.size()) continue;
     std::memcpy(settings.lease_key.data(), rows.text(1).data(), settings.lease_key.size());
     has_key = true;
@@ -180,7 +183,14 @@ std::vector<std::string> SqliteStore::warnings() const {
         "leases charged stands, and an acquire that is repeated is a new one");
   }
   for (std::string& warning : table_.clock_watch().warnings()) warnings.push_back(std::move(warning));
-  return warnings;
+  for (std::string& warning : file_reader_.bad().warnings()) warnings.push_back(std::move(warning));
+  // In the order in which they were first seen, since callers count them.
+  const base::Guard guard(warnings_mutex_);
+  for (std::string& warning : warnings) {
+    if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end())
+      warnings_.push_back(std::move(warning));
+  }
+  return warnings_;
 }
 
 Result<void> SqliteStore::keep_audit_for(Time duration) {

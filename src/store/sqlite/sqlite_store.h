@@ -69,7 +69,11 @@ class SqliteStore final : public store::Store, private table::Backing {
     return failure == nullptr ? Result<void>() : Result<void>(*failure);
   }
   Time now() const override { return clock_->now(); }
-  std::vector<store::Counter> counters() const override { return table_.clock_watch().counters(); }
+  std::vector<store::Counter> counters() const override {
+    std::vector<store::Counter> counters = table_.clock_watch().counters();
+    counters.push_back(file_reader_.bad().counter());
+    return counters;
+  }
   std::vector<std::string> warnings() const override;
   Result<void> keep_audit_for(Time duration) override;
 
@@ -144,6 +148,8 @@ class SqliteStore final : public store::Store, private table::Backing {
   table::TableCatalog catalog_;
   Writer writer_;
   DurableBuckets buckets_;
+  mutable base::Mutex warnings_mutex_;
+  mutable std::vector<std::string> warnings_ WEIR_GUARDED_BY(warnings_mutex_);
 };
 
 }  // namespace weir::sqlite

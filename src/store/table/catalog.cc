@@ -137,9 +137,11 @@ void TableCatalog::find(std::string_view name_space, std::string_view entity, st
                         store::Completion<store::Found> done) {
   store::Found found;
   found.now = clock_.now();
+  std::string bad;
   {
     const base::Guard guard(mutex_);
     const Tenant& in = tenant(name_space);
+    if (const auto at = in.bad_entities.find(entity); at != in.bad_entities.end()) bad = at->second;
     for (std::size_t i = 0; i < found.levels.size(); ++i) {
       const auto at = in.limits.find(level_key(static_cast<Source>(i), entity, resource));
       if (at != in.limits.end()) found.levels[i] = at->second;
@@ -149,6 +151,7 @@ void TableCatalog::find(std::string_view name_space, std::string_view entity, st
     if (found.is_entity && at->second.cascade) found.parent = at->second.parent;
     found.generation = generation_.load(std::memory_order_acquire);
   }
+  if (!bad.empty()) return done(Error{ErrorCode::unavailable, std::move(bad)});
   done(std::move(found));
 }
 
@@ -162,6 +165,7 @@ void TableCatalog::limits(std::string_view name_space, const Level& level,
     const auto found = records.find(level_key(level));
     if (found != records.end()) record = found->second;
   }
+  if (record && !record->bad.empty()) return done(Error{ErrorCode::unavailable, record->bad});
   if (!record || record->absent(now))
     return done(error(ErrorCode::not_found, "no limits are set for ", described(level)));
   done(record);
@@ -188,12 +192,15 @@ void TableCatalog::list_limits(std::string_view name_space, const store::LimitsF
 
 void TableCatalog::entity(std::string_view name_space, std::string_view id, store::Completion<Entity> done) {
   std::optional<Entity> entity;
+  std::string bad;
   {
     const base::Guard guard(mutex_);
-    const auto& entities = tenant(name_space).entities;
-    const auto found = entities.find(id);
-    if (found != entities.end()) entity = found->second;
+    const Tenant& in = tenant(name_space);
+    if (const auto at = in.bad_entities.find(id); at != in.bad_entities.end()) bad = at->second;
+    const auto found = in.entities.find(id);
+    if (found != in.entities.end()) entity = found->second;
   }
+  if (!bad.empty()) return done(Error{ErrorCode::unavailable, std::move(bad)});
   if (!entity) return done(error(ErrorCode::not_found, "entity ", quoted(id), " does not exist"));
   done(*std::move(entity));
 }
@@ -220,7 +227,9 @@ void TableCatalog::entities(std::string_view name_space, const store::Paging& pa
   store::Page<Entity> page;
   {
     const base::Guard guard(mutex_);
-    fill(tenant(name_space).entities, paging, page.next, [&](const auto& item) {
+    const Tenant& in = tenant(name_space);
+    fill(in.entities, paging, page.next, [&](const auto& item) {
+      if (in.bad_entities.contains(item.first)) return false;
       page.items.push_back(item.second);
       return true;
     });

@@ -40,6 +40,15 @@ Level level_of(std::string_view key) {
   return resource.empty() ? Level::entity_default(entity) : Level::entity(entity, resource);
 }
 
+bool is_level_key(std::string_view key) {
+  if (key == "s") return true;
+  if (key.starts_with("r ")) return bool(limits::check_resource(key.substr(2)));
+  const std::size_t space = key.starts_with("e ") ? key.find(' ', 2) : std::string_view::npos;
+  if (space == std::string_view::npos || !limits::check_entity(key.substr(2, space - 2))) return false;
+  const std::string_view resource = key.substr(space + 1);
+  return resource.empty() || limits::check_resource(resource);
+}
+
 std::string described(const Level& level) {
   switch (level.kind()) {
     case Source::entity:
@@ -159,7 +168,7 @@ std::vector<std::string> Draft::moved() const {
 Result<store::Changed> Draft::apply(const store::LimitsWrite& limits_write) {
   const std::string key = level_key(limits_write.level);
   const LimitsRecordRef old = record(key);
-  const bool absent = !old || old->absent(now_);
+  const bool absent = !old || !old->replaceable(now_);
   if (!limits_write.limits && absent) {
     return error(ErrorCode::not_found, "no limits are set for ", described(limits_write.level));
   }
@@ -174,13 +183,13 @@ Result<store::Changed> Draft::apply(const store::LimitsWrite& limits_write) {
 
 LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
                              const store::LimitsWrite& limits_write) {
-  last_stamp_ = std::max(now_, last_stamp_ + 1);
+  last_stamp_ = std::max(now_, std::min(last_stamp_ + 1, limits::latest_stamp));
   auto next = limits::next_record(old, limits_write.limits, last_stamp_, now_);
   // A replaced record may have expired, and its expiry is a version too; later stamps must follow it.
   last_stamp_ = next->current.stamp;
   next->owner = limits_write.owner;
-  next->expires_at =
-      limits_write.expires_in ? base::saturating_add(now_, *limits_write.expires_in) : limits::never;
+  if (limits_write.expires_in)
+    next->expires_at = limits::whole_seconds(base::saturating_add(now_, *limits_write.expires_in));
   if (limits_write.bucket_ttl_refill_multiplier) {
     next->bucket_ttl_refill_multiplier = limits_write.bucket_ttl_refill_multiplier;
   }
@@ -227,7 +236,8 @@ Result<void> Draft::check_chain(const Entity& entity) const {
 Result<store::Changed> Draft::apply(const store::EntityPut& put) {
   Entity next = put.entity;
   const Entity* const old = entity(next.id);
-  next.created_at = old == nullptr ? now_ : old->created_at;
+  // A record that could not be read has no time of creation.
+  next.created_at = old == nullptr || old->created_at == 0 ? now_ : old->created_at;
   const std::string parent = old == nullptr ? std::string() : old->parent;
   if (next.parent != parent) {
     if (auto checked = check_chain(next); !checked) return checked.error();
@@ -269,13 +279,14 @@ void Draft::delete_limits_of(const std::string& id) {
   collect(limits_);
   for (const std::string& key : keys) {
     const LimitsRecordRef old = record(key);
-    if (!old->absent(now_)) write(key, old, {.level = level_of(key)});
+    if (old->replaceable(now_)) write(key, old, {.level = level_of(key)});
   }
 }
 
 void Draft::merge_into(Tenant& tenant) && {
   for (auto& [key, record] : limits_) tenant.limits[key] = std::move(record);
   for (auto& [id, entity] : entities_) {
+    tenant.bad_entities.erase(id);
     if (entity) {
       tenant.entities[id] = *std::move(entity);
     } else {

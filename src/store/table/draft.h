@@ -19,6 +19,9 @@ struct Tenant {
   std::map<std::string, limits::LimitsRecordRef, std::less<>> limits;  ///< by level_key()
   std::map<std::string, Entity, std::less<>> entities;
   std::map<std::string, std::set<std::string>, std::less<>> children;
+  /// Entities whose stored record cannot be used, with a sentence that says so. They are among `entities` too,
+  /// without a parent, so that a put or a delete replaces them.
+  std::map<std::string, std::string, std::less<>> bad_entities = {};
   std::deque<store::AuditEvent> audit;  ///< oldest first
 };
 
@@ -27,7 +30,10 @@ std::string level_key(Source kind, std::string_view entity, std::string_view res
 inline std::string level_key(const Level& level) {
   return level_key(level.kind(), level.entity(), level.resource());
 }
+/// Requires a key of level_key().
 Level level_of(std::string_view key);
+/// Whether a key that a store returned is one of level_key().
+bool is_level_key(std::string_view key);
 /// For messages: "resource "gpt-4"".
 std::string described(const Level& level);
 

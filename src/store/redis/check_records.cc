@@ -1,0 +1,151 @@
+#include "store/redis/check_records.h"
+
+#include <functional>
+#include <map>
+
+#include "base/text.h"
+#include "limits/names.h"
+#include "store/redis/catalog.h"
+#include "store/redis/codec.h"
+#include "store/redis/record.h"
+#include "store/table/draft.h"
+
+namespace weir::redis {
+
+namespace resp = wire::resp;
+
+namespace {
+
+constexpr std::string_view in_a_page = "500";
+constexpr std::string_view bucket_mark = "}:b:";
+constexpr std::string_view lease_mark = "}:l:";
+constexpr std::string_view catalog_end = "}:catalog";
+
+/// The part of a key behind a mark; nothing where it has none.
+std::optional<std::string_view> behind(std::string_view key, std::string_view mark) {
+  const std::size_t at = key.find(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  return key.substr(at + mark.size());
+}
+
+class Check {
+ public:
+  explicit Check(Context& context) : calls_(context), context_(context) {}
+
+  Result<void> run() {
+    const std::string pattern = context_.names.prefix + ":*";
+    return scan({"SCAN", "", "MATCH", pattern, "COUNT", in_a_page}, 1, [this](const Reply& page) {
+      std::vector<std::string> records;
+      for (const std::string_view key : page.texts()) {
+        if (key.ends_with(catalog_end)) {
+          if (auto read = read_catalog(std::string(key)); !read) return read;
+        } else if (behind(key, bucket_mark) || behind(key, lease_mark)) {
+          records.emplace_back(key);
+        }
+      }
+      return read_records(records);
+    });
+  }
+
+ private:
+  /// Repeats a command with a cursor at `place` until the server has sent every page.
+  Result<void> scan(std::vector<std::string_view> words, std::size_t place,
+                    const std::function<Result<void>(const Reply&)>& take) {
+    std::string cursor = "0";
+    do {
+      words[place] = cursor;
+      std::string command;
+      resp::append_command(command, words.size());
+      for (const std::string_view word : words) resp::append_word(command, word);
+      auto reply = calls_.ask(context_.names.store(), std::move(command));
+      if (!reply) return reply.error();
+      const Reply list = reply->get();
+      auto at = list.children();
+      const std::string next(at.next().text());
+      if (auto taken = take(at.next()); !taken) return taken;
+      cursor = next;
+    } while (!cursor.empty() && cursor != "0");
+    return {};
+  }
+
+  Result<void> read_catalog(const std::string& key) {
+    const std::size_t from = context_.names.prefix.size() + 2;
+    if (key.size() < from + catalog_end.size()) return {};
+    const std::string name_space = key.substr(from, key.size() - from - catalog_end.size());
+    return scan({"HSCAN", key, "", "COUNT", in_a_page}, 2, [&](const Reply& page) -> Result<void> {
+      for (auto at = page.children(); !at.at_end();) {
+        const std::string_view field = at.next().text();
+        read_field(name_space, field, at.next().text());
+      }
+      return {};
+    });
+  }
+
+  void read_field(const std::string& name_space, std::string_view field, std::string_view value) {
+    if (field.starts_with("n ")) {
+      (void)read_entity(name_space, field.substr(2), value, context_.bad);
+    } else if (table::is_level_key(field)) {
+      (void)read_limits(name_space, field, value, context_.bad);
+    } else if (!base::parse_digits(value)) {
+      context_.bad.report(base::join("the field ", base::quoted(field), " of the catalog of namespace ",
+                                     base::quoted(name_space), " is not one that weir writes; delete it"));
+    }
+  }
+
+  Result<void> read_records(const std::vector<std::string>& keys) {
+    if (keys.empty()) return {};
+    std::string command;
+    resp::append_command(command, keys.size() + 1);
+    resp::append_word(command, std::string_view("MGET"));
+    for (const std::string& key : keys) resp::append_word(command, key);
+    auto reply = calls_.ask(context_.names.store(), std::move(command));
+    if (!reply) return reply.error();
+    const Reply list = reply->get();
+    auto at = list.children();
+    for (const std::string& key : keys) {
+      const Reply value = at.next();
+      if (behind(key, lease_mark)) {
+        if (value.is_text() && !decode_marker(value.text()))
+          context_.bad.report(
+              base::join("the record ", base::quoted(key), " of a lease cannot be used; delete it"));
+      } else if (auto read = read_one(key, value); !read) {
+        return read;
+      }
+    }
+    return {};
+  }
+
+  Result<void> read_one(const std::string& key, const Reply& value) {
+    const std::string_view name = *behind(key, bucket_mark);
+    const std::size_t colon = std::min(name.find(':'), name.size());
+    const std::string_view entity = name.substr(0, colon);
+    const std::string_view resource = name.substr(std::min(colon + 1, name.size()));
+    if (value.is_text()) {
+      if (auto read = read_bucket(value, entity, resource); !read) context_.bad.report(read.error().message);
+      return {};
+    }
+    // A hash of format 1, another type, or a key that has expired meanwhile.
+    auto reply = calls_.ask(context_.names.store(), resp::command({"HGETALL", key}));
+    const auto read = reply ? read_bucket(reply->get(), entity, resource) : reply.error();
+    if (!read) context_.bad.report(read.error().message);
+    return {};
+  }
+
+  BlockingCalls calls_;
+  Context& context_;
+};
+
+}  // namespace
+
+void check_records(Context& context, std::vector<store::Finding>& findings) {
+  if (context.cluster) {
+    return findings.push_back(
+        {store::Severity::ok, "records",
+         "are not read in a cluster; a bad one is in the log of the process that met it"});
+  }
+  if (auto read = Check(context).run(); !read)
+    return findings.push_back({store::Severity::warning, "records", read.error().message});
+  context.bad.add_to(findings);
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,204 @@
+// Records that something else than weir has written into a store: valid ones, changed at random, and every
+// call over them. A call may fail, but only with an error; and a put or a delete repairs what is stored.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "weir/weir.h"
+
+namespace weir::tests {
+
+/// The number of records to try: WEIR_RECORDS, or the default.
+inline std::size_t records_to_try(std::size_t by_default) {
+  const char* const text = std::getenv("WEIR_RECORDS");
+  return text == nullptr ? by_default : static_cast<std::size_t>(std::strtoull(text, nullptr, 10));
+}
+
+class Mutator {
+ public:
+  explicit Mutator(std::uint64_t seed) : random_(seed) {}
+
+  std::size_t below(std::size_t bound) {
+    return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random_);
+  }
+  bool one_in(std::size_t many) { return below(many) == 0; }
+
+  /// A number at the edges of what can be stored.
+  std::string number() {
+    static const std::array<const char*, 26> edges = {"0",
+                                                      "1",
+                                                      "-1",
+                                                      "999",
+                                                      "1000",
+                                                      "1001",
+                                                      "4294967296",
+                                                      "65536",
+                                                      "2147483647",
+                                                      "2147483648",
+                                                      "4503599627370495",
+                                                      "4503599627370496",
+                                                      "4503599627370497",
+                                                      "9007199254740992",
+                                                      "9007199254740993",
+                                                      "9223372036854775807",
+                                                      "-9223372036854775808",
+                                                      "9223372036854775806",
+                                                      "1152921504606846977",
+                                                      "10000000000000",
+                                                      "-10000000000000",
+                                                      "17",
+                                                      "33",
+                                                      "1700000000000",
+                                                      "99999999999999999999",
+                                                      "256"};
+    if (one_in(6)) return std::to_string(static_cast<std::int64_t>(random_()));
+    return edges.at(below(edges.size()));
+  }
+  double real() {
+    static const std::array<double, 12> edges = {
+        0, -1, 1, 1e15, 9007199254740992.0, -9007199254740992.0, 1e18, -1e18, 1e300, 1.5, 1e-300, 3.6e16};
+    if (one_in(4)) return std::bit_cast<double>(random_());
+    return edges.at(below(edges.size()));
+  }
+
+  /// Changes one to three places of a text: numbers become others, words go, come twice or change their
+  /// bytes.
+  std::string text(std::string value) {
+    for (std::size_t changes = 1 + below(3); changes > 0; --changes) change(value);
+    return value;
+  }
+  /// The same for a text that begins with doubles.
+  std::string doubles(std::string value, std::size_t most_doubles) {
+    const std::size_t count = std::min(most_doubles, value.size() / 8);
+    if (count == 0 || one_in(2)) return text(std::move(value));
+    for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
+      const double number = real();
+      std::memcpy(value.data() + 8 * below(count), &number, sizeof number);
+    }
+    return value;
+  }
+
+ private:
+  void change(std::string& value) {
+    if (value.empty()) {
+      value = number();
+      return;
+    }
+    const std::size_t at = below(value.size());
+    switch (below(8)) {
+      case 0:
+        value.resize(at);
+        break;
+      case 1:
+        value[at] = static_cast<char>(random_());
+        break;
+      case 2:
+        value.insert(at, number());
+        break;
+      case 3:
+        value.insert(at, value.substr(at, below(40)));
+        break;
+      case 4:
+        value.erase(at, below(12));
+        break;
+      default:
+        replace_number(value, at);
+    }
+  }
+  void replace_number(std::string& value, std::size_t from) {
+    const std::size_t at = value.find_first_of("-0123456789", from);
+    if (at == std::string::npos) return;
+    const std::size_t end = value.find_first_not_of("-0123456789", at);
+    value.replace(at, end == std::string::npos ? std::string::npos : end - at, number());
+  }
+
+  std::mt19937_64 random_;
+};
+
+/// An entity with everything that a store keeps about one: limits at both levels that have changed, a parent,
+/// a bucket with dormant limits, and a lease that was adjusted.
+struct StoredEntity {
+  std::string id;
+  std::string lease = {};
+};
+
+inline void make_shared_records(Limiter& limiter) {
+  ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "1000/min"}}));
+  ASSERT_TRUE(limiter.set_limits(Level::resource("r"), {{"rpm", "900/min"}, {"tpm", "5000/min:6000"}}));
+  ASSERT_TRUE(limiter.put_entity({.id = "top"}));
+}
+
+inline StoredEntity make_records(Limiter& limiter, const std::string& id) {
+  StoredEntity made{id};
+  EXPECT_TRUE(limiter.put_entity({.id = id, .parent = "top", .cascade = true, .name = "n"}));
+  EXPECT_TRUE(limiter.set_limits(Level::entity_default(id), {{"rpm", "50/min"}}));
+  EXPECT_TRUE(limiter.set_limits(Level::entity(id, "r"), {{"old", "7/day"}, {"rpm", "100/min"}}));
+  EXPECT_TRUE(limiter.acquire(id, "r", {{"old", 3}, {"rpm", 2}}));
+  EXPECT_TRUE(limiter.set_limits(Level::entity(id, "r"), {{"rpm", "80.5/min:90"}, {"tpm", "1000/h"}}));
+  auto decision = limiter.acquire(id, "r", {{"rpm", 1}}, {.idempotency_key = "key"});
+  EXPECT_TRUE(decision) << decision.error().message;
+  if (!decision || !decision->admitted()) return made;
+  made.lease = *decision->lease().id();
+  EXPECT_TRUE(limiter.adjust(made.lease, {{"rpm", 1}}, "first"));
+  return made;
+}
+
+/// Every call that reads a record. Whether it succeeds depends on what is stored.
+inline void read_everything(Limiter& limiter, const StoredEntity& entity) {
+  (void)limiter.limits(Level::entity(entity.id, "r"));
+  (void)limiter.limits(Level::entity_default(entity.id));
+  (void)limiter.limits(Level::resource("r"));
+  (void)limiter.limits(Level::system());
+  (void)limiter.effective_limits(entity.id, "r");
+  (void)limiter.available(entity.id, "r", {{"rpm", 1}});
+  (void)limiter.acquire(entity.id, "r", {{"rpm", 1}});
+  (void)limiter.acquire(entity.id, "r", {{"rpm", 1}}, {.idempotency_key = "key"});
+  if (!entity.lease.empty()) {
+    (void)limiter.adjust(entity.lease, {{"rpm", 1}}, "second");
+    (void)limiter.settle(entity.lease, {{"rpm", 1}});
+  }
+  (void)limiter.buckets(entity.id);
+  (void)limiter.entity(entity.id);
+  (void)limiter.children("top");
+}
+
+/// A put and a delete repair the record of limits, and deleting the entity repairs the rest.
+inline void repair_everything(Limiter& limiter, const std::string& id) {
+  const Level level = Level::entity(id, "r");
+  const auto put = limiter.set_limits(level, {{"rpm", "10/min"}});
+  ASSERT_TRUE(put) << put.error().message;
+  const auto got = limiter.limits(level);
+  ASSERT_TRUE(got) << got.error().message;
+  const auto gone = limiter.delete_limits(level);
+  ASSERT_TRUE(gone) << gone.error().message;
+  const auto deleted = limiter.delete_entity(id);
+  if (!deleted) {
+    ASSERT_EQ(deleted.error().code, ErrorCode::not_found) << deleted.error().message;
+    ASSERT_TRUE(limiter.put_entity({.id = id}));
+    ASSERT_TRUE(limiter.delete_entity(id));
+  }
+  ASSERT_TRUE(limiter.set_limits(level, {{"rpm", "10/min"}}));
+  const auto decision = limiter.acquire(id, "r", {{"rpm", 1}});
+  ASSERT_TRUE(decision) << decision.error().message;
+  EXPECT_TRUE(decision->admitted());
+}
+
+/// Listings leave out what cannot be used.
+inline void list_everything(Limiter& limiter) {
+  const auto limits = limiter.list_limits();
+  EXPECT_TRUE(limits) << limits.error().message;
+  const auto entities = limiter.entities();
+  EXPECT_TRUE(entities) << entities.error().message;
+  const auto events = limiter.audit();
+  EXPECT_TRUE(events) << events.error().message;
+}
+
+}  // namespace weir::tests
