@@ -215,8 +215,8 @@ class WEIR_API Limiter {
   /// "$SYSTEM"; empty: all.
   Result<Page<AuditEvent>> audit(std::string_view subject = {}, const Paging& paging = {});
 
-  /// Warnings about the store for the operator, such as a file that was written while the clock was ahead.
-  /// Complete sentences for the log; new ones are appended. Only `sqlite:` has any.
+  /// Warnings about the store for the operator, such as a file that was written while the clock was ahead,
+  /// or a record that cannot be used. Complete sentences for the log; new ones are appended.
   std::vector<std::string> warnings() const;
 
  private:
