@@ -135,7 +135,9 @@ std::string available_json(const Decision& decision) {
 }
 
 bool is_blocked(const Decision& refused) {
-  const auto blocks = [](const LimitStatus& status) { return status.exceeded && status.capacity == Amount(); };
+  const auto blocks = [](const LimitStatus& status) {
+    return status.exceeded && status.capacity == Amount();
+  };
   const auto& limits = refused.limits();
   return refused.never_fits() && std::any_of(limits.begin(), limits.end(), blocks);
 }

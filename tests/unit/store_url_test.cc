@@ -1,6 +1,7 @@
+#include "app/store_url.h"
+
 #include <gtest/gtest.h>
 
-#include "app/store_url.h"
 #include "app/url.h"
 
 namespace weir::app {

@@ -19,8 +19,8 @@ struct Tenant {
   std::map<std::string, limits::LimitsRecordRef, std::less<>> limits;  ///< by level_key()
   std::map<std::string, Entity, std::less<>> entities;
   std::map<std::string, std::set<std::string>, std::less<>> children;
-  /// Entities whose stored record cannot be used, with a sentence that says so. They are among `entities` too,
-  /// without a parent, so that a put or a delete replaces them.
+  /// Entities whose stored record cannot be used, with a sentence that says so. They are among `entities`
+  /// too, without a parent, so that a put or a delete replaces them.
   std::map<std::string, std::string, std::less<>> bad_entities = {};
   std::deque<store::AuditEvent> audit;  ///< oldest first
 };
