@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../net/session_driver.h"
+#include "net/session_driver.h"
 #include "wire/http_body.h"
 #include "wire/http_response.h"
 
