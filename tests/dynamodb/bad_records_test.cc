@@ -217,7 +217,7 @@ TEST_F(OtherPrograms, TheirRecordsWorkAndAreListed) {
 TEST_F(BadItems, RandomItemsAreErrorsOrAnswersAndCanBeRepaired) {
   Mutator random(23);
   tests::make_shared_records(limiter);
-  const std::size_t records = tests::records_to_try(150);
+  const std::size_t records = tests::records_to_try(15);
   for (std::size_t i = 0; i < records && !HasFailure(); ++i) {
     SCOPED_TRACE(i);
     const StoredEntity entity = tests::make_records(limiter, "e" + std::to_string(i));
