@@ -37,7 +37,7 @@ struct Url {
   Server server;
   std::string path = "/";
 };
-Result<Url> parse_url(std::string_view url);
+Result<Url> parse_url(std::string_view text);
 /// Whether the host is an address of this machine. No name is one: a server for names may say anything.
 bool is_loopback(const std::string& host);
 

@@ -28,7 +28,7 @@ std::string tls_advice(const std::string& detail, const Asked& asked) {
 }
 
 /// The outcome is unknown if a change was sent, else nothing was changed.
-Error after_sending(bool sent, const Asked& asked, std::string message, std::string_view advice) {
+Error after_sending(bool sent, const Asked& asked, const std::string& message, std::string_view advice) {
   if (sent && asked.changes_things)
     return error(ErrorCode::outcome_unknown, message,
                  "; it may or may not have been done: look before you do it again");

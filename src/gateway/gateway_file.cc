@@ -428,17 +428,20 @@ class Reader {
 
   /// Refuses two routes for the same requests, and one resource with different limits.
   bool check_others(std::uint32_t id, const RouteSettings& route) {
-    for (const RouteSettings& other : out_.routes) {
-      if (other.path == route.path && other.host == route.host) {
-        in_.problem(in_.place(id), "route ", quoted(route.name), " has the path and the host of route ",
-                    quoted(other.name), "; keep one of them");
-        return false;
-      }
-      if (other.name == route.name && other.limits != route.limits) {
-        in_.problem(in_.place(id), "two routes are named ", quoted(route.name),
-                    " and have different limits; rename one, or give both the same");
-        return false;
-      }
+    return std::all_of(out_.routes.begin(), out_.routes.end(),
+                       [&](const RouteSettings& other) { return check_other(id, route, other); });
+  }
+
+  bool check_other(std::uint32_t id, const RouteSettings& route, const RouteSettings& other) {
+    if (other.path == route.path && other.host == route.host) {
+      in_.problem(in_.place(id), "route ", quoted(route.name), " has the path and the host of route ",
+                  quoted(other.name), "; keep one of them");
+      return false;
+    }
+    if (other.name == route.name && other.limits != route.limits) {
+      in_.problem(in_.place(id), "two routes are named ", quoted(route.name),
+                  " and have different limits; rename one, or give both the same");
+      return false;
     }
     return true;
   }

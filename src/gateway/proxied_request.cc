@@ -160,7 +160,7 @@ void ProxiedRequest::decide() {
                         {[](void* self, Result<void>&& result) {
                            auto* const proxied = static_cast<ProxiedRequest*>(self);
                            if (ProxyWorker::here() == &proxied->worker_)
-                             return proxied->decided(std::move(result));
+                             return proxied->decided(result);
                            proxied->decided_elsewhere(std::move(result));
                          },
                          this});
@@ -170,13 +170,13 @@ void ProxiedRequest::decide() {
 void ProxiedRequest::decided_elsewhere(Result<void>&& result) {
   elsewhere_ = std::move(result);
   worker_.loop().post([this] {
-    Result<void> decided_there = *std::move(elsewhere_);
+    const Result<void> decided_there = *std::move(elsewhere_);
     elsewhere_.reset();
-    decided(std::move(decided_there));
+    decided(decided_there);
   });
 }
 
-void ProxiedRequest::decided(Result<void> result) {
+void ProxiedRequest::decided(const Result<void>& result) {
   rate_fields_.clear();
   const bool pass = observe(result);
   if (client_gone_) return answer_gone();

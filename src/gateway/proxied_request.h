@@ -71,7 +71,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   void limit_client(bool known);
   void decide();
   void decided_elsewhere(Result<void>&& result);
-  void decided(Result<void> result);
+  void decided(const Result<void>& result);
   void answer_gone();
   bool observe(const Result<void>& result);
   void refuse();
