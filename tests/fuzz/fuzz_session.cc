@@ -90,7 +90,7 @@ class Held final : public ExchangeObserver {
     if (choices_.next(3) != 0) act();
   }
   void on_writable() override {
-    require(exchange_ && started_);
+    require(bool(exchange_));
     if (choices_.next(2) == 0) act();
   }
   void on_gone(const wire::http::Refusal& why) override {

@@ -17,6 +17,8 @@
 
 namespace {
 
+constexpr int most_changes = 200;
+
 using namespace weir;
 
 /// Takes bytes from the input, zeros at its end.
@@ -136,7 +138,8 @@ void read_item(Input& in) {
             {"refill_amount_milli", Value::of(7000)},
             {"refill_period_ms", Value::of(1000)},
             {"data", Value::of_map({{"total_consumed_milli", Value::of(5)}})}};
-  while (!in.empty()) change(item, in, 0);
+  // Bounded: a change of an item without attributes takes no input.
+  for (int i = 0; i < most_changes && !in.empty(); ++i) change(item, in, 0);
   if (const auto read = read_bucket(item)) use(read->state);
   (void)read_marker(item);
   const auto limits = read_limits(item);
@@ -179,7 +182,7 @@ void read_redis(Input& in) {
   if (which == 1) text = redis::encode(decision::Marker{some_lease(), 1'800'000'000'000, {{"key", 7}}});
   if (which == 2) text = redis::encode(some_record());
   if (which == 3) text = redis::encode(Entity{.id = "key", .parent = "top", .cascade = true});
-  while (!in.empty()) change(text, in);
+  for (int i = 0; i < most_changes && !in.empty(); ++i) change(text, in);
   if (const auto read = redis::read_bucket(text, "key", "r"); read && read->bucket) use(read->bucket->state);
   (void)redis::decode_marker(text);
   const limits::LimitsRecordRef limits = redis::decode_limits(text);
@@ -199,7 +202,7 @@ void read_sqlite(Input& in) {
   if (which == 1) text = sqlite::to_json(some_record().earlier);
   if (which == 2) text = sqlite::to_json(some_lease().amounts);
   if (which == 3) text = R"({"rpm":[85000,15000],"tpm":[1,2,1]})";
-  while (!in.empty()) change(text, in);
+  for (int i = 0; i < most_changes && !in.empty(); ++i) change(text, in);
   if (const auto read = decoder.limit_set(text)) (void)(*read)->limits();
   if (auto versions = decoder.versions(text)) {
     auto record = base::make_ref<limits::LimitsRecord>(some_record());
