@@ -159,8 +159,7 @@ void ProxiedRequest::decide() {
                         route_->limits ? &*route_->limits : nullptr,
                         {[](void* self, Result<void>&& result) {
                            auto* const proxied = static_cast<ProxiedRequest*>(self);
-                           if (ProxyWorker::here() == &proxied->worker_)
-                             return proxied->decided(result);
+                           if (ProxyWorker::here() == &proxied->worker_) return proxied->decided(result);
                            proxied->decided_elsewhere(std::move(result));
                          },
                          this});
