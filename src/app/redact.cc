@@ -5,6 +5,7 @@
 
 #include "app/store_url.h"
 #include "base/text.h"
+#include "wire/http_chars.h"
 
 namespace weir::app {
 namespace {
@@ -12,14 +13,8 @@ namespace {
 constexpr std::size_t none = std::string_view::npos;
 constexpr std::string_view hidden = "***";
 
-bool equal_letters(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char left, char right) { return lower(left) == lower(right); });
-}
-
 bool begins_with(std::string_view text, std::string_view start) {
-  return equal_letters(text.substr(0, start.size()), start);
+  return wire::http::same_name(text.substr(0, start.size()), start);
 }
 
 bool all_digits(std::string_view text) { return !text.empty() && base::parse_digits(text).has_value(); }
@@ -75,7 +70,7 @@ std::string without_secrets(std::string_view text) {
     text.remove_prefix(parameter.size());
     const std::size_t equals = parameter.find('=');
     const bool secret = equals != none && std::any_of(secrets.begin(), secrets.end(), [&](auto name) {
-                          return equal_letters(parameter.substr(1, equals - 1), name);
+                          return wire::http::same_name(parameter.substr(1, equals - 1), name);
                         });
     shown += secret ? base::join(parameter.substr(0, equals + 1), hidden) : std::string(parameter);
   }
