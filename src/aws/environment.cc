@@ -1,16 +1,14 @@
 #include "aws/environment.h"
 
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 
+#include "base/file.h"
 #include "base/maxima.h"
 #include "base/text.h"
 
 namespace weir::aws {
 namespace {
-
-constexpr std::size_t largest_file = maxima::credentials_file;
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
@@ -43,12 +41,8 @@ std::optional<std::string> section_of(std::string_view line, bool of_config) {
 }
 
 std::optional<std::string> read_whole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::string text(largest_file, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
+  auto text = base::read_file(path, maxima::credentials_file);
+  return text ? std::optional<std::string>(*std::move(text)) : std::nullopt;
 }
 
 std::string path_of(const Environment& environment, const char* variable, std::string_view name) {

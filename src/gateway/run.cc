@@ -7,6 +7,7 @@
 
 #include "app/open_store.h"
 #include "app/store_url.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "gateway/admin.h"
 #include "gateway/gateway.h"
@@ -241,7 +242,7 @@ void Running::stop(const server::Notifier& manager) {
 }  // namespace
 
 Result<GatewaySettings> check(const std::string& config) {
-  auto text = server::read_file(config);
+  auto text = base::read_file(config);
   if (!text) return text.error();
   auto settings = read_gateway_file(*text, config);
   if (!settings) return settings.error();

@@ -1,11 +1,8 @@
 #include "server/start.h"
 
-#include "base/file.h"
 #include "base/text.h"
 
 namespace weir::server {
-
-Result<std::string> read_file(const std::string& path) { return base::read_file(path); }
 
 std::string kind_of(const std::string& store) { return store.substr(0, store.find(':')); }
 

@@ -14,9 +14,6 @@
 
 namespace weir::server {
 
-/// The whole file; the error names it.
-Result<std::string> read_file(const std::string& path);
-
 /// "redis"; not the rest of the URL, which may hold a password.
 std::string kind_of(const std::string& store);
 

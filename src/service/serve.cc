@@ -5,6 +5,7 @@
 #include "app/check_store.h"
 #include "app/open_store.h"
 #include "app/store_url.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "limiter/lease_id.h"
 #include "net/server.h"
@@ -42,7 +43,7 @@ bool is_loopback(const net::Address& address) {
 
 Result<std::shared_ptr<const Tokens>> read_tokens(const std::string& path) {
   if (path.empty()) return std::shared_ptr<const Tokens>();
-  const auto text = server::read_file(path);
+  const auto text = base::read_file(path);
   if (!text) return invalid("--tokens: ", text.error().message);
   auto tokens = Tokens::parse(*text, path);
   if (!tokens) return tokens.error();
