@@ -79,21 +79,12 @@ bool names_sender(std::string_view name) {
          (name.size() > 12 && same_name(name.substr(0, 12), "x-forwarded-"));
 }
 
-/// The token of Bearer; empty if it is another scheme.
-std::string_view token_of(std::string_view authorization) {
-  constexpr std::string_view scheme = "bearer";
-  if (authorization.size() <= scheme.size() || !same_name(authorization.substr(0, scheme.size()), scheme))
-    return {};
-  const std::string_view rest = authorization.substr(scheme.size());
-  return rest[0] == ' ' || rest[0] == '\t' ? wire::http::trim(rest) : std::string_view();
-}
-
 /// Whether all programs find the same token, or none. They differ in what white space is, beyond ASCII as
 /// well.
 bool has_one_reading(std::string_view authorization) {
   const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
   const auto is_white = [](char c) { return c == ' ' || c == '\t'; };
-  const std::string_view token = token_of(authorization);
+  const std::string_view token = wire::http::bearer_token(authorization);
   return std::all_of(authorization.begin(), authorization.end(), is_ascii) &&
          std::none_of(token.begin(), token.end(), is_white);
 }
@@ -128,10 +119,6 @@ Origin origin_of(const net::Address& peer, const wire::http::Fields& fields, con
   return origin;
 }
 
-std::string_view bearer_token(const wire::http::Fields& fields) {
-  return token_of(fields.find("authorization").value_or(""));
-}
-
 std::string_view hidden_client(const LimitBy& by, const wire::http::Fields& fields) {
   unsigned authorizations = 0;
   unsigned keys = 0;
@@ -162,7 +149,7 @@ void name_client(std::string& entity, const RouteSettings& route, const Origin& 
     case LimitBy::Kind::client_net:
       return set_address(entity, origin.client, by.kind == LimitBy::Kind::client_net);
     case LimitBy::Kind::bearer:
-      value = bearer_token(request.fields());
+      value = wire::http::bearer_token(request.fields().find("authorization").value_or(""));
       // Always hashed: readers of the store or of a log must not see tokens.
       if (!value.empty()) return set_hash(entity, value);
       break;

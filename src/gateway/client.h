@@ -36,7 +36,4 @@ void name_network(std::string& entity, const Origin& origin);
 /// not.
 std::string_view hidden_client(const LimitBy& by, const wire::http::Fields& fields);
 
-/// The token of "Authorization: Bearer TOKEN"; empty without one.
-std::string_view bearer_token(const wire::http::Fields& fields);
-
 }  // namespace weir::gateway

@@ -4,23 +4,13 @@
 #include "service/changes.h"
 #include "service/query.h"
 #include "service/service.h"
+#include "wire/http_text.h"
 
 namespace weir::service {
 namespace {
 
 // Of a call that anyone may make, and that needs no body.
 constexpr std::uint64_t largest_public_body = 4096;
-
-std::string_view bearer_of(const wire::http::RequestHead& request) {
-  constexpr std::string_view scheme = "Bearer ";
-  const std::string_view value = request.fields().find("authorization").value_or("");
-  if (value.size() <= scheme.size()) return {};
-  for (std::size_t i = 0; i < scheme.size(); ++i) {
-    // The scheme is case-insensitive.
-    if ((value[i] | 0x20) != (scheme[i] | 0x20)) return {};
-  }
-  return value.substr(scheme.size());
-}
 
 Reply unauthorized(std::string_view detail) {
   Reply reply = problem(401, "unauthorized", detail);
@@ -52,15 +42,16 @@ std::optional<Reply> no_call_reply(const wire::http::RequestHead& request, const
 
 /// Fills in the caller; returns an answer if the call is not permitted.
 std::optional<Reply> Service::check_caller(const wire::http::RequestHead& request, const Route& route,
-                                           Who& who) {
+                                           Identity& identity) {
   if (auto twice = check_single(request.fields())) return twice;
-  who.principal = options_.principal;
-  who.name_space = request.fields().find("weir-namespace").value_or("default");
-  who.bound = false;
+  identity.principal = options_.principal;
+  identity.name_space = request.fields().find("weir-namespace").value_or("default");
+  identity.bound = false;
   const std::shared_ptr<const Tokens> tokens =
       asks_for_tokens_.load(std::memory_order_acquire) ? current_tokens() : nullptr;
   if (tokens && needs_token(route.call)) {
-    const std::string_view token = bearer_of(request);
+    const std::string_view token =
+        wire::http::bearer_token(request.fields().find("authorization").value_or(""));
     if (token.empty()) return unauthorized("send a token: Authorization: Bearer TOKEN");
     const Caller* const caller = tokens->find(token);
     if (caller == nullptr) return unauthorized("the token is not known");
@@ -72,15 +63,15 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
     }
     if (route.call == Call::metrics && !caller->name_space.empty())
       return problem(403, "forbidden", "metrics tell of every namespace, and the token is for one");
-    who.principal = caller->name;
+    identity.principal = caller->name;
     const bool named = request.fields().find("weir-namespace").has_value();
-    if (!caller->name_space.empty() && named && who.name_space != caller->name_space)
+    if (!caller->name_space.empty() && named && identity.name_space != caller->name_space)
       return problem(403, "forbidden",
                      "the token is for another namespace; leave out Weir-Namespace to use the token's own");
-    who.bound = !caller->name_space.empty();
-    if (who.bound) who.name_space = caller->name_space;
+    identity.bound = !caller->name_space.empty();
+    if (identity.bound) identity.name_space = caller->name_space;
   }
-  if (auto checked = limits::check_namespace(who.name_space); !checked) return problem(checked.error());
+  if (auto checked = limits::check_namespace(identity.name_space); !checked) return problem(checked.error());
   return std::nullopt;
 }
 
@@ -97,7 +88,7 @@ void Service::check(const wire::http::RequestHead& request, Checked& checked) {
   checked.refusal = no_call_reply(request, checked.match);
   if (checked.refusal) return;
   const Route& route = checked.match.route;
-  checked.refusal = check_caller(request, route, checked.who);
+  checked.refusal = check_caller(request, route, checked.identity);
   if (checked.refusal || request.query().empty() || takes_query(route.call)) return;
   if (const Query query(request.query(), {}); !query.error().empty())
     checked.refusal = problem(400, "malformed", query.error());

@@ -88,25 +88,25 @@ std::shared_ptr<const Tokens> Service::current_tokens() {
   return tokens_;
 }
 
-Service::CoreRef Service::core_of(const Who& who) {
+Service::CoreRef Service::core_of(const Identity& identity) {
   WorkerExecutor* const executor = WorkerExecutor::of(*this);
-  if (executor == nullptr) return find_core(who);
-  if (executor->last_core == nullptr || executor->last_caller != who) {
-    executor->last_core = find_core(who);
-    executor->last_caller = who;
+  if (executor == nullptr) return find_core(identity);
+  if (executor->last_core == nullptr || executor->last_caller != identity) {
+    executor->last_core = find_core(identity);
+    executor->last_caller = identity;
   }
   return executor->last_core;
 }
 
-Service::CoreRef Service::find_core(const Who& who) {
+Service::CoreRef Service::find_core(const Identity& identity) {
   const base::Guard guard(mutex_);
-  if (const auto found = cores_.find(who); found != cores_.end()) return found->second;
+  if (const auto found = cores_.find(identity); found != cores_.end()) return found->second;
   Options options;
-  options.name_space = who.name_space;
-  options.principal = who.principal;
+  options.name_space = identity.name_space;
+  options.principal = identity.principal;
   if (cores_.size() == most_cores) cores_.clear();
-  outage_.learn(who.name_space);
-  return cores_[who] = std::make_shared<limiter::Core>(foundation_, options);
+  outage_.learn(identity.name_space);
+  return cores_[identity] = std::make_shared<limiter::Core>(foundation_, options);
 }
 
 void Service::on_thread(net::Loop& loop) {
@@ -125,12 +125,13 @@ void Service::handle(net::Exchange exchange) {
   Answering answering(*this, std::move(exchange));
   if (checked.match.found) answering.set_call(checked.match.route.call);
   if (checked.refusal) return answering.send(*std::move(checked.refusal));
-  if (options_.access_log != nullptr) answering.set_caller(checked.who.principal, checked.who.name_space);
-  dispatch(std::move(answering), checked.match.route, checked.who);
+  if (options_.access_log != nullptr)
+    answering.set_caller(checked.identity.principal, checked.identity.name_space);
+  dispatch(std::move(answering), checked.match.route, checked.identity);
 }
 
-void Service::dispatch(Answering answering, const Route& route, const Who& who) {
-  const CoreRef core = core_of(who);
+void Service::dispatch(Answering answering, const Route& route, const Identity& identity) {
+  const CoreRef core = core_of(identity);
   switch (route.call) {
     case Call::acquire: {
       const auto key = answering.request().fields().find("idempotency-key");
@@ -162,7 +163,7 @@ void Service::dispatch(Answering answering, const Route& route, const Who& who) 
     case Call::changes:
       return run_task(std::move(answering), route, core);
     case Call::check_store:
-      return check_store(std::move(answering), who);
+      return check_store(std::move(answering), identity);
     case Call::livez:
       return answering.send({.body = "ok\n", .content_type = "text/plain"});
     case Call::readyz:

@@ -39,11 +39,11 @@ struct ServiceOptions {
 };
 
 /// The caller and the namespace.
-struct Who {
+struct Identity {
   std::string principal;
   std::string name_space;
   bool bound = false;  ///< the token is for this namespace alone
-  friend auto operator<=>(const Who&, const Who&) = default;
+  friend auto operator<=>(const Identity&, const Identity&) = default;
 };
 
 class Answering;
@@ -79,21 +79,22 @@ class Service final : public net::Handler {
   struct Checked {
     const wire::http::RequestHead* request = nullptr;  ///< whose it is, until handle() uses it
     Match match;
-    Who who;
+    Identity identity;
     std::optional<Reply> refusal;
   };
   static Checked& checked_here();
   void check(const wire::http::RequestHead& request, Checked& checked);
   std::shared_ptr<const Tokens> current_tokens();
-  std::optional<Reply> check_caller(const wire::http::RequestHead& request, const Route& route, Who& who);
-  CoreRef core_of(const Who& who);
-  CoreRef find_core(const Who& who);
+  std::optional<Reply> check_caller(const wire::http::RequestHead& request, const Route& route,
+                                    Identity& identity);
+  CoreRef core_of(const Identity& identity);
+  CoreRef find_core(const Identity& identity);
   std::string next_request_id() {
     return "weir-" + std::to_string(next_request_.fetch_add(1, std::memory_order_relaxed) + 1);
   }
-  void check_store(Answering answering, const Who& who);
+  void check_store(Answering answering, const Identity& identity);
   void run_task(Answering answering, const Route& route, const CoreRef& core);
-  void dispatch(Answering answering, const Route& route, const Who& who);
+  void dispatch(Answering answering, const Route& route, const Identity& identity);
   bool may_wait(Call call, wire::http::Method method) const;
   Reply at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,
                 limiter::Core& core);
@@ -108,7 +109,7 @@ class Service final : public net::Handler {
   std::atomic<std::uint64_t> next_request_{0};
   base::Mutex mutex_;
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
-  std::map<Who, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
+  std::map<Identity, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<WorkerExecutor>> executors_ WEIR_GUARDED_BY(mutex_);
   // Last members, so that they end before the rest. A task may hold a large body, so few may wait; a check
   // reads the whole store, so changes do not wait for it; no deployment has more scrapes than this; and

@@ -90,9 +90,9 @@ void hand_over(ThreadPool& tasks, std::string_view refusal, Answering answering,
 }  // namespace
 
 /// A caller that is bound to a namespace learns nothing about the others.
-void Service::check_store(Answering answering, const Who& who) {
+void Service::check_store(Answering answering, const Identity& identity) {
   hand_over(checks_, "contention", std::move(answering),
-            [this, name_space = who.bound ? who.name_space : std::string()](const Answering&) {
+            [this, name_space = identity.bound ? identity.name_space : std::string()](const Answering&) {
               return checked_store(options_, name_space);
             });
 }

@@ -21,7 +21,7 @@ class WorkerExecutor final : public server::ThreadExecutor {
   void enter() { store::Executor::here() = here() = this; }
 
   /// The last caller and its core, which the next request usually shares. For this thread only.
-  Who last_caller;
+  Identity last_caller;
   std::shared_ptr<limiter::Core> last_core;
 
  private:

@@ -86,6 +86,14 @@ bool ListElements::next(std::string_view& element) {
   return false;
 }
 
+std::string_view bearer_token(std::string_view authorization) {
+  constexpr std::string_view scheme = "bearer";
+  if (authorization.size() <= scheme.size() || !same_name(authorization.substr(0, scheme.size()), scheme))
+    return {};
+  const std::string_view rest = authorization.substr(scheme.size());
+  return rest[0] == ' ' || rest[0] == '\t' ? trim(rest) : std::string_view();
+}
+
 bool list_has(std::string_view value, std::string_view token) {
   ListElements elements(value);
   for (std::string_view element; elements.next(element);) {

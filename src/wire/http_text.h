@@ -56,6 +56,10 @@ class ListElements {
   std::string_view rest_;
 };
 
+/// The token in the value of Authorization, "Bearer TOKEN"; empty with another scheme. The scheme is
+/// case-insensitive, and any spaces and tabs may stand around the token.
+std::string_view bearer_token(std::string_view authorization);
+
 /// Whether the list has that token, case-insensitive.
 bool list_has(std::string_view value, std::string_view token);
 
