@@ -1,4 +1,4 @@
-// Who can read the file and its companions: the lease key is in it.
+// The access rights of the file and its companions: the lease key is in the file.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
