@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import socket
+import struct
 import sys
 import tempfile
 
@@ -25,6 +26,8 @@ SEED = int(os.environ.get("WEIR_HOSTILE_SEED", 1))
 FEWEST = 2000
 LIMIT_BY = {"api": "header:X-Api-Key", "tenants": "path:2", "bearer": "bearer", "ip": "client_ip"}
 LAST = b"GET /public HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+IP_BIND_ADDRESS_NO_PORT = 24  # of linux/in.h; Python 3.11 has no name for it
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
 def config(port, paths):
@@ -74,7 +77,9 @@ class Answers:
 
 def send(port, address, variant):
     with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Thousands of connections would leave thousands of ports in TIME_WAIT, and later tests could not listen.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+        connection.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
         connection.bind((address, 0))
         connection.settimeout(60)
         connection.connect(("127.0.0.1", port))

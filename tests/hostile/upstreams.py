@@ -110,5 +110,5 @@ ALL = {
     "express": express,
     "uvicorn": python_server("uvicorn", "--no-access-log", "--http", "httptools", "--forwarded-allow-ips", "127.0.0.1"),
     "uvicorn_h11": python_server("uvicorn", "--no-access-log", "--http", "h11", "--forwarded-allow-ips", "127.0.0.1"),
-    "hypercorn": python_server("hypercorn", "--log-level", "CRITICAL", WEIR_HYPERCORN="1"),
+    "hypercorn": python_server("hypercorn", "--workers", "0", "--log-level", "CRITICAL", WEIR_HYPERCORN="1"),
 }
