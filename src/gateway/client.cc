@@ -90,11 +90,14 @@ bool has_one_reading(std::string_view authorization) {
 }
 
 /// Whether Connection asks that such a field, or the one of limit_by, be dropped.
-bool drops_sender(const LimitBy& by, std::string_view connection) {
-  wire::http::ListElements names(connection);
-  for (std::string_view name; names.next(name);) {
-    if (names_sender(name) || same_name(name, "host") || (!by.header.empty() && same_name(name, by.header)))
-      return true;
+bool drops_sender(const LimitBy& by, const wire::http::Fields& fields) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (!same_name(fields[i].name, "connection")) continue;
+    wire::http::ListElements names(fields[i].value);
+    for (std::string_view name; names.next(name);) {
+      if (names_sender(name) || same_name(name, "host") || (!by.header.empty() && same_name(name, by.header)))
+        return true;
+    }
   }
   return false;
 }
@@ -119,21 +122,15 @@ Origin origin_of(const net::Address& peer, const wire::http::Fields& fields, con
   return origin;
 }
 
-std::string_view hidden_client(const LimitBy& by, const wire::http::Fields& fields) {
-  unsigned authorizations = 0;
-  unsigned keys = 0;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    const std::string_view name = fields[i].name;
-    if (name.size() == 10 && same_name(name, "connection") && drops_sender(by, fields[i].value))
-      return "Connection names a field that tells who sends the request";
-    if (name.size() == 13 && same_name(name, "authorization")) {
-      if (++authorizations > 1) return "Authorization is given twice";
-      if (by.kind == LimitBy::Kind::bearer && !has_one_reading(fields[i].value))
-        return "the token in Authorization has white space or a character beyond ASCII";
-    }
-    if (name.size() == by.header.size() && !name.empty() && same_name(name, by.header) && ++keys > 1)
-      return "the field that names the client is given twice";
-  }
+std::string_view hidden_client(const LimitBy& by, const wire::http::RequestHead& request) {
+  const wire::http::Fields& fields = request.fields();
+  if (request.connection_names_fields() && drops_sender(by, fields))
+    return "Connection names a field that tells who sends the request";
+  if (request.authorizations() > 1) return "Authorization is given twice";
+  if (by.kind == LimitBy::Kind::bearer && !has_one_reading(fields.find("authorization").value_or("")))
+    return "the token in Authorization has white space or a character beyond ASCII";
+  if (!by.header.empty() && fields.count(by.header) > 1)
+    return "the field that names the client is given twice";
   return {};
 }
 

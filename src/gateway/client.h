@@ -34,6 +34,6 @@ void name_network(std::string& entity, const Origin& origin);
 
 /// Why the request is refused: it hides, or gives twice, a field that decides what is charged. Empty: it does
 /// not.
-std::string_view hidden_client(const LimitBy& by, const wire::http::Fields& fields);
+std::string_view hidden_client(const LimitBy& by, const wire::http::RequestHead& request);
 
 }  // namespace weir::gateway

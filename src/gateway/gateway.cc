@@ -157,10 +157,10 @@ ProxiedRequest& ProxyWorker::take_passage() {
 
 void ProxyWorker::give_back(ProxiedRequest& proxied) { spare_.push_back(&proxied); }
 
-std::string_view ProxyWorker::text_of(const net::Address& address) {
+std::string_view ProxyWorker::entity_of(const net::Address& address) {
   if (last_text_.empty() || address.bytes != last_address_.bytes || address.v6 != last_address_.v6) {
     last_address_ = address;
-    last_text_ = plain(address).host();
+    last_text_ = "ip:" + plain(address).host();
   }
   return last_text_;
 }

@@ -77,7 +77,7 @@ bool is_rewritten(std::string_view name) {
 
 /// Whether the name is that of a field that the gateway treats itself, spelled with underscores.
 bool is_shadow(std::string_view name, std::string_view limit_by) {
-  if (name.find('_') == std::string_view::npos) return false;
+  if (!wire::http::has_underscore(name)) return false;
   std::string dashed(name);
   std::replace(dashed.begin(), dashed.end(), '_', '-');
   return is_hop_by_hop(dashed) || is_about_sender(dashed) || is_rewritten(dashed) ||
@@ -98,6 +98,7 @@ bool is_forbidden_in_trailer(std::string_view name) {
 /// The names that Connection lists, beyond the usual ones.
 class Named {
  public:
+  explicit Named(const wire::http::RequestHead& request) : any_(request.connection_names_fields()) {}
   explicit Named(const Fields& fields) {
     for (std::size_t i = 0; i < fields.size(); ++i) {
       if (!same_name(fields[i].name, "connection")) continue;
@@ -192,7 +193,7 @@ void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, co
   out.append(" HTTP/1.1\r\nHost: ");
   out.append(upstream.host);
   out.append("\r\n");
-  const Named named(fields);
+  const Named named(request);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const Field field = fields[i];
     const std::string_view name = field.name;

@@ -40,7 +40,7 @@ void ProxiedRequest::start(net::Exchange exchange) {
   }
   if (!find_route()) return;
   origin_ = origin_of(exchange_.peer(), request().fields(), routing_->routing->trusted());
-  if (const std::string_view why = hidden_client(route_->settings.limit_by, request().fields()); !why.empty())
+  if (const std::string_view why = hidden_client(route_->settings.limit_by, request()); !why.empty())
     return fail(400, "hidden-client", why);
   if (request().upgrade()) upgrade_ = allowed_upgrade(request(), route_->settings.upgrade);
   name_entity();
@@ -69,8 +69,8 @@ void ProxiedRequest::name_entity() {
   const RouteSettings& settings = route_->settings;
   const net::Address& client = origin_.client;
   if (settings.limit_by.kind == LimitBy::Kind::client_ip && !origin_.trusted) {
-    entity_ = "ip:";
-    entity_ += worker_.text_of(exchange_.peer());
+    entity_ = worker_.entity_of(exchange_.peer());
+    if (!client.v6) return decide();
   } else {
     name_client(entity_, settings, origin_, request(), path_);
   }

@@ -67,8 +67,9 @@ class ProxyWorker final : public server::ThreadExecutor {
   void give_back(ProxiedRequest& proxied);
 
   AdmittedClients& admitted() { return admitted_; }
-  /// The address without its port; the last one is cached.
-  std::string_view text_of(const net::Address& address);
+  /// The entity of an address, "ip:" and the address without its port; the last one is cached.
+  std::string_view entity_of(const net::Address& address);
+  std::string_view text_of(const net::Address& address) { return entity_of(address).substr(3); }
   /// A buffer for fields and trailers while they are written.
   wire::Buffer& scratch() {
     scratch_.clear();

@@ -5,6 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
+
+#include "base/hash.h"
 
 namespace weir::wire::http {
 
@@ -55,13 +58,55 @@ constexpr bool is_token(std::string_view text) { return !text.empty() && all(tex
 
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
+namespace detail {
+/// Eight bytes at once, each as lower() does: `upper` has the high bit of each byte that is an upper-case
+/// letter.
+inline std::uint64_t lower_word(std::uint64_t word) {
+  constexpr std::uint64_t ones = 0x0101010101010101U;
+  constexpr std::uint64_t high = 0x80 * ones;
+  const std::uint64_t low = word & ~high;
+  const std::uint64_t from_a = low + (0x80 - 'A') * ones;
+  const std::uint64_t after_z = low + (0x7f - 'Z') * ones;
+  const std::uint64_t upper = (from_a ^ after_z) & ~word & high;
+  return word | upper >> 2U;
+}
+}  // namespace detail
+
 /// Equality of names, case-insensitive in ASCII.
 constexpr bool same_name(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
+  std::size_t i = 0;
+  // The first byte tells most names apart.
+  if (!std::is_constant_evaluated() && a.size() >= 8 && lower(a[0]) == lower(b[0])) {
+    const auto same = [&](std::size_t at) {
+      return detail::lower_word(base::load_word(a.data() + at, 8)) ==
+             detail::lower_word(base::load_word(b.data() + at, 8));
+    };
+    // The last word may overlap the one before.
+    for (; i + 8 < a.size(); i += 8) {
+      if (!same(i)) return false;
+    }
+    return same(a.size() - 8);
+  }
+  for (; i < a.size(); ++i) {
     if (lower(a[i]) != lower(b[i])) return false;
   }
   return true;
+}
+
+/// Inline and by words: a call to memchr costs more for the names of fields.
+inline bool has_underscore(std::string_view name) {
+  constexpr std::uint64_t ones = 0x0101010101010101U;
+  const auto word_has = [](std::uint64_t word) {
+    word ^= '_' * ones;
+    return ((word - ones) & ~word & 0x80 * ones) != 0;
+  };
+  // A shorter name is padded with zeros, which are no underscores.
+  if (name.size() < 8) return word_has(base::head_of(name));
+  for (std::size_t i = 0; i + 8 < name.size(); i += 8) {
+    if (word_has(base::load_word(name.data() + i, 8))) return true;
+  }
+  return word_has(base::load_word(name.data() + name.size() - 8, 8));
 }
 
 /// Without the spaces and tabs at both ends.

@@ -27,6 +27,9 @@ bool Semantics::note(std::string_view name, std::string_view value) {
       return true;
     case 10:
       return !same_name(name, "connection") || note_connection(value);
+    case 13:
+      if (same_name(name, "authorization")) ++authorizations_;
+      return true;
     case 14:
       return !same_name(name, "content-length") || note_length(value);
     case 17:
@@ -73,9 +76,15 @@ bool Semantics::note_connection(std::string_view value) {
   ListElements options(value);
   for (std::string_view option; options.next(option);) {
     if (!is_token(option)) return refuse(400, "Connection is malformed");
-    if (same_name(option, "close")) close_ = true;
-    if (same_name(option, "keep-alive")) keep_alive_ = true;
-    if (same_name(option, "upgrade")) connection_upgrade_ = true;
+    if (same_name(option, "close")) {
+      close_ = true;
+    } else if (same_name(option, "keep-alive")) {
+      keep_alive_ = true;
+    } else if (same_name(option, "upgrade")) {
+      connection_upgrade_ = true;
+    } else {
+      names_fields_ = true;
+    }
   }
   return true;
 }

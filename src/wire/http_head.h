@@ -29,6 +29,8 @@ class Semantics {
   bool expects() const { return expects_; }
   bool expects_continue() const { return expects_continue_; }
   unsigned hosts() const { return hosts_; }
+  unsigned authorizations() const { return authorizations_; }
+  bool connection_names_fields() const { return names_fields_; }
 
  private:
   bool note_length(std::string_view value);
@@ -40,11 +42,13 @@ class Semantics {
   Refusal refusal_;
   std::uint64_t length_ = 0;
   unsigned hosts_ = 0;
+  unsigned authorizations_ = 0;
   bool has_length_ = false;
   bool has_coding_ = false;
   bool close_ = false;
   bool keep_alive_ = false;
   bool connection_upgrade_ = false;
+  bool names_fields_ = false;
   bool has_upgrade_ = false;
   bool expects_ = false;
   bool expects_continue_ = false;

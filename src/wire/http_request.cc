@@ -197,6 +197,8 @@ Progress RequestParser::finish(RequestHead& head) {
   }
   head.keep_alive_ = !semantics_.close() && (modern || semantics_.keep_alive());
   head.upgrade_ = modern && semantics_.upgrade();
+  head.authorizations_ = semantics_.authorizations();
+  head.connection_names_fields_ = semantics_.connection_names_fields();
   const Progress progress = finish_body(head);
   head.expects_continue_ = modern && semantics_.expects_continue() && head.body_.kind != Framing::Kind::none;
   head.rebase(bytes_);

@@ -29,6 +29,10 @@ class RequestHead {
   bool keep_alive() const { return keep_alive_; }
   /// Whether the client waits for a 100 before it sends the body.
   bool expects_continue() const { return expects_continue_; }
+  /// How many fields are called Authorization.
+  unsigned authorizations() const { return authorizations_; }
+  /// Whether Connection lists anything beside close, keep-alive and upgrade.
+  bool connection_names_fields() const { return connection_names_fields_; }
   /// Whether the client offers to change the protocol (Connection: upgrade with an Upgrade field).
   bool upgrade() const { return upgrade_; }
 
@@ -62,6 +66,8 @@ class RequestHead {
   bool keep_alive_ = false;
   bool expects_continue_ = false;
   bool upgrade_ = false;
+  bool connection_names_fields_ = false;
+  unsigned authorizations_ = 0;
 };
 
 /// Reads the head of one request. Not safe for use by several threads at once.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <string>
 
+#include "wire/http_chars.h"
 #include "wire/http_text.h"
 #include "wire/http_write.h"
 
@@ -12,6 +13,28 @@ namespace {
 std::string decoded(std::string_view text) {
   std::string out;
   return percent_decode(text, out) ? out : "malformed";
+}
+
+/// Each pair of bytes at each place of names of every size up to three words.
+TEST(HttpChars, NamesAreComparedWithoutCaseWhereverTheyDiffer) {
+  std::size_t compared = 0;
+  for (std::size_t size = 1; size <= 24; ++size) {
+    for (std::size_t at = 0; at < size; ++at) {
+      std::string a(size, 'x');
+      std::string b(size, 'X');
+      for (unsigned i = 0; i < 256; ++i) {
+        for (unsigned j = 0; j < 256; j += (size > 9 ? 7 : 1), ++compared) {
+          a[at] = static_cast<char>(i);
+          b[at] = static_cast<char>(j);
+          ASSERT_EQ(same_name(a, b), lower(a[at]) == lower(b[at]))
+              << size << " " << at << " " << i << " " << j;
+        }
+        ASSERT_EQ(has_underscore(a), i == '_') << size << " " << at << " " << i;
+      }
+    }
+  }
+  EXPECT_GT(compared, 5'000'000U);
+  EXPECT_FALSE(has_underscore(""));
 }
 
 TEST(HttpText, DecodesEscapes) {
