@@ -116,7 +116,7 @@ TEST(Proxy, ARequestIsStreamedAsItComesToo) {
 }
 
 TEST(Proxy, InterimAnswersThatAClientDoesNotTakeHoldTheUpstreamBack) {
-  constexpr std::size_t all = std::size_t{64} << 20U;
+  constexpr std::size_t all = std::size_t{32} << 20U;
   std::atomic<std::size_t> sent{0};
   Upstream upstream([&](Peer& peer, unsigned) {
     peer.read_head();

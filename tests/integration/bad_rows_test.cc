@@ -153,7 +153,7 @@ TEST_F(SqliteBadRows, RandomRowsAreErrorsOrAnswersAndCanBeRepaired) {
   Mutator random(19);
   constexpr std::size_t at_once = 100;
   constexpr std::size_t of_each = 3;
-  const std::size_t records = tests::records_to_try(2000);
+  const std::size_t records = tests::records_to_try(1000);
   for (std::size_t done = 0; done < records && !HasFailure(); done += of_each * at_once) {
     SCOPED_TRACE(done);
     std::filesystem::remove(path);

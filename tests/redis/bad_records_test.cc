@@ -146,7 +146,7 @@ TEST_F(RedisBadRecords, AnEntityThatIsItsOwnAncestorIsAnErrorNotAnEndlessChain) 
 TEST_F(RedisBadRecords, RandomRecordsAreErrorsOrAnswersAndCanBeRepaired) {
   Mutator random(17);
   tests::make_shared_records(limiter);
-  const std::size_t records = tests::records_to_try(3000);
+  const std::size_t records = tests::records_to_try(1000);
   constexpr std::size_t of_each = 3;
   for (std::size_t i = 0; i < records / of_each && !HasFailure(); ++i) {
     const StoredEntity entity = tests::make_records(limiter, "e" + std::to_string(i % 100));
