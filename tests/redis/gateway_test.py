@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two gateways on one Redis: one client, one limit, exactly; also while Redis restarts.
 
-    gateway_test.py WEIR exact|restart|without
+    gateway_test.py WEIR exact|restart|without|unknown
 """
 import contextlib
 import pathlib
@@ -95,8 +95,13 @@ listen: 127.0.0.1:0
 admin_listen: 127.0.0.1:0
 store: redis://127.0.0.1:{redis.port}?deadline_ms=5000
 on_unavailable: allow
+max_new_clients_per_address: 3
 routes:
   - {{name: r, path: /, upstream: "http://127.0.0.1:{port}", limit_by: "header:X-Api-Key", limits: {{yearly: {limit}}}}}
+  - {{name: s, path: /share, upstream: "http://127.0.0.1:{port}", limit_by: "header:X-Api-Key", limits: {{yearly: {limit}}},
+     unknown_clients: share}}
+  - {{name: n, path: /none, upstream: "http://127.0.0.1:{port}", limit_by: "header:X-Api-Key", limits: {{yearly: {limit}}},
+     unknown_clients: refuse}}
 """)))
         yield gateways
 
@@ -160,12 +165,34 @@ def without(weir, folder, redis):
         expect(f"3 pass when it is there: {seen}", seen["passed"] == 3 and consumed(weir, redis) == 3)
 
 
+def unknown(weir, folder, redis):
+    """Clients that Redis does not know, at both gateways, new and again; the known ones are made by another process."""
+    redis.start()
+    store = f"redis://127.0.0.1:{redis.port}"
+    for command in (["entity", "create", "known"], ["limits", "set", "--entity", "limited", "-l", "yearly:2/365d"],
+                    ["limits", "set", "--entity", "here", "--resource", "s", "-l", "yearly:2/365d"]):
+        done = subprocess.run([weir, *command, "--store", store], capture_output=True, text=True)
+        expect(f"weir {command}: {done.stderr}", done.returncode == 0)
+    with two_gateways(weir, folder, redis, "2/365d") as gateways:
+        def passed(path, keys):
+            statuses = [gateway.get(path, {"X-Api-Key": key}).status for key in keys for gateway in gateways * 2]
+            return statuses.count(200), statuses.count(429), statuses.count(403)
+        invented = [f"invented-{n}" for n in range(10)]
+        expect("unknown clients share two requests", passed("/share", invented) == (2, 38, 0))
+        expect("known ones have two each", passed("/share", ["known", "limited", "here"]) == (6, 6, 0))
+        expect("unknown clients are refused", passed("/none", ["invented", "here"]) == (0, 0, 8))
+        expect("known ones are not", passed("/none", ["known", "limited"]) == (4, 4, 0))
+        # Each gateway gives buckets of their own to three clients of an address; six if none is known to both.
+        admitted = passed("/", invented)[0]
+        expect(f"a flood of keys ends in the bucket of the address: {admitted}", 3 * 2 <= admitted <= 6 * 2 + 2)
+
+
 def main():
     weir, what = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         redis = Redis(folder)
         try:
-            {"exact": exact, "restart": restart, "without": without}[what](weir, folder, redis)
+            {"exact": exact, "restart": restart, "without": without, "unknown": unknown}[what](weir, folder, redis)
         finally:
             if redis.process:
                 redis.kill()
