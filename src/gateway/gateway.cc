@@ -78,7 +78,7 @@ net::BodyPlan Gateway::plan(const wire::http::RequestHead& /*request*/) {
 }
 
 void Gateway::handle(net::Exchange exchange) {
-  ProxyWorker::here()->take_passage().start(std::move(exchange));
+  ProxyWorker::here()->take_request().start(std::move(exchange));
 }
 
 void Gateway::on_thread(net::Loop& loop) {
@@ -145,7 +145,7 @@ const LocalRoutingRef& ProxyWorker::routing() {
   return routing_;
 }
 
-ProxiedRequest& ProxyWorker::take_passage() {
+ProxiedRequest& ProxyWorker::take_request() {
   if (spare_.empty()) {
     requests_.push_back(std::make_unique<ProxiedRequest>(*this));
     return *requests_.back();

@@ -63,7 +63,7 @@ class ProxyWorker final : public server::ThreadExecutor {
   const LocalRoutingRef& routing();
   RouteCounts& without_route() { return without_route_; }
 
-  ProxiedRequest& take_passage();
+  ProxiedRequest& take_request();
   void give_back(ProxiedRequest& proxied);
 
   AdmittedClients& admitted() { return admitted_; }

@@ -50,7 +50,7 @@ struct Suitability {
 };
 
 /// The parts of a decision that the client sees.
-struct Told {
+struct Explanation {
   const std::vector<std::string_view>& names;  ///< of the limits that refused
   std::string_view wait;                       ///< empty: no wait helps, or none is known
   bool never_fits;
@@ -58,38 +58,39 @@ struct Told {
   bool from_memory;
 };
 
-void write_detail(TextWriter& writer, const Told& told) {
+void write_detail(TextWriter& writer, const Explanation& explanation) {
   writer.put("over the limit");
-  std::string_view separator = told.names.size() == 1 ? " " : "s ";
-  for (const std::string_view name : told.names) {
+  std::string_view separator = explanation.names.size() == 1 ? " " : "s ";
+  for (const std::string_view name : explanation.names) {
     writer.text(separator);
     writer.text(name);
     separator = ", ";
   }
-  if (told.is_blocked) return writer.put("; a limit of 0 admits nothing");
-  if (told.never_fits) return writer.put("; the request is more than it can ever hold");
-  if (told.wait.empty()) return writer.put("; no wait can be promised for so much at once, try again later");
+  if (explanation.is_blocked) return writer.put("; a limit of 0 admits nothing");
+  if (explanation.never_fits) return writer.put("; the request is more than it can ever hold");
+  if (explanation.wait.empty())
+    return writer.put("; no wait can be promised for so much at once, try again later");
   writer.put("; retry in ");
-  writer.text(told.wait);
+  writer.text(explanation.wait);
   writer.put(" ms");
 }
 
 /// Names of limits need no escapes in JSON.
-void write_problem(TextWriter& writer, const Told& told) {
+void write_problem(TextWriter& writer, const Explanation& explanation) {
   writer.put(
       R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
       R"("title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"detail":")");
-  write_detail(writer, told);
+  write_detail(writer, explanation);
   writer.put(R"(","retry_after_ms":)");
-  if (!told.wait.empty()) {
-    writer.text(told.wait);
+  if (!explanation.wait.empty()) {
+    writer.text(explanation.wait);
   } else {
-    writer.text(told.never_fits ? R"(null,"never_fits":true)" : R"(null,"never_fits":false)");
+    writer.text(explanation.never_fits ? R"(null,"never_fits":true)" : R"(null,"never_fits":false)");
   }
-  if (told.from_memory) writer.put(R"(,"from_memory":true)");
+  if (explanation.from_memory) writer.put(R"(,"from_memory":true)");
   writer.put(R"(,"violated-policies":[)");
   std::string_view separator = "\"";
-  for (const std::string_view name : told.names) {
+  for (const std::string_view name : explanation.names) {
     writer.text(separator);
     writer.text(name);
     writer.put("\"");
@@ -128,16 +129,17 @@ void write_refusal(server::Reply& reply, const Decision& refused, std::string_vi
   TextWriter wait(digits);
   if (const auto time = refused.retry_after()) wait.number(time->count());
   const std::string_view waits(digits, static_cast<std::size_t>(wait.at() - digits));
-  const Told told{names, waits, refused.never_fits(), api::is_blocked(refused), refused.from_memory()};
+  const Explanation explanation{names, waits, refused.never_fits(), api::is_blocked(refused),
+                                refused.from_memory()};
   constexpr std::size_t fixed = 512;
   // The body has each name twice, with separators.
   const std::size_t room = fixed + 2 * (refused.limits().text_size() + 3 * names.size());
   const bool text = prefers_text(accept);
   reply.content_type = text ? "text/plain; charset=utf-8" : "application/problem+json";
   base::append_written(reply.body, room, [&](TextWriter& writer) {
-    if (!text) return write_problem(writer, told);
+    if (!text) return write_problem(writer, explanation);
     writer.put("Too many requests: ");
-    write_detail(writer, told);
+    write_detail(writer, explanation);
     writer.put("\n");
   });
 }
