@@ -1,6 +1,5 @@
 #include "gateway/client.h"
 
-#include <arpa/inet.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -28,12 +27,6 @@ bool take_last(std::string_view& list, std::string_view& element) {
   return false;
 }
 
-void append_address(std::string& entity, const net::Address& address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  inet_ntop(address.v6 ? AF_INET6 : AF_INET, address.bytes.data(), text.data(), text.size());
-  entity += text.data();
-}
-
 void set_hash(std::string& entity, std::string_view value) {
   std::array<unsigned char, 32> digest{};
   EVP_Digest(value.data(), value.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
@@ -42,8 +35,8 @@ void set_hash(std::string& entity, std::string_view value) {
 
 void set_address(std::string& entity, const net::Address& client, bool network) {
   entity = "ip:";
-  if (!network || !client.v6) return append_address(entity, client);
-  append_address(entity, masked(client, 64));
+  if (!network || !client.v6) return client.append_host(entity);
+  masked(client, 64).append_host(entity);
   entity += "/64";
 }
 

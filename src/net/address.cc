@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <charconv>
 #include <cstring>
 
 #include "base/text.h"
@@ -21,9 +22,24 @@ Result<Address> Address::parse(std::string_view host, std::uint16_t port) {
 }
 
 std::string Address::host() const {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  inet_ntop(v6 ? AF_INET6 : AF_INET, bytes.data(), text.data(), text.size());
-  return text.data();
+  std::string text;
+  append_host(text);
+  return text;
+}
+
+void Address::append_host(std::string& text) const {
+  std::array<char, INET6_ADDRSTRLEN> buffer{};
+  if (v6) {
+    text += inet_ntop(AF_INET6, bytes.data(), buffer.data(), buffer.size());
+    return;
+  }
+  // inet_ntop() formats IPv4 by sprintf(), which a gateway would pay on each request.
+  char* end = std::to_chars(buffer.begin(), buffer.end(), bytes[0]).ptr;
+  for (std::size_t i = 1; i < 4; ++i) {
+    *end++ = '.';
+    end = std::to_chars(end, buffer.end(), bytes[i]).ptr;
+  }
+  text.append(buffer.data(), end);
 }
 
 std::string Address::to_string() const {

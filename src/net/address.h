@@ -21,6 +21,7 @@ struct Address {
   static Result<Address> parse(std::string_view host, std::uint16_t port);
   /// "127.0.0.1" or "::1".
   std::string host() const;
+  void append_host(std::string& text) const;
   /// "127.0.0.1:80" or "[::1]:80".
   std::string to_string() const;
 
