@@ -10,6 +10,7 @@ namespace {
 using wire::http::hex_char;
 using wire::http::hex_value;
 using wire::http::is;
+using wire::http::plain_char;
 
 /// Letters, digits and -._~ mean the same whether they are encoded or not (RFC 3986, 2.3).
 bool is_unreserved(char c) {
@@ -117,11 +118,11 @@ std::string_view reason_of(PathTrouble trouble) {
 }
 
 bool is_plain(std::string_view path) {
-  bool after_slash = false;
-  for (const char c : path) {
-    if (c == '%' || c == '\\' || c == ';' || (c >= 'A' && c <= 'Z')) return false;
-    if (after_slash && (c == '/' || c == '.')) return false;
-    after_slash = c == '/';
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const char c = path[i];
+    if (is(c, plain_char)) continue;
+    const bool after_slash = i > 0 && path[i - 1] == '/';
+    if (after_slash || (c != '/' && c != '.')) return false;
   }
   return true;
 }

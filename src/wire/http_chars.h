@@ -17,6 +17,7 @@ enum CharClass : std::uint8_t {
   target_char = 4,  ///< in a request target: those of RFC 3986, and those that browsers send unescaped
   host_char = 8,    ///< in a host name
   hex_char = 16,
+  plain_char = 32,  ///< in a path: read alike by every program, whatever is beside it
 };
 
 namespace detail {
@@ -38,6 +39,7 @@ constexpr std::array<std::uint8_t, 256> char_classes() {
     if (visible && !is_one_of(c, "\"#<>")) classes |= target_char;
     if (is_alphanumeric(c) || (visible && is_one_of(c, "-._~%!$&'()*+;="))) classes |= host_char;
     if (is_hex(c)) classes |= hex_char;
+    if (!(is_one_of(c, "%\\;/.") || (c >= 'A' && c <= 'Z'))) classes |= plain_char;
     table[i] = static_cast<std::uint8_t>(classes);
   }
   return table;
