@@ -129,7 +129,7 @@ const LocalRoutingRef& ProxyWorker::routing() {
   fresh->routing = gateway_.routing();
   std::erase_if(pools_, [](const auto& entry) { return entry.second.expired(); });
   for (const auto& route : fresh->routing->routes()) {
-    Choices& choices = fresh->choices[route.get()];
+    Choices& choices = fresh->choices.emplace_back();
     choices.counts = &gateway_.counts().of(number_, route->settings.name);
     // Each thread starts with another upstream; else the first would get all requests when traffic is low.
     choices.next = number_;

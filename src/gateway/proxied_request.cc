@@ -56,7 +56,7 @@ bool ProxiedRequest::find_route() {
     return false;
   }
   route_ = routing.routes()[match.route].get();
-  choices_ = &routing_->choices.find(route_)->second;
+  choices_ = &routing_->choices[match.route];
   if (!match.refused.empty()) {
     fail(400, "ambiguous-path", match.refused);
     return false;

@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/ref.h"
@@ -43,7 +42,7 @@ struct Choices {
 /// The routes with this thread's state of each. Requests hold a reference to it.
 struct LocalRouting final : base::RefCounted<LocalRouting> {
   std::shared_ptr<const Routing> routing;
-  std::unordered_map<const Route*, Choices> choices;
+  std::vector<Choices> choices;  ///< by the index of the route
 };
 using LocalRoutingRef = base::Ref<LocalRouting>;
 
