@@ -39,6 +39,9 @@ struct SetLimitsOptions {
   std::optional<OnUnavailable> on_unavailable = {};
   /// Written by applying a limits file. A later version of the file that does not name them may remove them.
   bool from_file = false;
+  /// Limits that this level does not name come from the next level that has limits. Otherwise this level
+  /// replaces the whole set. Not for the system's limits, which are the last stored level.
+  bool inherit = false;
 };
 
 /// Limits as they are stored at one level.
@@ -50,6 +53,7 @@ struct StoredLimits {
   std::optional<int> bucket_ttl_refill_multiplier = {};
   std::optional<OnUnavailable> on_unavailable = {};
   bool from_file = false;
+  bool inherit = false;
   /// Answers of set_limits only: these limits replaced some that sync owned. Deleting them returns ownership
   /// to sync.
   bool taken_from_sync = false;
@@ -58,8 +62,9 @@ struct StoredLimits {
 /// The limits that hold for an entity on a resource, and where they came from.
 struct EffectiveLimits {
   std::vector<NamedLimit> limits;
-  Source source;
-  Owner owner;
+  Source source;                     ///< the strongest level that has limits
+  Owner owner;                       ///< of that level
+  std::vector<Source> sources = {};  ///< the level of each limit; they differ where a level inherits
 };
 
 /// One step of change(): as Limiter::set_limits.

@@ -10,7 +10,8 @@
 namespace weir {
 
 /// Which level the limits of a bucket came from, strongest first. The first level that has limits replaces
-/// the whole set of the levels below it: limits of two levels are never mixed.
+/// the whole set of the levels below it, unless it inherits (SetLimitsOptions::inherit): then limits that it
+/// does not name come from the next level.
 enum class Source : unsigned char {
   entity,          ///< stored for this entity on this resource
   entity_default,  ///< stored for this entity on every resource

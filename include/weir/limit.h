@@ -13,12 +13,25 @@
 
 namespace weir {
 
+/// Whether a limit decides.
+enum class Mode : unsigned char {
+  enforce,  ///< refuses what it does not hold
+  shadow,   ///< charged where it holds the amount; where it would refuse, it is left uncharged and reported
+  off,      ///< neither checked nor charged; the bucket keeps its balance
+};
+
+/// "enforce", "shadow" or "off".
+WEIR_API std::string_view to_text(Mode mode);
+/// From the same words.
+WEIR_API Result<Mode> parse_mode(std::string_view text);
+
 /// The long form of a limit. Only capacity is required.
 struct LimitSpec {
   Amount capacity;                                  ///< what a new bucket holds; 0 blocks
   std::optional<Amount> burst = {};                 ///< the most a bucket can hold; default: capacity
   std::optional<Amount> refill_amount = {};         ///< what is added each period; default: capacity
   std::chrono::milliseconds refill_period{60'000};  ///< default: one minute
+  Mode mode = Mode::enforce;
 };
 
 /// A checked limit. Immutable; copies are cheap.
@@ -26,16 +39,24 @@ class WEIR_API Limit {
  public:
   /// From the long form. Refuses what could not be computed exactly in every store.
   static Result<Limit> make(const LimitSpec& spec);
-  /// From text: the short form `AMOUNT[/PERIOD][:BURST]` ("100", "100/min:150", "5/10s"), or the long
-  /// form as JSON (`{"capacity":100,"burst":150,"refill_amount":100,"refill_period_ms":60000}`).
+  /// From text: the short form `AMOUNT[/PERIOD][:BURST][:MODE]` ("100", "100/min:150", "5/10s:shadow"), or
+  /// the long form as JSON
+  /// (`{"capacity":100,"burst":150,"refill_amount":100,"refill_period_ms":60000,"mode":"shadow"}`).
   static Result<Limit> parse(std::string_view text);
 
   Amount capacity() const { return capacity_; }
   Amount burst() const { return burst_; }
   Amount refill_amount() const { return refill_amount_; }
   std::chrono::milliseconds refill_period() const { return refill_period_; }
+  Mode mode() const { return mode_; }
+  /// The same limit in another mode.
+  Limit in_mode(Mode mode) const {
+    Limit limit = *this;
+    limit.mode_ = mode;
+    return limit;
+  }
 
-  /// The long form as JSON.
+  /// The long form as JSON; the mode only where it is not "enforce".
   std::string to_json() const;
   friend bool operator==(const Limit&, const Limit&) = default;
 
@@ -44,6 +65,7 @@ class WEIR_API Limit {
 
   Amount capacity_, burst_, refill_amount_;
   std::chrono::milliseconds refill_period_{};
+  Mode mode_ = Mode::enforce;
 };
 
 /// A limit and its name: "rpm", 100 a minute.

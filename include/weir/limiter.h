@@ -81,6 +81,9 @@ struct AcquireOptions {
   /// once, and until the lease's deadline every repetition is answered with the same lease. A refusal is not
   /// remembered. Empty: every acquire is a new one.
   std::string_view idempotency_key = {};
+  /// No limit refuses, as if all were in shadow mode: those that would are left uncharged and reported. A
+  /// later change of the lease that names such a limit charges it, unless the limit itself is in shadow mode.
+  bool shadow = false;
 };
 
 /// Decides requests on one store, in one namespace.
@@ -168,7 +171,8 @@ class WEIR_API Limiter {
   Result<LimitReport> rollback(std::string_view lease_id);
 
   /// Stores the limits of one level, in place of all limits that the level had. The first level that has
-  /// limits replaces the whole set of the levels below it, also limits that it does not name.
+  /// limits replaces the whole set of the levels below it, also limits that it does not name, unless
+  /// SetLimitsOptions::inherit is set.
   ///
   /// A change also applies to existing buckets, and never grants more than the old or the new limits would:
   /// refill is claimed at the old rate up to the change, and a balance above a lower burst is cut.

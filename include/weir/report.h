@@ -14,6 +14,7 @@
 #include "weir/detail/copy.h"
 #include "weir/detail/export.h"
 #include "weir/level.h"
+#include "weir/limit.h"
 
 namespace weir {
 
@@ -37,8 +38,10 @@ struct LimitStatus {
   /// How long until this limit alone would admit the request: 0 unless exceeded; nothing if it can never fit.
   std::optional<std::chrono::milliseconds> retry_after;
   std::chrono::seconds window;  ///< time in which an empty bucket refills its capacity, rounded up
-  Source source;                ///< the level that the limits of this bucket came from
+  Source source;                ///< the level that this limit came from
   Owner owner;
+  Mode mode;          ///< of the limit
+  bool would_refuse;  ///< a limit in shadow mode did not hold the amount; it was not charged
 };
 
 /// Every limit of every bucket that a call concerned, the charged entity first, then its ancestors.
@@ -59,6 +62,13 @@ class WEIR_API LimitReport {
   std::size_t size() const { return line_count_; }
   bool empty() const { return line_count_ == 0; }
   LimitStatus operator[](std::size_t index) const;
+  /// Whether a limit in shadow mode would have refused.
+  bool would_refuse() const {
+    for (std::size_t i = 0; i < bucket_count_; ++i) {
+      if (buckets()[i].named >> 16U != 0) return true;
+    }
+    return false;
+  }
   /// The first limit with this name, which is the charged entity's own if it has it.
   std::optional<LimitStatus> find(std::string_view name) const;
 
@@ -97,8 +107,19 @@ class WEIR_API LimitReport {
   /// The position of a limit's name in the names of its bucket.
   struct Name {
     std::uint16_t at;
-    std::uint16_t size;
-    friend bool operator==(const Name&, const Name&) = default;
+    std::uint8_t size;
+    std::uint8_t marks = 0;  ///< 1 + the Source of an inherited limit, 0: the Source of its bucket; the mode
+    friend bool operator==(const Name& a, const Name& b) { return a.at == b.at && a.size == b.size; }
+
+    static std::uint8_t marks_of(std::optional<Source> from, Mode mode) {
+      const unsigned source = from ? 1 + static_cast<unsigned>(*from) : 0;
+      return static_cast<std::uint8_t>(source | static_cast<unsigned>(mode) << 4U);
+    }
+    std::optional<Source> source() const {
+      const unsigned from = marks & 15U;
+      return from == 0 ? std::nullopt : std::optional(static_cast<Source>(from - 1));
+    }
+    Mode mode() const { return static_cast<Mode>(marks >> 4U); }
   };
   struct Line {
     std::int64_t capacity, burst, requested, remaining;
@@ -108,7 +129,7 @@ class WEIR_API LimitReport {
   };
   struct Bucket {
     std::uint64_t generation;
-    std::uint32_t named;  ///< bit i: the call named the i-th limit of the bucket
+    std::uint32_t named;  ///< bit i: the i-th limit was named and charged; bit 16 + i: it would have refused
     std::uint16_t entity_size;
     Source source;
     Owner owner;
@@ -146,6 +167,8 @@ class WEIR_API LimitReport {
   }
   /// For the bucket that was added last.
   void mark_remaining_at_most();
+  /// The same: the i-th limit would have refused `requested`, and was not charged.
+  void mark_would_refuse(std::size_t limit, std::int64_t requested);
   std::size_t bucket_count() const { return bucket_count_; }
   /// The size of all names together.
   std::size_t text_size() const { return text_size_; }

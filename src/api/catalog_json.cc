@@ -15,6 +15,7 @@ void add_settings(JsonWriter& json, const StoredLimits& stored) {
     json.number("bucket_ttl_refill_multiplier", *stored.bucket_ttl_refill_multiplier);
   if (stored.on_unavailable) json.text("on_unavailable", name_of(*stored.on_unavailable));
   if (stored.from_file) json.flag("from_file", true);
+  if (stored.inherit) json.flag("inherit", true);
   if (stored.taken_from_sync) json.flag("taken_from_sync", true);
 }
 
@@ -56,6 +57,10 @@ std::string to_json(const EffectiveLimits& effective) {
   auto json = JsonWriter::object();
   json.raw("limits", to_json(std::span(effective.limits))).text("source", name_of(effective.source));
   json.text("owner", name_of(effective.owner));
+  auto sources = JsonWriter::object();
+  for (std::size_t i = 0; i < effective.sources.size(); ++i)
+    sources.text(effective.limits[i].name, name_of(effective.sources[i]));
+  json.raw("sources", sources.str());
   return json.str();
 }
 

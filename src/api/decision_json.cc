@@ -21,7 +21,7 @@ std::string wait_json(const std::optional<std::chrono::milliseconds>& wait) {
 
 /// The most bytes that write_status() writes.
 std::size_t room_for(const LimitStatus& status) {
-  constexpr std::size_t fixed = 190;
+  constexpr std::size_t fixed = 230;
   return fixed + 5 * TextWriter::number_room + TextWriter::size_of_json(status.entity) +
          TextWriter::size_of_json(status.resource) + TextWriter::size_of_json(status.name);
 }
@@ -61,6 +61,12 @@ void write_status(TextWriter& writer, const LimitStatus& status) {
   writer.put(R"(,"source":)");
   writer.json(name_of(status.source));
   if (status.owner == Owner::sync) writer.put(R"(,"owner":"sync")");
+  if (status.mode != Mode::enforce) [[unlikely]] {
+    writer.put(R"(,"mode":)");
+    writer.json(to_text(status.mode));
+  }
+  if (status.would_refuse) [[unlikely]]
+    writer.put(R"(,"would_refuse":true)");
   writer.put("}");
 }
 

@@ -36,28 +36,45 @@ Claim claim_of_change(const Parameters& old, const Parameters& next, std::string
   return claim_across(before.rate, before.burst, next, from, missed.moment, to);
 }
 
-bool differs(const State& state, const limits::LimitSet& set) {
+/// Whether a limit of a resolution was sent with the request.
+bool is_sent(const Resolution& resolution, std::size_t index) {
+  return resolution.limits->source(index).value_or(resolution.source) == Source::request;
+}
+
+/// Which limits of a resolution differ from those that the bucket was written with.
+struct Differences {
+  bool stored = false;  ///< one of the levels'
+  bool sent = false;    ///< one that was sent with the request
+};
+
+Differences differences(const State& state, const Resolution& resolution) {
+  const limits::LimitSet& set = *resolution.limits;
+  Differences found;
   for (std::size_t i = 0; i < set.size(); ++i) {
     const LimitState* const limit = state.find(set.name(i));
-    if (limit == nullptr || limit->parameters != set[i]) return true;
+    if (limit != nullptr && limit->parameters == set[i]) continue;
+    (is_sent(resolution, i) ? found.sent : found.stored) = true;
   }
-  return false;
+  return found;
 }
 
 /// The changes up to the resolution that the bucket has not followed yet.
-Resolution::Missed missed_by(const State& state, const Resolution& resolution, const Claims& claims) {
-  const bool of_request = resolution.source == Source::request;
-  const bool newer = resolution.stamp > state.version;
-  Resolution::Missed missed{claims.at, false, {}};
-  if (newer) {
-    missed = resolution.missed_since(state.version);
-  } else if (claims.changed && !of_request) {
+struct MissedBy {
+  Resolution::Missed stored;  ///< by limits of the levels
+  Resolution::Missed sent;    ///< by limits that were sent with the request
+};
+
+MissedBy missed_by(const State& state, const Resolution& resolution, Time at, const Differences& differ) {
+  MissedBy missed{{at, false, {}}, {at, false, {}}};
+  if (resolution.stamp > state.version) {
+    missed.stored = missed.sent = resolution.missed_since(state.version);
+  } else if (differ.stored) {
     // The bucket's version is ahead of the stamps, so it does not show which changes the bucket missed.
-    missed = resolution.missed_since(resolution.stamp - 1);
-    missed.several = true;
+    missed.stored = resolution.missed_since(resolution.stamp - 1);
+    missed.stored.several = true;
   }
   // Parameters that came with the request hold from this moment on, whatever was stored before.
-  if (of_request && claims.changed) missed.moment = claims.at;
+  if (differ.stored || differ.sent) missed.sent.moment = at;
   return missed;
 }
 
@@ -75,16 +92,20 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
   }
 
   claims.at = std::max(now, state->refilled_at);
-  claims.changed = differs(*state, set);
+  const Differences differ = differences(*state, resolution);
+  claims.changed = differ.stored || differ.sent;
   const bool newer = resolution.stamp > state->version;
   claims.version = newer ? resolution.stamp : state->version + (claims.changed ? 1 : 0);
-  const Resolution::Missed missed = missed_by(*state, resolution, claims);
-  claims.changed_at = missed.moment;
+  const MissedBy missed_all = missed_by(*state, resolution, claims.at, differ);
+  const bool all_sent = resolution.source == Source::request;
+  claims.changed_at = all_sent ? missed_all.sent.moment : missed_all.stored.moment;
 
   for (std::size_t i = 0; i < state->limits.size(); ++i) {
     const LimitState& limit = state->limits[i];
     const int index = set.find(limit.name);
     const bool in_force = index >= 0;
+    const bool sent = in_force ? is_sent(resolution, static_cast<std::size_t>(index)) : all_sent;
+    const Resolution::Missed& missed = sent ? missed_all.sent : missed_all.stored;
     // A limit that left the set after several changes refills by its strictest parameters: which were in
     // force last is unknown.
     Parameters next = in_force ? set[static_cast<std::size_t>(index)] : limit.parameters;

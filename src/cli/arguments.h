@@ -41,6 +41,8 @@ struct Arguments {
   std::optional<std::string> expires;
   std::optional<std::string> bucket_ttl_multiplier;
   std::optional<std::string> on_unavailable;
+  bool inherit = false;
+  std::optional<std::string> mode;
   std::optional<std::string> level;
   std::string file;
   bool dry_run = false;

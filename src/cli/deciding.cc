@@ -41,7 +41,9 @@ void print_report(const Session& session, const LimitReport& report, Asked asked
       const std::string wait = status.retry_after ? duration_text(*status.retry_after) : "never fits";
       row.push_back({status.exceeded ? wait : "-", tone});
     }
-    row.push_back({join(name_of(status.source), status.owner == Owner::sync ? " (sync)" : "")});
+    row.push_back({join(name_of(status.source), status.owner == Owner::sync ? " (sync)" : "",
+                        status.mode == Mode::enforce ? "" : join(" (", to_text(status.mode), ")"),
+                        status.would_refuse ? " would refuse" : "")});
     table.add(std::move(row));
   }
   table.print(session.out(), session.style());

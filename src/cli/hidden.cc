@@ -138,7 +138,7 @@ void warn_of_hidden(const Session& session, client::Target& target, const Stored
     const auto& [level, limits] = hidden[i];
     session.warn(join("these limits hide ", names_of(limits), " of ", level_text(level),
                       ", since a level replaces the whole set; to keep ", limits.size() == 1 ? "it" : "them",
-                      ", add ", options_for(limits)));
+                      ", use --inherit, or add ", options_for(limits)));
   }
   if (hidden.size() > most_shown)
     session.warn(
@@ -154,12 +154,13 @@ void note_hidden(const Session& session, const config::Plan& plan, const config:
   std::size_t examined = 0;
   for (const CatalogChange& step : plan.steps) {
     const auto* const set = std::get_if<SetLimits>(&step);
-    if (set == nullptr) continue;
+    if (set == nullptr || set->options.inherit) continue;
     if (++examined > most_examined) break;
     for (const LevelLimits& hidden : find_hidden({set->level, set->limits}, stored)) {
       if (shown++ == most_shown) return session.note("other levels of the file hide limits too");
       session.note(join("the limits of ", level_text(set->level), " hide ", names_of(hidden.limits), " of ",
-                        level_text(hidden.level), ", since a level replaces the whole set"));
+                        level_text(hidden.level),
+                        ", since a level without \"inherit: true\" replaces the whole set"));
     }
   }
 }

@@ -1,4 +1,5 @@
-// Limits that a level hides from the levels below it: a level replaces the whole set of limits.
+// Limits that a level hides from the levels below it: a level replaces the whole set of limits unless it
+// inherits.
 #pragma once
 
 #include <functional>

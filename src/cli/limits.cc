@@ -1,4 +1,6 @@
 // limits set, get, delete, effective and list.
+#include <algorithm>
+
 #include "api/catalog_json.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -6,6 +8,8 @@
 #include "cli/read.h"
 #include "cli/text_table.h"
 #include "cli/words.h"
+#include "gateway/run.h"
+#include "limits/limit_set.h"
 
 namespace weir::cli {
 namespace {
@@ -21,14 +25,25 @@ std::string options_of(const Level& level) {
   return join("--entity ", level.entity(), " --resource ", level.resource());
 }
 
-void print_limits(const Session& session, std::span<const NamedLimit> limits) {
+/// With the level of each limit, if they are given, and with modes, if one is not enforce.
+void print_limits(const Session& session, std::span<const NamedLimit> limits,
+                  std::span<const std::string> sources = {}) {
   using enum TextTable::Align;
-  TextTable table({{"LIMIT"}, {"CAPACITY", right}, {"BURST", right}, {"REFILL", right}});
-  for (const NamedLimit& named : limits) {
-    table.add({{named.name},
-               {amount_text(named.limit.capacity())},
-               {amount_text(named.limit.burst())},
-               {refill_text(named.limit)}});
+  const bool modes = std::any_of(limits.begin(), limits.end(),
+                                 [](const NamedLimit& limit) { return limit.limit.mode() != Mode::enforce; });
+  std::vector<TextTable::Column> columns{{"LIMIT"}, {"CAPACITY", right}, {"BURST", right}, {"REFILL", right}};
+  if (modes) columns.push_back({"MODE"});
+  if (!sources.empty()) columns.push_back({"SOURCE"});
+  TextTable table(std::move(columns));
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const Limit& limit = limits[i].limit;
+    std::vector<Cell> row{{limits[i].name},
+                          {amount_text(limit.capacity())},
+                          {amount_text(limit.burst())},
+                          {refill_text(limit)}};
+    if (modes) row.push_back({std::string(to_text(limit.mode()))});
+    if (!sources.empty()) row.push_back({sources[i]});
+    table.add(std::move(row));
   }
   table.print(session.out(), session.style());
 }
@@ -43,7 +58,8 @@ void print_stored(const Session& session, const StoredLimits& stored) {
        {"bucket ttl",
         stored.bucket_ttl_refill_multiplier
             ? join(std::to_string(*stored.bucket_ttl_refill_multiplier), " times the time to fill")
-            : ""}});
+            : ""},
+       {"inherits", stored.inherit ? "the limits that it does not name" : ""}});
   print_limits(session, stored.limits);
 }
 
@@ -74,6 +90,7 @@ Result<SetLimitsOptions> read_set_options(const Arguments& arguments) {
     if (!policy) return policy.error();
     options.on_unavailable = *policy;
   }
+  options.inherit = arguments.inherit;
   return options;
 }
 
@@ -89,7 +106,41 @@ std::vector<Cell> list_row(const StoredLimits& stored, Time now) {
           {name_of(stored.owner), stored.owner == Owner::sync ? Tone::warning : Tone::plain},
           {stored.expires_at ? relative_text(*stored.expires_at, now) : "never"},
           {stored.from_file ? "yes" : "no"},
-          {option_text(std::span(stored.limits))}};
+          {join(option_text(std::span(stored.limits)), stored.inherit ? " (inherits)" : "")}};
+}
+
+/// The route of a gateway's file that charges a resource.
+Result<gateway::RouteSettings> route_of(const std::string& config, std::string_view resource) {
+  auto settings = gateway::check(config);
+  if (!settings) return settings.error();
+  std::string names;
+  for (const gateway::RouteSettings& route : settings->routes) {
+    if (route.name == resource) return route;
+    names += join(names.empty() ? "" : ", ", route.name);
+  }
+  return invalid("no route of ", config, " is named ", base::quoted(resource), "; it has: ", names);
+}
+
+/// The limits that hold where the gateway asks: those of the route are the lowest level. `stored`: those of
+/// the stored levels alone.
+Result<EffectiveLimits> with_route(client::Target& target, const std::string& entity,
+                                   const gateway::RouteSettings& route, Result<EffectiveLimits> stored) {
+  if (!stored && stored.error().code != ErrorCode::no_limits) return stored;
+  if (route.limits.empty()) return stored;
+  const auto decided = target.available({entity, route.name, {}, route.limits});
+  if (!decided) return decided.error();
+  EffectiveLimits both{{}, Source::request, Owner::operator_, {}};
+  if (stored) both = {{}, stored->source, stored->owner, {}};
+  for (const LimitStatus status : decided->limits()) {
+    if (status.entity != entity) continue;
+    const auto& from = status.source == Source::request ? route.limits : stored->limits;
+    const auto found = std::find_if(from.begin(), from.end(),
+                                    [&](const NamedLimit& limit) { return limit.name == status.name; });
+    if (found == from.end()) continue;
+    both.limits.push_back(*found);
+    both.sources.push_back(status.source);
+  }
+  return both;
 }
 
 }  // namespace
@@ -97,19 +148,24 @@ std::vector<Cell> list_row(const StoredLimits& stored, Time now) {
 Result<ExitCode> limits_set(Session& session, const Arguments& arguments) {
   const auto level = read_level(arguments);
   if (!level) return level.error();
-  const auto limits = read_limits(arguments.limits);
+  auto limits = read_limits(arguments.limits);
   if (!limits) return limits.error();
+  if (arguments.mode) {
+    const auto mode = parse_mode(*arguments.mode);
+    if (!mode) return base::invalid("--mode: ", mode.error().message);
+    limits::set_mode(*limits, *mode);
+  }
   const auto options = read_set_options(arguments);
   if (!options) return options.error();
   client::Target& target = session.target();
-  const auto stored = target.set_limits(*level, std::span(*limits), *options);
+  const auto stored = target.set_limits(*level, std::span(std::as_const(*limits)), *options);
   if (!stored) return stored.error();
   if (stored->taken_from_sync) {
     session.warn(
         join("these limits were sync's and are the operator's now; give them back with: weir limits delete ",
              options_of(*level)));
   }
-  warn_of_hidden(session, target, *stored);
+  if (!stored->inherit) warn_of_hidden(session, target, *stored);
   session.warn_if_forgotten();
   print_stored(session, *stored);
   return done;
@@ -138,16 +194,25 @@ Result<ExitCode> limits_effective(Session& session, const Arguments& arguments) 
   if (!arguments.entity || !arguments.resource)
     return invalid("say for whom and for what: weir limits effective ENTITY RESOURCE");
   client::Target& target = session.existing();
-  const auto effective = target.effective_limits(*arguments.entity, *arguments.resource);
+  auto effective = target.effective_limits(*arguments.entity, *arguments.resource);
+  if (!arguments.config.empty()) {
+    const auto route = route_of(arguments.config, *arguments.resource);
+    if (!route) return route.error();
+    effective = with_route(target, *arguments.entity, *route, std::move(effective));
+  }
   if (!effective) return effective.error();
   if (session.json()) {
     session.print_json(api::to_json(*effective));
     return done;
   }
-  session.print_fields({{"limits of", join(*arguments.entity, " on ", *arguments.resource)},
-                        {"source", name_of(effective->source)},
-                        {"owner", name_of(effective->owner)}});
-  print_limits(session, effective->limits);
+  std::vector<std::string> sources;
+  for (const Source source : effective->sources)
+    sources.push_back(source == Source::request ? arguments.config : name_of(source));
+  session.print_fields(
+      {{"limits of", join(*arguments.entity, " on ", *arguments.resource)},
+       {"source", effective->source == Source::request ? arguments.config : name_of(effective->source)},
+       {"owner", name_of(effective->owner)}});
+  print_limits(session, effective->limits, sources);
   return done;
 }
 

@@ -105,17 +105,20 @@ void add_limits_commands(Tree& tree) {
                                 "weir limits set --system -l rpm:100/min\n"
                                 "weir limits effective key-1 gpt-4\n"
                                 "weir limits plan limits.yaml");
-  CLI::App& set =
-      tree.command(limits, "set",
-                   "Set the limits of a level, in place of those that it had. The first level that has "
-                   "limits holds: entity on "
-                   "resource, entity, resource, system.",
-                   limits_set,
-                   {.usage = std::string(level_usage) + " -l NAME:LIMIT... [OPTION...]",
-                    .examples = "weir limits set --system -l rpm:100/min -l tpm:50000/min\n"
-                                "weir limits set --resource gpt-4 -l rpm:10/min:20\n"
-                                "weir limits set --entity key-1 --resource gpt-4 -l rpm:1000/min\n"
-                                "weir limits set --entity key-1 --owner sync --expires 30s -l rpm:50/min"});
+  CLI::App& set = tree.command(
+      limits, "set",
+      "Set the limits of a level, in place of those that it had. The first level that has "
+      "limits holds: entity on "
+      "resource, entity, resource, system. With --inherit, limits that it does not name come from the next "
+      "one.",
+      limits_set,
+      {.usage = std::string(level_usage) + " -l NAME:LIMIT... [OPTION...]",
+       .examples = "weir limits set --system -l rpm:100/min -l tpm:50000/min\n"
+                   "weir limits set --resource gpt-4 -l rpm:10/min:20\n"
+                   "weir limits set --entity key-1 --resource gpt-4 -l rpm:1000/min\n"
+                   "weir limits set --entity key-1 --inherit -l rpm:1000/min\n"
+                   "weir limits set --resource gpt-4 -l rpm:10/min -l tpm:5000/min:shadow\n"
+                   "weir limits set --entity key-1 --owner sync --expires 30s -l rpm:50/min"});
   add_level(set, arguments);
   add_values(set, "-l,--limit", arguments.limits, "NAME:LIMIT", about_limits)->required();
   add_value(set, "--owner", arguments.owner, "operator|sync",
@@ -125,6 +128,13 @@ void add_limits_commands(Tree& tree) {
             "With --system: an unused bucket is kept for N times the time to fill it (default 7)");
   add_value(set, "--on-unavailable", arguments.on_unavailable, "allow|deny",
             "With --system: what to decide while the store is unavailable");
+  add_value(
+      set, "--mode", arguments.mode, "enforce|shadow|off",
+      "Of all these limits: shadow admits what they would refuse and reports it; off keeps them and does "
+      "nothing (default enforce)");
+  set.add_flag(
+      "--inherit", arguments.inherit,
+      "Limits that are not named come from the next level; otherwise these limits replace the whole set");
 }
 
 void add_limits_listings(Tree& tree) {
@@ -144,9 +154,15 @@ void add_limits_listings(Tree& tree) {
   CLI::App& effective = tree.command(
       limits, "effective", "Show the limits that hold for an entity on a resource, and which level set them.",
       limits_effective,
-      {.usage = "ENTITY RESOURCE [OPTION...]", .examples = "weir limits effective key-1 gpt-4"});
+      {.usage = "ENTITY RESOURCE [OPTION...]",
+       .examples = "weir limits effective key-1 gpt-4\n"
+                   "weir limits effective ip:203.0.113.7 /api --config gateway.yaml"});
   add_argument(effective, "ENTITY,--entity", arguments.entity, "Who is charged");
   add_argument(effective, "RESOURCE,--resource", arguments.resource, "What is used");
+  effective
+      .add_option("--config", arguments.config,
+                  "A gateway's file: the limits of its route RESOURCE count too, as the lowest level")
+      ->type_name("FILE");
   CLI::App& list =
       tree.command(limits, "list", "List all limits that are set.", limits_list,
                    {.examples = "weir limits list\n"

@@ -1,5 +1,6 @@
 // Answers about limits, entities, buckets, the audit and the store.
 #include <algorithm>
+#include <map>
 
 #include "client/answers.h"
 #include "client/reading.h"
@@ -25,6 +26,7 @@ void read_setting(Answer& answer, std::string_view key, json::Value& value, Stor
     stored.on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
   }
   if (key == "from_file") stored.from_file = answer.flag(value, key);
+  if (key == "inherit") stored.inherit = answer.flag(value, key);
   if (key == "taken_from_sync") stored.taken_from_sync = answer.flag(value, key);
 }
 
@@ -153,11 +155,21 @@ Result<StoredLimits> read_stored(std::string_view json, const Level& level) {
 Result<EffectiveLimits> read_effective(std::string_view json) {
   Answer answer(json);
   EffectiveLimits effective{.limits = {}, .source = Source::system, .owner = Owner::operator_};
+  std::map<std::string, Source, std::less<>> sources;
   answer.members([&](std::string_view key, json::Value& value) {
     if (key == "limits") effective.limits = answer.limits(value, key);
     if (key == "source") effective.source = answer.source(value, key);
     if (key == "owner") effective.owner = answer.owner(value, key);
+    if (key == "sources") {
+      answer.members(value, key, [&](std::string_view name, json::Value& source) {
+        sources.emplace(name, answer.source(source, name));
+      });
+    }
   });
+  for (const NamedLimit& limit : effective.limits) {
+    const auto found = sources.find(limit.name);
+    effective.sources.push_back(found == sources.end() ? effective.source : found->second);
+  }
   return answer.finish(std::move(effective));
 }
 

@@ -19,6 +19,8 @@ struct ReadLine {
   Source source = Source::system;
   Owner owner = Owner::operator_;
   bool remaining_at_most = false;
+  Mode mode = Mode::enforce;
+  bool would_refuse = false;
 
   bool of_same_bucket(const ReadLine& other) const { return entity == other.entity; }
 };
@@ -46,6 +48,8 @@ ReadLine read_line(Answer& answer, json::Value& element) {
     if (key == "retry_after_ms") wait = read_wait(answer, value, key);
     if (key == "source") read.source = answer.source(value, key);
     if (key == "owner") read.owner = answer.owner(value, key);
+    if (key == "mode") read.mode = answer.mode(value, key);
+    if (key == "would_refuse") read.would_refuse = answer.flag(value, key);
   });
   if (exceeded) read.line.wait = wait.value_or(LimitReport::never_fits);
   for (const auto& checked : {limits::check_entity(read.entity), limits::check_resource(read.resource),
@@ -59,7 +63,8 @@ ReadLine read_line(Answer& answer, json::Value& element) {
 void add_bucket(LimitReport& report, std::span<ReadLine> lines) {
   std::string names;
   for (ReadLine& read : lines) {
-    read.line.name = {static_cast<std::uint16_t>(names.size()), static_cast<std::uint16_t>(read.name.size())};
+    read.line.name = {static_cast<std::uint16_t>(names.size()), static_cast<std::uint8_t>(read.name.size()),
+                      LimitReport::Name::marks_of(read.source, read.mode)};
     names += read.name;
   }
   const ReadLine& first = lines.front();
@@ -70,6 +75,9 @@ void add_bucket(LimitReport& report, std::span<ReadLine> lines) {
   bucket.remaining_is_upper_bound = first.remaining_at_most;
   LimitReport::Line* to = report.add_bucket(join(first.entity, first.resource), bucket, names, lines.size());
   for (const ReadLine& read : lines) *to++ = read.line;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].would_refuse) report.mark_would_refuse(i, lines[i].line.requested);
+  }
 }
 
 /// The array of limits. A report holds no more limits than a chain can have, so the number is checked.

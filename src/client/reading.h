@@ -38,6 +38,11 @@ class Answer : public json::Document {
     malform(base::join(base::quoted(name), " is no level"));
     return Source::system;
   }
+  Mode mode(json::Value& value, std::string_view of) {
+    const auto mode = parse_mode(text(value, of));
+    if (!mode) malform(mode.error().message);
+    return mode ? *mode : Mode::enforce;
+  }
   Owner owner(json::Value& value, std::string_view of) {
     const std::string name = text(value, of);
     if (name != name_of(Owner::operator_) && name != name_of(Owner::sync))

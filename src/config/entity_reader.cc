@@ -20,20 +20,10 @@ void read_parent(MappingReader& in, std::uint32_t id, const Subject& subject, De
 
 void read_cascade(MappingReader& in, const EntityFields& fields, const Subject& subject,
                   DesiredEntity& entity) {
-  const YamlNode* const node = in.scalar(fields.cascade, subject, "cascade", "true or false");
-  if (node == nullptr) return;
-  const std::string_view text = in.text(*node);
-  const bool on = text == "true" || text == "True" || text == "TRUE";
-  const bool off = text == "false" || text == "False" || text == "FALSE";
-  if (!node->plain || (!on && !off)) {
-    in.problem(node->place, "cascade of ", subject.text(), " is ", quoted(text), "; use true or false",
-               node->plain ? "" : ", without quotes");
-    return;
-  }
-  if (on && fields.parent == 0)
-    in.problem(node->place, subject.text(),
+  entity.cascade = read_flag(in, fields.cascade, subject, "cascade");
+  if (entity.cascade && fields.parent == 0)
+    in.problem(in.place(fields.cascade), subject.text(),
                " has cascade on but no parent; name a parent, or remove cascade");
-  entity.cascade = on;
 }
 
 void read_name(MappingReader& in, std::uint32_t id, const Subject& subject, DesiredEntity& entity) {
@@ -65,6 +55,19 @@ void read_metadata(MappingReader& in, std::uint32_t id, const Subject& subject, 
 }
 
 }  // namespace
+
+bool read_flag(MappingReader& in, std::uint32_t id, const Subject& subject, std::string_view name) {
+  const YamlNode* const node = in.scalar(id, subject, name, "true or false");
+  if (node == nullptr) return false;
+  const std::string_view text = in.text(*node);
+  const bool on = text == "true" || text == "True" || text == "TRUE";
+  const bool off = text == "false" || text == "False" || text == "FALSE";
+  if (!node->plain || (!on && !off)) {
+    in.problem(node->place, name, " of ", subject.text(), " is ", quoted(text), "; use true or false",
+               node->plain ? "" : ", without quotes");
+  }
+  return node->plain && on;
+}
 
 DesiredEntity read_entity(MappingReader& in, const Subject& subject, const EntityFields& fields) {
   DesiredEntity entity{.id = std::string(subject.name)};

@@ -16,6 +16,9 @@ struct EntityFields {
   std::uint32_t metadata;
 };
 
+/// A field that is true or false.
+bool read_flag(MappingReader& in, std::uint32_t id, const Subject& subject, std::string_view name);
+
 DesiredEntity read_entity(MappingReader& in, const Subject& subject, const EntityFields& fields);
 
 }  // namespace weir::config

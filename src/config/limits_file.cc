@@ -11,6 +11,7 @@
 #include "config/mapping.h"
 #include "config/problems.h"
 #include "config/yaml_tree.h"
+#include "limits/limit_set.h"
 #include "limits/names.h"
 
 namespace weir::config {
@@ -71,12 +72,13 @@ class Reader {
 
   void read_system(std::uint32_t id) {
     const Subject subject{"the system"};
-    constexpr std::array<std::string_view, 3> names{"limits", "on_unavailable",
-                                                    "bucket_ttl_refill_multiplier"};
-    const auto [limits, on_unavailable, multiplier] = in_.fields(id, subject, names, with_limits_example);
+    constexpr std::array<std::string_view, 4> names{"limits", "on_unavailable",
+                                                    "bucket_ttl_refill_multiplier", "mode"};
+    const auto [limits, on_unavailable, multiplier, mode] =
+        in_.fields(id, subject, names, with_limits_example);
     if (on_unavailable != 0) read_on_unavailable(on_unavailable, subject);
     if (multiplier != 0) read_multiplier(multiplier, subject);
-    read_level(limits, id, subject, Level::system());
+    read_level(limits, id, subject, Level::system(), {.mode = mode});
   }
 
   void read_on_unavailable(std::uint32_t id, const Subject& subject) {
@@ -121,10 +123,11 @@ class Reader {
       if (!check(entry.place, limits::check_resource(entry.name))) continue;
       const Subject subject =
           of_entity ? Subject{"entity", entity, entry.name} : Subject{"resource", entry.name};
-      constexpr std::array<std::string_view, 1> names{"limits"};
-      const auto [limits] = in_.fields(entry.value, subject, names, with_limits_example);
+      constexpr std::array<std::string_view, 3> names{"limits", "inherit", "mode"};
+      const auto [limits, inherit, mode] = in_.fields(entry.value, subject, names, with_limits_example);
       read_level(limits, entry.value, subject,
-                 of_entity ? Level::entity(entity, entry.name) : Level::resource(entry.name));
+                 of_entity ? Level::entity(entity, entry.name) : Level::resource(entry.name),
+                 {inherit, mode});
     }
   }
 
@@ -142,18 +145,26 @@ class Reader {
       in_.problem(entry.place, subject.text(), " is empty; give it limits or a parent, or remove it");
       return;
     }
-    constexpr std::array<std::string_view, 6> names{"limits",  "resources", "parent",
-                                                    "cascade", "name",      "metadata"};
-    const auto [limits, resources, parent, cascade, name, metadata] =
+    constexpr std::array<std::string_view, 8> names{"limits", "inherit", "mode", "resources",
+                                                    "parent", "cascade", "name", "metadata"};
+    const auto [limits, inherit, mode, resources, parent, cascade, name, metadata] =
         in_.fields(entry.value, subject, names, with_limits_example);
     out_.entities.push_back(read_entity(in_, subject, {parent, cascade, name, metadata}));
     parent_places_.push_back(in_.place(parent != 0 ? parent : entry.value));
-    if (limits != 0) read_level(limits, entry.value, subject, Level::entity_default(entry.name));
+    if (limits != 0 || inherit != 0 || mode != 0)
+      read_level(limits, entry.value, subject, Level::entity_default(entry.name), {inherit, mode});
     if (resources != 0) read_resources(resources, entry.name);
   }
 
+  /// The values of the fields beside the limits of a level; 0: missing.
+  struct BesideLimits {
+    std::uint32_t inherit = 0;
+    std::uint32_t mode = 0;
+  };
+
   /// `id`: the value of the field; 0: it is missing in `owner`, which must have it.
-  void read_level(std::uint32_t id, std::uint32_t owner, const Subject& subject, const Level& level) {
+  void read_level(std::uint32_t id, std::uint32_t owner, const Subject& subject, const Level& level,
+                  const BesideLimits& beside) {
     // A value that is no mapping is already reported.
     if (id == 0 && in_.node(owner).kind != NodeKind::mapping) return;
     if (id == 0 || in_.is_empty(id)) {
@@ -161,7 +172,10 @@ class Reader {
                   " has no limits; write \"limits: {rpm: 100/min}\", for example, or remove it");
       return;
     }
-    out_.limits.push_back({level, read_limits(in_, id, subject)});
+    std::vector<NamedLimit> limits = read_limits(in_, id, subject);
+    limits::set_mode(limits, read_mode(in_, beside.mode, subject));
+    out_.limits.push_back({level, std::move(limits),
+                           beside.inherit != 0 && read_flag(in_, beside.inherit, subject, "inherit")});
   }
 
   /// Parents that the file does not name are checked when the plan is made.

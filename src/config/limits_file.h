@@ -34,6 +34,7 @@ inline constexpr std::size_t max_reported = 20;
 struct DesiredLimits {
   Level level;
   std::vector<NamedLimit> limits;
+  bool inherit = false;
 };
 
 /// The fields of an entity in the file.

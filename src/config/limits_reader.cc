@@ -45,8 +45,9 @@ bool read_period(MappingReader& in, std::uint32_t id, const Subject& limit, Limi
 }
 
 std::optional<Limit> read_long_form(MappingReader& in, const MappingEntry& entry, const Subject& limit) {
-  constexpr std::array<std::string_view, 4> names{"capacity", "burst", "refill_amount", "refill_period_ms"};
-  const auto [capacity, burst, refill_amount, period] =
+  constexpr std::array<std::string_view, 5> names{"capacity", "burst", "refill_amount", "refill_period_ms",
+                                                  "mode"};
+  const auto [capacity, burst, refill_amount, period, mode] =
       in.fields(entry.value, limit, names, "{capacity: 100, burst: 150}");
   LimitSpec spec;
   std::optional<Amount> held;
@@ -54,6 +55,7 @@ std::optional<Limit> read_long_form(MappingReader& in, const MappingEntry& entry
   readable = read_amount(in, burst, limit, names[1], spec.burst) && readable;
   readable = read_amount(in, refill_amount, limit, names[2], spec.refill_amount) && readable;
   readable = read_period(in, period, limit, spec) && readable;
+  spec.mode = read_mode(in, mode, limit);
   if (capacity == 0)
     in.problem(in.place(entry.value), limit.text(), " has no capacity; add one, such as 100");
   if (!readable || capacity == 0) return std::nullopt;
@@ -97,6 +99,15 @@ std::optional<Limit> read_limit(MappingReader& in, const MappingEntry& entry, co
 }
 
 }  // namespace
+
+Mode read_mode(MappingReader& in, std::uint32_t id, const Subject& subject) {
+  const YamlNode* const node = id == 0 ? nullptr : in.scalar(id, subject, "mode", "enforce, shadow or off");
+  if (node == nullptr) return Mode::enforce;
+  const auto mode = parse_mode(in.text(*node));
+  if (mode) return *mode;
+  in.problem(node->place, subject.text(), ": ", mode.error().message);
+  return Mode::enforce;
+}
 
 std::vector<NamedLimit> read_limits(MappingReader& in, std::uint32_t id, const Subject& subject) {
   std::vector<NamedLimit> limits;

@@ -101,7 +101,7 @@ class Planner {
   void compare(const Level& level, const DesiredLimits* want, const StoredLimits* have) {
     if (want != nullptr) return set(*want, have);
     const std::string before =
-        in_words(have->limits, have->on_unavailable, have->bucket_ttl_refill_multiplier);
+        in_words(have->limits, have->on_unavailable, have->bucket_ttl_refill_multiplier, have->inherit);
     if (family_.is_removed(level.entity())) {
       // The step is that of the entity, which was compared last.
       note(ChangeKind::remove, in_words(level), before, {}, "goes with its entity");
@@ -112,7 +112,7 @@ class Planner {
   }
 
   void set(const DesiredLimits& want, const StoredLimits* have) {
-    SetLimitsOptions options{.from_file = true};
+    SetLimitsOptions options{.from_file = true, .inherit = want.inherit};
     if (want.level.kind() == Source::system) {
       options.on_unavailable = desired_.on_unavailable;
       options.bucket_ttl_refill_multiplier = desired_.bucket_ttl_refill_multiplier;
@@ -122,7 +122,8 @@ class Planner {
       return;
     }
     add_step(Phase::set_limits, 0, SetLimits{want.level, want.limits, options});
-    std::string after = in_words(want.limits, options.on_unavailable, options.bucket_ttl_refill_multiplier);
+    std::string after =
+        in_words(want.limits, options.on_unavailable, options.bucket_ttl_refill_multiplier, want.inherit);
     if (have == nullptr) {
       note(ChangeKind::add, in_words(want.level), {}, std::move(after));
     } else {
@@ -130,7 +131,8 @@ class Planner {
       const auto policy = options.on_unavailable ? have->on_unavailable : std::nullopt;
       const auto factor =
           options.bucket_ttl_refill_multiplier ? have->bucket_ttl_refill_multiplier : std::nullopt;
-      note(ChangeKind::change, in_words(want.level), in_words(have->limits, policy, factor), std::move(after),
+      note(ChangeKind::change, in_words(want.level), in_words(have->limits, policy, factor, have->inherit),
+           std::move(after),
            have->owner == Owner::sync ? from_sync
            : have->from_file          ? ""
                                       : by_hand);
@@ -140,7 +142,7 @@ class Planner {
   static bool as_desired(const DesiredLimits& want, const SetLimitsOptions& options,
                          const StoredLimits& have) {
     const std::vector<NamedLimit>& limits = want.limits;
-    return have.owner == Owner::operator_ &&
+    return have.owner == Owner::operator_ && have.inherit == want.inherit &&
            std::is_permutation(limits.begin(), limits.end(), have.limits.begin(), have.limits.end()) &&
            (!options.on_unavailable || options.on_unavailable == have.on_unavailable) &&
            (!options.bucket_ttl_refill_multiplier ||

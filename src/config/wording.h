@@ -16,7 +16,7 @@ std::string in_words(const Level& level);
 
 /// "rpm 100/min, tpm 50000/min:60000, on_unavailable allow".
 std::string in_words(const std::vector<NamedLimit>& limits, std::optional<OnUnavailable> on_unavailable = {},
-                     std::optional<int> bucket_ttl_refill_multiplier = {});
+                     std::optional<int> bucket_ttl_refill_multiplier = {}, bool inherit = false);
 
 /// `parent org, cascade on, name "Search", metadata {"team": "search"}`: the fields that differ from `other`,
 /// if given, else those that are set. "no parent" if none is.

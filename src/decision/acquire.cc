@@ -32,11 +32,12 @@ bool Next::any() const {
   return marker || std::any_of(states.begin(), states.end(), [](const auto& state) { return bool(state); });
 }
 
-void answer_repeated(const Chain& chain, const Marker& marker, std::span<const Charge> charges,
+void answer_repeated(Chain& chain, const Marker& marker, std::span<const Charge> charges,
                      std::string_view resource, Decision& decision) {
   decision.report().clear();
   detail::LeaseData lease;
-  for (const Link& link : chain) {
+  for (Link& link : chain) {
+    rejoin(link);
     report(decision.report(), link, resource, link.generation, false);
     // A marker of format 1 does not name the charged buckets, so nothing is given back to the present ones.
     lease.buckets.push_back({std::string(link.entity), 0});
@@ -46,7 +47,8 @@ void answer_repeated(const Chain& chain, const Marker& marker, std::span<const C
   for (const LeaseAmount& amount : marker.record.amounts) {
     const auto asked = std::find_if(charges.begin(), charges.end(),
                                     [&](const Charge& charge) { return charge.limit == amount.limit; });
-    if (asked != charges.end())
+    // Without buckets: a change has named a limit that the acquire left out.
+    if (asked != charges.end() && amount.buckets != 0)
       lease.amounts.push_back({amount.limit, asked->amount.millitokens(), amount.buckets});
   }
   // In the order of the first answer: by bucket, then by name.
@@ -70,7 +72,7 @@ Result<Next> acquire(Chain& chain, std::span<std::optional<bucket::State>> state
     Link& link = chain[i];
     chain.claim(link, std::move(states[i]), question.now);
     if (auto checked = check_size(link); !checked) return checked.error();
-    link.fits = fits(link, link.limit_count());
+    decide(link, question.shadow);
   }
   if (once && repeats(marker, question.now)) {
     answer_repeated(chain, *marker, charges, question.resource, decision);

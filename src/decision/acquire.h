@@ -24,7 +24,8 @@ struct Question {
   Verb verb = Verb::acquire;
   std::string_view resource;
   Time now = 0;
-  Time lease_for = 0;  ///< how long the lease can be changed
+  Time lease_for = 0;   ///< how long the lease can be changed
+  bool shadow = false;  ///< no limit refuses; those that would are left out
 };
 
 /// Decides a chain that was matched and claimed. `writer` carries out the writes:
@@ -63,8 +64,9 @@ void conclude(Chain& chain, const Question& question, Decision& decision, Writer
 
 /// Answers a repeated acquire. The report shows the present buckets. The lease is the one that the first
 /// acquire made, with the same id, even if it was changed since: it names the buckets that were charged then,
-/// even if they have expired and others have taken their names.
-void answer_repeated(const Chain& chain, const Marker& marker, std::span<const Charge> charges,
+/// even if they have expired and others have taken their names. Nothing is decided, so no limit in shadow
+/// mode would refuse.
+void answer_repeated(Chain& chain, const Marker& marker, std::span<const Charge> charges,
                      std::string_view resource, Decision& decision);
 
 /// The states that a store has to write, by link; nothing: unchanged. For stores that load, decide and write.

@@ -54,7 +54,7 @@ void Chain::claim(Link& link, std::optional<bucket::State> state, Time now, Time
 Result<void> match_all(Chain& chain, std::span<const Charge> charges) {
   std::uint64_t known = 0;
   for (Link& link : chain) {
-    if (match_in_order(link, charges, link.limit_count())) {
+    if (link.resolution->limits->off() == 0 && match_in_order(link, charges, link.limit_count())) {
       known = all_of(charges);
       continue;
     }
@@ -67,6 +67,33 @@ Result<void> match_all(Chain& chain, std::span<const Charge> charges) {
   return base::error(ErrorCode::unknown_limit, "limit ", quoted(unknown.limit),
                      " is not among the limits of ", quoted(chain[0].entity),
                      " or its ancestors; known here: ", names_of(chain));
+}
+
+void leave_out(Link& link, std::uint32_t limits) {
+  for (std::size_t i = 0; i < link.limit_count(); ++i) {
+    const std::uint32_t bit = 1U << i;
+    if ((limits & link.named & bit) == 0) continue;
+    link.asked[i] = link.amount[i];
+    link.amount[i] = 0;
+    link.named &= ~bit;
+    link.left_out |= bit;
+  }
+}
+
+void rejoin(Link& link) {
+  for (std::size_t i = 0; link.left_out >> i != 0; ++i) {
+    if ((link.left_out >> i & 1U) != 0) link.amount[i] = link.asked[i];
+  }
+  link.named |= link.left_out;
+  link.left_out = 0;
+}
+
+bool fits_without(Link& link, std::uint32_t shadows) {
+  std::uint32_t lacking = 0;
+  for (std::size_t i = 0; i < link.limit_count(); ++i)
+    lacking |= std::uint32_t{link.amount[i] > link.held[i]} << i;
+  leave_out(link, lacking & shadows);
+  return fits(link, link.limit_count());
 }
 
 Result<void> check_size(const Link& link) {

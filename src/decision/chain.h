@@ -41,10 +41,12 @@ struct Link {
   Time at;                   ///< the moment of the decision, never before the last refill
   std::array<std::int64_t, limits::max_limits> held;  ///< by the order of the resolved limits
 
-  // Set by match() and fits().
-  std::uint32_t named;                                  ///< bit i: the request names the i-th limit
+  // Set by match() and decide().
+  std::uint32_t named;                                  ///< bit i: the i-th limit is named, and not left out
+  std::uint32_t left_out;                               ///< bit i: in shadow mode, and would have refused
   bool fits;                                            ///< every named limit holds its amount
   std::array<std::int64_t, limits::max_limits> amount;  ///< requested; 0 where not named
+  std::array<std::int64_t, limits::max_limits> asked;   ///< requested of limits that are left out
 
   std::size_t limit_count() const { return resolution->limits->size(); }
 };
@@ -68,6 +70,7 @@ class Chain {
     link.claimed = nullptr;
     link.generation = 0;
     link.expires_at = bucket::never;
+    link.left_out = 0;
     return link;
   }
   std::size_t size() const { return size_; }
@@ -106,11 +109,12 @@ inline std::uint64_t all_of(std::span<const Charge> charges) {
   return charges.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << charges.size()) - 1;
 }
 
-/// Sets which limits of the link are named, and their amounts.
+/// Sets which limits of the link are named, and their amounts. A limit that is off is known, but not named.
 inline Matched match(Link& link, std::span<const Charge> charges) {
   const limits::LimitSet& set = *link.resolution->limits;
   Matched matched;
   link.named = 0;
+  link.left_out = 0;
   for (std::size_t i = 0; i < set.size(); ++i) link.amount[i] = 0;
   for (std::size_t i = 0; i < charges.size(); ++i) {
     const int index = set.find(charges[i].limit);
@@ -121,19 +125,25 @@ inline Matched match(Link& link, std::span<const Charge> charges) {
     link.named |= bit;
     link.amount[static_cast<std::size_t>(index)] = charges[i].amount.millitokens();
   }
+  if (const std::uint32_t off = set.off(); off != 0) [[unlikely]] {
+    link.named &= ~off;
+    for (std::size_t i = 0; i < set.size(); ++i) link.amount[i] = (off >> i & 1U) != 0 ? 0 : link.amount[i];
+  }
   return matched;
 }
 
-/// The same for a request that names every limit in the order of the set; false for any other request.
+/// The same for a request that names every limit in the order of the set; false for any other request. For
+/// sets without limits that are off.
 inline bool match_in_order(Link& link, std::span<const Charge> charges, std::size_t count) {
-  if (charges.size() != count) return false;
   const limits::LimitSet& set = *link.resolution->limits;
+  if (charges.size() != count) return false;
   const auto* const entries = set.entries();
   for (std::size_t i = 0; i < count; ++i) {
     if (!set.is(entries[i], charges[i].limit)) return false;
     link.amount[i] = charges[i].amount.millitokens();
   }
   link.named = (1U << count) - 1;
+  link.left_out = 0;
   return true;
 }
 
@@ -145,6 +155,26 @@ inline bool fits(const Link& link, std::size_t count) {
   std::uint32_t lacking = 0;
   for (std::size_t i = 0; i < count; ++i) lacking |= std::uint32_t{link.amount[i] > link.held[i]} << i;
   return (lacking & link.named) == 0;
+}
+
+/// The limits of a link that are left out where they would refuse. `all`: the whole request is in shadow
+/// mode.
+inline std::uint32_t shadows_of(const Link& link, bool all) {
+  return all ? ~std::uint32_t{0} : link.resolution->limits->shadows();
+}
+/// Takes limits out of the charge: bit i of `limits` is the i-th.
+void leave_out(Link& link, std::uint32_t limits);
+/// Undoes it.
+void rejoin(Link& link);
+/// Leaves out those of the `shadows` that do not hold their amount, and returns whether the others fit.
+bool fits_without(Link& link, std::uint32_t shadows);
+/// Sets `fits`. Limits in shadow mode that do not hold their amount are left out; with `all`, any limit.
+inline void decide(Link& link, bool all) {
+  link.fits = fits(link, link.limit_count());
+  if (!link.fits) [[unlikely]] {
+    if (const std::uint32_t shadows = shadows_of(link, all); shadows != 0)
+      link.fits = fits_without(link, shadows);
+  }
 }
 
 /// Fails if the record would have to keep too many limits at once.

@@ -13,23 +13,36 @@ using base::error;
 using base::invalid;
 using base::quoted;
 
-std::uint8_t buckets_with(std::string_view limit, std::span<const limits::LimitSetRef> sets) {
-  unsigned mask = 0;
+/// The buckets that have a limit.
+struct Having {
+  std::uint8_t buckets = 0;  ///< bit i: the i-th can be charged
+  bool known = false;        ///< some bucket has the limit, in any mode
+};
+
+/// A limit in shadow mode that the lease does not hold would have refused the acquire, so later changes do
+/// not charge it either. A limit that is off is never charged.
+Having buckets_with(std::string_view limit, std::span<const limits::LimitSetRef> sets) {
+  Having having;
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    if (sets[i] && sets[i]->find(limit) >= 0) mask |= 1U << i;
+    const int index = sets[i] ? sets[i]->find(limit) : -1;
+    if (index < 0) continue;
+    having.known = true;
+    if (sets[i]->mode(static_cast<std::size_t>(index)) == Mode::enforce)
+      having.buckets = static_cast<std::uint8_t>(having.buckets | 1U << i);
   }
-  return static_cast<std::uint8_t>(mask);
+  return having;
 }
 
-/// The lease's amount of a limit; a new one of 0 where it had none. Null where no bucket has the limit.
+/// The lease's amount of a limit; a new one of 0 where it had none, without buckets if none is to be charged.
+/// Null where no bucket has the limit.
 LeaseAmount* amount_of(LeaseRecord& record, std::string_view limit,
                        std::span<const limits::LimitSetRef> sets) {
   for (LeaseAmount& amount : record.amounts) {
     if (amount.limit == limit) return &amount;
   }
-  const std::uint8_t buckets = buckets_with(limit, sets);
-  if (buckets == 0) return nullptr;
-  return &record.amounts.emplace_back(LeaseAmount{std::string(limit), 0, buckets});
+  const Having having = buckets_with(limit, sets);
+  if (!having.known) return nullptr;
+  return &record.amounts.emplace_back(LeaseAmount{std::string(limit), 0, having.buckets});
 }
 
 /// The net amount after the change, or an error where it is not allowed.
@@ -122,7 +135,7 @@ Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
   for (std::size_t i = 0; i < next.amounts.size(); ++i) {
     const std::int64_t before = i < record.amounts.size() ? record.amounts[i].amount : 0;
     const std::int64_t difference = next.amounts[i].amount - before;
-    if (difference != 0)
+    if (difference != 0 && next.amounts[i].buckets != 0)
       result.charges.push_back({next.amounts[i].limit, difference, next.amounts[i].buckets});
   }
   return result;

@@ -62,7 +62,7 @@ bool must_exist(const Link& link) {
   if (link.fits || link.claimed == nullptr) return false;
   const Claimed& claimed = *link.claimed;
   if (!claimed.state || claimed.repaired) return true;
-  const bool of_request = link.resolution->source == Source::request;
+  const bool of_request = link.resolution->request_in_force;
   // Limits whose stamps come from a clock that was ahead are in force once the bucket is written with them.
   const bool undated = is_ahead(claimed.claims.changed_at, claimed.claims.at);
   if (claimed.claims.changed && (of_request || undated)) return true;

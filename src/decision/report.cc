@@ -7,8 +7,27 @@
 
 namespace weir::decision {
 
+namespace {
+
+/// Adds the lines of a link that has limits that were left out.
+[[gnu::noinline]] LimitReport::Line* report_left_out(LimitReport& report_of, Link link,
+                                                     std::string_view resource, std::uint64_t generation,
+                                                     bool charged) {
+  const std::uint32_t left_out = link.left_out;
+  link.left_out = 0;
+  LimitReport::Line* const lines = report(report_of, link, resource, generation, charged);
+  for (std::size_t i = 0; left_out >> i != 0; ++i) {
+    if ((left_out >> i & 1U) != 0) report_of.mark_would_refuse(i, link.asked[i]);
+  }
+  return lines;
+}
+
+}  // namespace
+
 LimitReport::Line* report(LimitReport& report, const Link& link, std::string_view resource,
                           std::uint64_t generation, bool charged) {
+  if (link.left_out != 0) [[unlikely]]
+    return report_left_out(report, link, resource, generation, charged);
   if (!link.key.empty()) return report_lines(report, link, link.key, generation, charged, link.limit_count());
   if (link.entity.size() > limits::longest_entity || resource.size() > limits::longest_resource) [[unlikely]]
     return report_lines(report, link, base::join(link.entity, resource), generation, charged,

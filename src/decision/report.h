@@ -39,6 +39,6 @@ inline LimitReport::Line* report_lines(LimitReport& report, const Link& link, st
 LimitReport::Line* report(LimitReport& report, const Link& link, std::string_view resource,
                           std::uint64_t generation, bool charged);
 /// The same with the wait of each limit that refused.
-void report_refused(LimitReport& report, const Link& link, std::string_view resource, Time now);
+void report_refused(LimitReport& lines_of, const Link& link, std::string_view resource, Time now);
 
 }  // namespace weir::decision

@@ -200,15 +200,17 @@ class Reader {
   }
 
   void read_route(std::uint32_t id) {
-    constexpr std::array<std::string_view, 15> names{
-        "path",  "upstream",       "name",           "host",          "limit_by", "limits",
-        "cost",  "on_unavailable", "timeout_ms",     "upstream_host", "upgrade",  "unknown_clients",
-        "paths", "path_case",      "path_parameters"};
+    constexpr std::array<std::string_view, 16> names{"path",          "upstream",       "name",
+                                                     "host",          "limit_by",       "limits",
+                                                     "cost",          "on_unavailable", "timeout_ms",
+                                                     "upstream_host", "upgrade",        "unknown_clients",
+                                                     "paths",         "path_case",      "path_parameters",
+                                                     "mode"};
     // The name of the route for messages, before its fields are read.
     const std::string called = name_in(id);
     const Subject subject{"route", called};
     const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, told, upgrade, unknown,
-                paths, path_case, path_parameters] = in_.fields(id, subject, names, route_example);
+                paths, path_case, path_parameters, mode] = in_.fields(id, subject, names, route_example);
     if (in_.node(id).kind != config::NodeKind::mapping) return;
     RouteSettings route;
     bool good = path != 0 ? read_path(path, subject, route) : missing(id, subject, "path", "path: /api");
@@ -219,6 +221,7 @@ class Reader {
     if (told != 0) good = read_upstream_host(told, subject, route.upstream_host) && good;
     if (limit_by != 0) good = read_limit_by(limit_by, subject, route.limit_by) && good;
     if (limits != 0 && !in_.is_empty(limits)) route.limits = config::read_limits(in_, limits, subject);
+    route.mode = config::read_mode(in_, mode, subject);
     if (cost != 0) good = read_cost(cost, subject, route) && good;
     if (policy != 0) route.on_unavailable = policy_of(policy, subject);
     if (timeout != 0) {

@@ -94,6 +94,7 @@ struct RouteSettings {
   std::vector<std::string> upgrade = {
       "websocket"};                     ///< the protocols that a client may change to, in lower case
   std::vector<NamedLimit> limits = {};  ///< the lowest level; may be empty
+  Mode mode = Mode::enforce;            ///< shadow: no limit refuses; off: nothing is decided
   Amount cost = 1;                      ///< of a request, for each limit
   std::string cost_header = {};         ///< accepted from trusted proxies only; empty: none
   std::optional<OnUnavailable> on_unavailable = {};

@@ -140,6 +140,10 @@ void ProxiedRequest::limit_client(bool known) {
 }
 
 void ProxiedRequest::decide() {
+  if (route_->settings.mode == Mode::off) [[unlikely]] {
+    rate_fields_.clear();
+    return forward();
+  }
   Decider* const decider = worker_.gateway().decider();
   if (decider == nullptr)
     return decided(base::error(ErrorCode::unavailable, "the store could not be opened yet"));
@@ -156,7 +160,7 @@ void ProxiedRequest::decide() {
   }
   pending_.emplace(decider->core);
   pending_->start_every(entity_, route_->settings.name, cost_, believed,
-                        route_->limits ? &*route_->limits : nullptr,
+                        route_->limits ? &*route_->limits : nullptr, route_->settings.mode == Mode::shadow,
                         {[](void* self, Result<void>&& result) {
                            auto* const proxied = static_cast<ProxiedRequest*>(self);
                            if (ProxyWorker::here() == &proxied->worker_) return proxied->decided(result);
@@ -186,6 +190,7 @@ void ProxiedRequest::decided(const Result<void>& result) {
   }
   const Decision& decision = pending_->decision();
   server::append_rate_limit_fields(rate_fields_, decision.limits());
+  server::append_would_refuse(rate_fields_, decision.limits());
   if (decision.refused()) return refuse();
   forward();
 }
@@ -212,16 +217,22 @@ bool ProxiedRequest::observe(const Result<void>& result) {
   Decider* const decider = gateway.decider();
   if (result) {
     decider->outage.succeeded();
-    count(server::outcome_of(pending_->decision()));
+    const Decision& decision = pending_->decision();
+    count(server::outcome_of(decision));
+    if (decision.admitted() && decision.limits().would_refuse())
+      gateway.metrics().would_refuse(name_space, route_->settings.name);
     return true;
   }
   const Error& error = result.error();
   // No level has limits for this entity on this route: the request is not limited.
   if (error.code == ErrorCode::no_limits) return true;
   if (decider != nullptr && server::Outage::is_outage(error)) decider->outage.failed(error);
-  const server::Undecided ends = server::undecided(error, gateway.policy(*routing_->routing, *route_));
+  // A route in shadow mode refuses nothing, for whatever reason.
+  const bool watched = route_->settings.mode == Mode::shadow;
+  const auto policy = watched ? OnUnavailable::allow : gateway.policy(*routing_->routing, *route_);
+  const server::Undecided ends = server::undecided(error, policy);
   count(ends.outcome);
-  return ends.admit;
+  return ends.admit || watched;
 }
 
 void ProxiedRequest::refuse() {

@@ -45,6 +45,10 @@ void AcquireOperation::resolved(Result<limits::ResolutionRef>&& resolution) {
                               base::quoted(request.entity), " on resource ", base::quoted(request.resource),
                               "; set some for the entity, the resource or the system"));
   }
+  for (const limits::Resolution* link = resolution->get(); link != nullptr;
+       link = link->parent_resolution.get()) {
+    if (auto fits = limits::check_inherited(*link); !fits) return finish(fits.error());
+  }
   plan_.resolution = *std::move(resolution);
   if (request.every != nullptr) name_every();
   const store::Completion<Progress> done(

@@ -21,6 +21,7 @@ StoredLimits stored(const Level& level, const limits::LimitsRecord& record) {
   out.bucket_ttl_refill_multiplier = record.bucket_ttl_refill_multiplier;
   out.on_unavailable = record.on_unavailable;
   out.from_file = record.from_file;
+  out.inherit = record.inherits();
   return out;
 }
 
@@ -37,6 +38,8 @@ Result<void> check_options(const Level& level, const SetLimitsOptions& options) 
     return invalid("the expiry must be in the future");
   if (options.on_unavailable && level.kind() != Source::system)
     return invalid("on_unavailable belongs to the system's limits");
+  if (options.inherit && level.kind() == Source::system)
+    return invalid("the system's limits cannot inherit: there is no stored level below them");
   if (!options.bucket_ttl_refill_multiplier) return {};
   if (level.kind() != Source::system)
     return invalid("bucket_ttl_refill_multiplier belongs to the system's limits");
@@ -55,6 +58,7 @@ Result<store::Change> checked(const SetLimits& set) {
   write.bucket_ttl_refill_multiplier = set.options.bucket_ttl_refill_multiplier;
   write.on_unavailable = set.options.on_unavailable;
   write.from_file = set.options.from_file;
+  write.inherit = set.options.inherit;
   return store::Change(std::move(write));
 }
 
@@ -143,11 +147,15 @@ Result<EffectiveLimits> Core::effective_limits(std::string_view entity, std::str
   auto resolution = resolve(entity, resource, {});
   if (!resolution) return resolution.error();
   const limits::Resolution& found = **resolution;
+  if (auto fits = limits::check_inherited(found); !fits) return fits.error();
   if (!found.limits) {
     return base::error(ErrorCode::no_limits, "no limits are set for entity ", quoted(entity), " on resource ",
                        quoted(resource));
   }
-  return EffectiveLimits{found.limits->limits(), found.source, found.owner};
+  EffectiveLimits effective{found.limits->limits(), found.source, found.owner};
+  for (std::size_t i = 0; i < found.limits->size(); ++i)
+    effective.sources.push_back(found.limits->source(i).value_or(found.source));
+  return effective;
 }
 
 Result<Page<StoredLimits>> Core::list_limits(const LimitsFilter& filter, const Paging& paging) {

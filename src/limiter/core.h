@@ -76,8 +76,14 @@ class Core final : public detail::LeaseKeeper {
                                         const limits::LimitSetRef& request_limits);
   store::Request request_of(std::string_view entity, std::string_view resource,
                             std::span<const Charge> consume, const AcquireOptions& options) const {
-    return {name_space_,     entity,           resource, consume, set_of(options.limits),
-            lease_deadline_, name_space_token_};
+    return {.name_space = name_space_,
+            .entity = entity,
+            .resource = resource,
+            .consume = consume,
+            .request_limits = set_of(options.limits),
+            .lease_for = lease_deadline_,
+            .name_space_token = name_space_token_,
+            .shadow = options.shadow};
   }
   static Result<void> check(const store::Request& request, Mode mode);
   void share(detail::LeaseData& lease);

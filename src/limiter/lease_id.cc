@@ -176,6 +176,8 @@ class GrantedLease {
 // The same access to both kinds of lease.
 auto& buckets_of(const detail::LeaseData& lease) { return lease.buckets; }
 auto& amounts_of(const detail::LeaseData& lease) { return lease.amounts; }
+std::string_view marker_entity_of(const detail::LeaseData& lease) { return lease.marker_entity; }
+std::string_view marker_entity_of(const GrantedLease& /*lease*/) { return {}; }
 auto buckets_of(const GrantedLease& lease) { return lease.buckets(); }
 auto amounts_of(const GrantedLease& lease) { return lease.amounts(); }
 
@@ -189,7 +191,8 @@ std::size_t size_of(const Lease& lease, std::string_view name_space) {
   std::size_t size = fixed_size + name_space.size() + lease.resource.size();
   for (const auto& bucket : buckets_of(lease)) size += bucket_size + bucket.entity.size();
   for (const auto& amount : amounts_of(lease)) size += amount_size + amount.limit.size();
-  return size;
+  const std::size_t marker = marker_entity_of(lease).size();
+  return marker == 0 ? size : size + 2 + marker;
 }
 
 template <class Lease>
@@ -215,6 +218,7 @@ void encode(std::string& id, const Lease& lease, std::string_view name_space, co
     writer.number(amount.amount);
     writer.number(amount.buckets);
   }
+  if (!marker_entity_of(lease).empty()) writer.text(marker_entity_of(lease));
   assert(writer.at() == bytes.data() + bytes.size());
   const std::string_view view(bytes.data(), bytes.size());
   const Mac mac = mac_of(view.substr(mac_size), key);
@@ -282,6 +286,7 @@ std::optional<detail::LeaseData> parse_lease_payload(std::string_view payload, s
     const auto millitokens = reader.number<std::int64_t>();
     lease.amounts.push_back({std::string(name), millitokens, reader.number<std::uint8_t>()});
   }
+  if (!reader.failed() && !reader.at_end()) lease.marker_entity = reader.text();
   if (!reader.at_end() || lease.buckets.size() > limits::max_chain) return std::nullopt;
   return lease;
 }

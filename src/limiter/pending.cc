@@ -19,10 +19,10 @@ void PendingAcquire::start(std::string_view entity, std::string_view resource,
 }
 
 void PendingAcquire::start_every(std::string_view entity, std::string_view resource, const Amount& amount,
-                                 std::span<const Charge> believed, const RequestLimits* limits,
+                                 std::span<const Charge> believed, const RequestLimits* limits, bool shadow,
                                  store::Completion<void> done) {
   done_ = done;
-  store::Request request = core_.request_of(entity, resource, believed, {.limits = limits});
+  store::Request request = core_.request_of(entity, resource, believed, {.limits = limits, .shadow = shadow});
   request.every = &amount;
   if (core_.buckets_.carries_every() && Core::plain(believed) && start_carried(request)) return;
   const Charge all[] = {{"every", amount}};

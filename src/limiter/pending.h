@@ -24,9 +24,9 @@ class PendingAcquire {
   void start(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
              const AcquireOptions& options, store::Completion<void> done);
   /// Charges every limit of the chain with `amount`. `believed`: the probable limits in order, each with that
-  /// amount; a right guess is faster. May be empty.
+  /// amount; a right guess is faster. May be empty. `shadow`: see AcquireOptions.
   void start_every(std::string_view entity, std::string_view resource, const Amount& amount,
-                   std::span<const Charge> believed, const RequestLimits* limits,
+                   std::span<const Charge> believed, const RequestLimits* limits, bool shadow,
                    store::Completion<void> done);
   /// After success.
   Decision& decision() { return decision_; }

@@ -1,5 +1,8 @@
 #include "weir/limit.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "base/text.h"
 #include "base/wide.h"
 #include "limits/limit_set.h"
@@ -47,10 +50,16 @@ Result<milliseconds> parse_period(std::string_view text) {
 }
 
 Result<LimitSpec> read_short_form(std::string_view text) {
+  LimitSpec spec;
+  if (const std::size_t last = text.rfind(':'); last != std::string_view::npos) {
+    if (const auto mode = parse_mode(text.substr(last + 1))) {
+      spec.mode = *mode;
+      text = text.substr(0, last);
+    }
+  }
   const std::size_t colon = text.find(':');
   const std::string_view rate = text.substr(0, colon);
   const std::size_t slash = rate.find('/');
-  LimitSpec spec;
 
   auto capacity = Amount::parse(rate.substr(0, slash));
   if (!capacity) return capacity.error();
@@ -61,7 +70,11 @@ Result<LimitSpec> read_short_form(std::string_view text) {
     spec.refill_period = *period;
   }
   if (colon != std::string_view::npos) {
-    auto burst = Amount::parse(text.substr(colon + 1));
+    const std::string_view last = text.substr(colon + 1);
+    const auto mode = parse_mode(last);
+    if (mode) return invalid("the mode is given twice; keep one");
+    if (!last.empty() && std::isalpha(static_cast<unsigned char>(last[0])) != 0) return mode.error();
+    auto burst = Amount::parse(last);
     if (!burst) return burst.error();
     spec.burst = *burst;
   }
@@ -78,7 +91,18 @@ Result<Limit> parse_short_form(std::string_view text) {
   return invalid(problem.substr(0, problem.rfind("; ") + 2), advice);
 }
 
+constexpr std::string_view modes[] = {"enforce", "shadow", "off"};
+
 }  // namespace
+
+std::string_view to_text(Mode mode) { return modes[static_cast<std::size_t>(mode)]; }
+
+Result<Mode> parse_mode(std::string_view text) {
+  const auto* const mode = std::find(std::begin(modes), std::end(modes), text);
+  if (mode == std::end(modes))
+    return invalid("mode ", quoted(text), " is not known; use enforce, shadow or off");
+  return static_cast<Mode>(mode - std::begin(modes));
+}
 
 Result<Limit> Limit::make(const LimitSpec& spec) {
   Limit limit;
@@ -87,6 +111,7 @@ Result<Limit> Limit::make(const LimitSpec& spec) {
   // A blocked limit (capacity 0) still needs a rate; any will do, since nothing fits into a burst of 0.
   limit.refill_amount_ = spec.refill_amount.value_or(spec.capacity == Amount() ? Amount(1) : spec.capacity);
   limit.refill_period_ = spec.refill_period;
+  limit.mode_ = spec.mode;
 
   if (auto checked = check_amount("capacity", limit.capacity_); !checked) return checked.error();
   if (auto checked = check_amount("burst", limit.burst_); !checked) return checked.error();
@@ -122,7 +147,8 @@ Result<Limit> Limit::parse(std::string_view text) {
 std::string Limit::to_json() const {
   return base::join("{\"capacity\":", capacity_.to_string(), ",\"burst\":", burst_.to_string(),
                     ",\"refill_amount\":", refill_amount_.to_string(),
-                    ",\"refill_period_ms\":", std::to_string(refill_period_.count()), "}");
+                    ",\"refill_period_ms\":", std::to_string(refill_period_.count()),
+                    mode_ == Mode::enforce ? "" : base::join(R"(,"mode":")", to_text(mode_), R"(")"), "}");
 }
 
 Result<std::vector<NamedLimit>> parse_limits(const std::vector<LimitText>& texts) {

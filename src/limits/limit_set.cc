@@ -24,11 +24,12 @@ Parameters parameters_of(const Limit& limit) {
           reduced(amount, period)};
 }
 
-Limit limit_of(const Parameters& parameters) {
+Limit limit_of(const Parameters& parameters, Mode mode) {
   auto limit = Limit::make({.capacity = Amount::milli(parameters.capacity),
                             .burst = Amount::milli(parameters.burst),
                             .refill_amount = Amount::milli(parameters.refill_amount),
-                            .refill_period = std::chrono::milliseconds(parameters.refill_period)});
+                            .refill_period = std::chrono::milliseconds(parameters.refill_period),
+                            .mode = mode});
   return *std::move(limit);
 }
 
@@ -63,9 +64,12 @@ std::uint32_t window_of(const Parameters& parameters) {
 LimitSet::LimitSet(std::vector<NamedParameters> limits) {
   std::sort(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   limits_ = std::make_unique<Entry[]>(limits.size());
-  for (const auto& [name, parameters] : limits) {
+  for (const auto& [name, parameters, from, mode] : limits) {
+    if (mode == Mode::shadow) shadows_ |= 1U << size_;
+    if (mode == Mode::off) off_ |= 1U << size_;
     limits_[size_++] = {base::head_of(name),
-                        {static_cast<std::uint16_t>(names_.size()), static_cast<std::uint16_t>(name.size())},
+                        {static_cast<std::uint16_t>(names_.size()), static_cast<std::uint8_t>(name.size()),
+                         LimitReport::Name::marks_of(from, mode)},
                         window_of(parameters),
                         parameters};
     names_ += name;
@@ -81,8 +85,15 @@ Time LimitSet::keep_for(int multiplier) const {
 
 std::vector<NamedLimit> LimitSet::limits() const {
   std::vector<NamedLimit> limits;
-  for (std::size_t i = 0; i < size(); ++i) limits.push_back({std::string(name(i)), limit_of((*this)[i])});
+  for (std::size_t i = 0; i < size(); ++i)
+    limits.push_back({std::string(name(i)), limit_of((*this)[i], mode(i))});
   return limits;
+}
+
+void set_mode(std::vector<NamedLimit>& limits, Mode mode) {
+  for (NamedLimit& limit : limits) {
+    if (limit.limit.mode() == Mode::enforce) limit.limit = limit.limit.in_mode(mode);
+  }
 }
 
 Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits) {
@@ -98,7 +109,7 @@ Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits) {
     if (std::any_of(set.begin(), set.end(), same)) {
       return base::invalid("limit ", base::quoted(limit.name), " is given twice; keep one of them");
     }
-    set.push_back({limit.name, parameters_of(limit.limit)});
+    set.push_back({limit.name, parameters_of(limit.limit), {}, limit.limit.mode()});
   }
   return LimitSetRef(new LimitSet(std::move(set)));
 }
@@ -130,14 +141,31 @@ LimitSetRef stored_set(std::vector<NamedParameters> limits, std::size_t most) {
   return LimitSetRef(new LimitSet(std::move(limits)));
 }
 
+LimitSetRef inherited(const LimitSetRef& own, Source own_level, const LimitSetRef& next, Source next_level,
+                      std::size_t& left_out) {
+  std::vector<NamedParameters> merged;
+  for (std::size_t i = 0; i < own->size(); ++i)
+    merged.push_back(
+        {std::string(own->name(i)), (*own)[i], own->source(i).value_or(own_level), own->mode(i)});
+  for (std::size_t i = 0; i < next->size(); ++i) {
+    if (own->find(next->name(i)) >= 0) continue;
+    if (merged.size() == max_limits) {
+      ++left_out;
+    } else {
+      merged.push_back({std::string(next->name(i)), (*next)[i], next_level, next->mode(i)});
+    }
+  }
+  return LimitSetRef(new LimitSet(std::move(merged)));
+}
+
 LimitSetRef lowest(const LimitSetRef& a, const LimitSetRef& b) {
   if (!a || !b) return a ? a : b;
   std::vector<NamedParameters> merged;
-  for (std::size_t i = 0; i < a->size(); ++i) merged.push_back({std::string(a->name(i)), (*a)[i]});
+  for (std::size_t i = 0; i < a->size(); ++i) merged.push_back({std::string(a->name(i)), (*a)[i], {}});
   for (std::size_t i = 0; i < b->size(); ++i) {
     const int at = a->find(b->name(i));
     if (at < 0) {
-      merged.push_back({std::string(b->name(i)), (*b)[i]});
+      merged.push_back({std::string(b->name(i)), (*b)[i], {}});
       continue;
     }
     Parameters& low = merged[static_cast<std::size_t>(at)].parameters;

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/ref.h"
 #include "weir/clock.h"
+#include "weir/level.h"
 #include "weir/limit.h"
 #include "weir/report.h"
 
@@ -42,7 +43,7 @@ struct Parameters {
 
 Parameters parameters_of(const Limit& limit);
 /// Requires parameters of a Limit.
-Limit limit_of(const Parameters& parameters);
+Limit limit_of(const Parameters& parameters, Mode mode = Mode::enforce);
 
 /// How long an empty bucket takes to hold its capacity, rounded up.
 Time time_to_fill(const Parameters& parameters);
@@ -54,6 +55,8 @@ Time keep_for(const Parameters& parameters, int multiplier);
 struct NamedParameters {
   std::string name;
   Parameters parameters;
+  std::optional<Source> from = {};  ///< the level of a limit, in a set that was made of several levels'
+  Mode mode = Mode::enforce;
   friend bool operator==(const NamedParameters&, const NamedParameters&) = default;
 };
 
@@ -97,18 +100,29 @@ class LimitSet : public base::RefCounted<LimitSet> {
   Time keep_for(int multiplier) const;
 
   std::vector<NamedLimit> limits() const;
+  /// The level of a limit; nothing where the set is of one level.
+  std::optional<Source> source(std::size_t index) const { return limits_[index].name.source(); }
+  Mode mode(std::size_t index) const { return limits_[index].name.mode(); }
+  /// The limits in shadow mode, and those that are off: bit i is the i-th.
+  std::uint32_t shadows() const { return shadows_; }
+  std::uint32_t off() const { return off_; }
   friend bool operator==(const LimitSet& a, const LimitSet& b) {
-    return a.names_ == b.names_ &&
+    return a.names_ == b.names_ && a.shadows_ == b.shadows_ && a.off_ == b.off_ &&
            std::equal(a.limits_.get(), a.limits_.get() + a.size_, b.limits_.get(), b.limits_.get() + b.size_);
   }
 
  private:
   std::size_t size_ = 0;
+  std::uint32_t shadows_ = 0;
+  std::uint32_t off_ = 0;
   std::unique_ptr<Entry[]> limits_;
   std::string names_;
 };
 
 using LimitSetRef = base::Ref<const LimitSet>;
+
+/// Gives a mode to all limits that enforce: that of their level.
+void set_mode(std::vector<NamedLimit>& limits, Mode mode);
 
 /// Checks names, duplicates and the number of limits.
 Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits);
@@ -122,6 +136,12 @@ std::optional<Parameters> stored_parameters(std::int64_t capacity, std::int64_t 
 bool can_be_merged(const Parameters& parameters);
 /// A set that a store returned; null where it has no name, a bad one, one of them twice, or more than `most`.
 LimitSetRef stored_set(std::vector<NamedParameters> limits, std::size_t most);
+
+/// The limits of `own`, and those of `next` that it does not name; at most as many as a bucket holds. Each
+/// limit of the result has its level: `own_level` where it had none. `left_out` counts those that did not
+/// fit.
+LimitSetRef inherited(const LimitSetRef& own, Source own_level, const LimitSetRef& next, Source next_level,
+                      std::size_t& left_out);
 
 /// For each name in either set, the slower rate and the smaller capacity and burst. Either may be empty
 /// (null).

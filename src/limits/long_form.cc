@@ -50,9 +50,17 @@ class Reader {
   std::string_view text_;
 };
 
-constexpr std::string_view fields[] = {"capacity", "burst", "refill_amount", "refill_period_ms"};
+constexpr std::string_view fields[] = {"capacity", "burst", "refill_amount", "refill_period_ms", "mode"};
+constexpr std::size_t mode_field = 4;
 
-Result<void> assign(LimitSpec& spec, std::size_t field, std::string_view number) {
+Result<void> assign(LimitSpec& spec, std::size_t field, Reader& reader) {
+  if (field == mode_field) {
+    auto mode = parse_mode(reader.take_string());
+    if (!mode) return mode.error();
+    spec.mode = *mode;
+    return {};
+  }
+  const std::string_view number = reader.take_number();
   if (field == 3) {
     const auto period = base::parse_digits(number);
     if (!period)
@@ -74,7 +82,7 @@ Result<Limit> parse_long_form(std::string_view json) {
   Reader reader(json);
   LimitSpec spec;
   std::bitset<std::size(fields)> seen;
-  const auto malformed = invalid("not a flat JSON object of numbers");
+  const auto malformed = invalid("not a flat JSON object of numbers and a mode");
 
   if (!reader.take('{')) return malformed;
   for (bool more = !reader.take('}'); more;) {
@@ -83,12 +91,12 @@ Result<Limit> parse_long_form(std::string_view json) {
     const auto* const field = std::find(std::begin(fields), std::end(fields), name);
     if (field == std::end(fields)) {
       return invalid("field ", quoted(name),
-                     " is not known; use capacity, burst, refill_amount and refill_period_ms");
+                     " is not known; use capacity, burst, refill_amount, refill_period_ms and mode");
     }
     const auto index = static_cast<std::size_t>(field - std::begin(fields));
     if (seen[index]) return invalid("field ", quoted(name), " is given twice");
     seen.set(index);
-    if (auto assigned = assign(spec, index, reader.take_number()); !assigned) return assigned.error();
+    if (auto assigned = assign(spec, index, reader); !assigned) return assigned.error();
     more = reader.take(',');
     if (!more && !reader.take('}')) return malformed;
   }

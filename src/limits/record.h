@@ -36,7 +36,9 @@ inline Time whole_seconds(Time expires_at) {
 struct Version {
   Time stamp = 0;
   LimitSetRef limits;
-  bool gap = false;  ///< merged from several, one of which had no limits
+  /// Weaker levels were in force as well: the version inherits, or it was merged from several, one of which
+  /// had no limits.
+  bool gap = false;
 };
 
 /// Immutable; a change makes a new record from the old one. Safe to share between threads.
@@ -60,6 +62,8 @@ struct LimitsRecord : base::RefCounted<LimitsRecord> {
     return {std::max(expires_at, current.stamp), {}, false};
   }
   bool absent(Time now) const { return !at(now).limits; }
+  /// Whether limits that it does not name come from the next level.
+  bool inherits() const { return current.gap; }
   /// Whether a write or a delete finds something to replace.
   bool replaceable(Time now) const { return !absent(now) || !bad.empty(); }
 };

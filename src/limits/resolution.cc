@@ -2,7 +2,20 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+#include "limits/names.h"
+
 namespace weir::limits {
+
+void Resolution::add(const LimitSetRef& of_level, Source level) {
+  if (limits) {
+    limits = inherited(limits, source, of_level, level, left_out);
+  } else {
+    limits = of_level;
+    source = level;
+  }
+}
+
 base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now,
                               int multiplier) {
   auto resolution = base::make_ref<Resolution>();
@@ -10,6 +23,7 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
   resolution->resolved_at = now;
   resolution->request_limits = request_limits;
   resolution->configured_multiplier = multiplier;
+  bool open = true;  // no level so far replaces those below it
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (!levels[i]) continue;
     const LimitsRecord& record = *levels[i];
@@ -18,18 +32,20 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
     if (!version.limits) continue;
     resolution->valid_until = std::min(resolution->valid_until, record.expires_at);
     if (record.bucket_ttl_refill_multiplier) multiplier = *record.bucket_ttl_refill_multiplier;
-    if (resolution->limits) continue;
-    resolution->limits = version.limits;
-    resolution->source = static_cast<Source>(i);
-    resolution->owner = record.owner;
+    if (!open) continue;
+    open = version.gap;
+    resolution->add(version.limits, static_cast<Source>(i));
+    if (resolution->source == static_cast<Source>(i)) resolution->owner = record.owner;
   }
-  if (!resolution->limits) {
-    resolution->limits = request_limits;
+  if (open && request_limits) {
+    resolution->add(request_limits, Source::request);
+    resolution->request_in_force = true;
+  } else if (open && !resolution->limits) {
     resolution->source = Source::request;
   }
   const bool kept_for_good = resolution->source == Source::entity && resolution->owner == Owner::operator_;
   resolution->multiplier = multiplier;
-  resolution->depends_on_request = resolution->source == Source::request || resolution->valid_until != never;
+  resolution->depends_on_request = open || resolution->valid_until != never;
   if (resolution->limits && !kept_for_good) {
     resolution->keep_for = resolution->limits->keep_for(multiplier);
     // When these limits expire, others come into force, and the bucket must not expire before it is full
@@ -43,7 +59,25 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
   return resolution;
 }
 
+Result<void> check_inherited(const Resolution& resolution) {
+  if (resolution.left_out == 0) return {};
+  return base::invalid("the limits that are inherited here are ",
+                       std::to_string(max_limits + resolution.left_out),
+                       " together, and a bucket holds at most ", std::to_string(max_limits),
+                       "; set a level without inheritance, or name fewer limits");
+}
+
 namespace {
+
+/// The limits of `set` that `others` names, or those that it does not name. Either may be empty.
+LimitSetRef select(const LimitSetRef& set, const LimitSetRef& others, bool named) {
+  std::vector<NamedParameters> selected;
+  for (std::size_t i = 0; set && i < set->size(); ++i) {
+    const bool is_named = others && others->find(set->name(i)) >= 0;
+    if (is_named == named) selected.push_back({std::string(set->name(i)), (*set)[i], {}});
+  }
+  return selected.empty() ? LimitSetRef() : LimitSetRef(new LimitSet(std::move(selected)));
+}
 
 /// The changes of one level that a bucket has not followed yet.
 struct MissedOfLevel {
@@ -51,13 +85,19 @@ struct MissedOfLevel {
   Time newest = 0;
   LimitSetRef strictest;
   bool always_there = true;  ///< the level had limits all the time, so that no weaker one was ever in force
+  LimitSetRef always_named;  ///< limits that it had all the time, so that those of weaker levels were not
 };
 
 MissedOfLevel missed_of(const LimitsRecord& record, std::int64_t version, Time resolved_at) {
   MissedOfLevel missed;
+  bool first = true;
   // True if the version was in force before the bucket's last write, so that older ones do not matter.
-  const auto look = [&](const Version& change) {
+  const auto look = [&](const Version& change, bool merged) {
     missed.always_there = missed.always_there && change.limits && !change.gap;
+    // Among merged versions with a gap one may have had no limits.
+    const LimitSetRef had = merged && change.gap ? LimitSetRef() : change.limits;
+    missed.always_named = first ? had : select(missed.always_named, had, true);
+    first = false;
     // This includes the version that was in force at the bucket's last write: during a gap of a stronger
     // level it was in force again.
     missed.strictest = lowest(missed.strictest, change.limits);
@@ -67,12 +107,13 @@ MissedOfLevel missed_of(const LimitsRecord& record, std::int64_t version, Time r
     return false;
   };
   const Version last = record.at(resolved_at);
-  bool known = look(last);
-  if (!known && last.stamp != record.current.stamp) known = look(record.current);
-  for (auto change = record.earlier.begin(); !known && change != record.earlier.end(); ++change)
-    known = look(*change);
+  bool known = look(last, false);
+  if (!known && last.stamp != record.current.stamp) known = look(record.current, false);
+  for (std::size_t i = 0; !known && i < record.earlier.size(); ++i)
+    known = look(record.earlier[i], i + 1 == remembered_versions);
   // Before its first version a level had no limits, and versions that were dropped prove nothing.
   missed.always_there = missed.always_there && known;
+  if (!known) missed.always_named = {};
   return missed;
 }
 
@@ -81,13 +122,17 @@ MissedOfLevel missed_of(const LimitsRecord& record, std::int64_t version, Time r
 Resolution::Missed Resolution::missed_since(std::int64_t version) const {
   int changes = 0;
   Missed missed{0, false, {}};
+  // By stronger levels, all the time: limits of weaker levels with these names were not in force.
+  LimitSetRef named_above;
   for (const LimitsRecordRef& level : levels) {
     if (!level) continue;
     const MissedOfLevel of_level = missed_of(*level, version, resolved_at);
     changes += of_level.changes;
     missed.moment = std::max(missed.moment, of_level.newest);
-    missed.lowest = limits::lowest(missed.lowest, of_level.strictest);
+    missed.lowest = limits::lowest(
+        missed.lowest, named_above ? select(of_level.strictest, named_above, false) : of_level.strictest);
     if (of_level.always_there) break;
+    named_above = limits::lowest(named_above, of_level.always_named);
   }
   missed.several = changes > 1;
   return missed;

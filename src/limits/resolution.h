@@ -20,8 +20,13 @@ inline constexpr int default_ttl_multiplier = 7;
 struct Resolution : base::RefCounted<Resolution> {
   LimitSetRef limits;
   LimitSetRef request_limits;  ///< sent with the request; may be empty
-  Source source = Source::system;
-  Owner owner = Owner::operator_;
+  Source source =
+      Source::system;  ///< the strongest level that has limits; see LimitSet::source for each limit
+  Owner owner = Owner::operator_;  ///< of that level
+  /// Some limits were sent with the request: no level has limits, or all that have some inherit.
+  bool request_in_force = false;
+  std::size_t left_out =
+      0;           ///< inherited limits beyond the most that a bucket holds; then no decision is made
   Time stamp = 0;  ///< the newest among the levels, deleted ones included
   Time resolved_at = 0;
   Time valid_until = never;                            ///< when one of the levels expires
@@ -37,6 +42,9 @@ struct Resolution : base::RefCounted<Resolution> {
   std::string parent;  ///< the next entity of the chain; empty at its end
   base::Ref<const Resolution> parent_resolution;
 
+  /// Adds the limits of the next weaker level: those that no stronger one names.
+  void add(const LimitSetRef& of_level, Source level);
+
   /// The changes of limits that a bucket has not followed yet.
   struct Missed {
     Time moment;         ///< when the newest change happened
@@ -49,8 +57,12 @@ struct Resolution : base::RefCounted<Resolution> {
 
 using ResolutionRef = base::Ref<const Resolution>;
 
-/// Resolves one bucket: the first level that has limits provides the whole set; `request_limits` (may be
-/// empty) is the lowest level. The result has no limits where no level has any. The caller sets parent and
+/// Fails where levels that inherit have more limits together than a bucket holds.
+Result<void> check_inherited(const Resolution& resolution);
+
+/// Resolves one bucket: the first level that has limits provides the whole set, unless it inherits: then the
+/// next one provides the limits that it does not name. `request_limits` (may be empty) is the lowest level.
+/// The result has no limits where no level has any. The caller sets parent and
 /// generation. `multiplier`: a bucket is kept for this many times the time to fill it, where no level sets a
 /// factor.
 base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now,

@@ -32,6 +32,7 @@ std::string to_text(const Limit& limit) {
   if (limit.refill_amount() != usual_refill || period.empty()) return limit.to_json();
   std::string text = base::join(limit.capacity().to_string(), "/", period);
   if (limit.burst() != limit.capacity()) text += ":" + limit.burst().to_string();
+  if (limit.mode() != Mode::enforce) text += base::join(":", weir::to_text(limit.mode()));
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "base/text_writer.h"
 
@@ -38,12 +39,24 @@ bool counts_tokens(std::string_view name) {
   return name.starts_with("tp") || name.find("token") != std::string_view::npos;
 }
 
+/// Limits in other modes do not concern the client.
+bool is_shown(const LimitStatus& status) { return status.mode == Mode::enforce; }
+
+/// By the lines, which cost less than a LimitStatus of each.
+bool shows_any(const LimitReport& report) {
+  for (std::size_t i = 0; i < report.size(); ++i) {
+    if (report.line(i).name.mode() == Mode::enforce) return true;
+  }
+  return false;
+}
+
 /// The tightest limit of this name from `first` on; nothing if an earlier one has the name.
 std::optional<LimitStatus> tightest(const LimitReport& report, std::size_t first) {
   LimitStatus limit = report[first];
+  if (!is_shown(limit)) return std::nullopt;
   for (std::size_t i = 0; i < report.size(); ++i) {
     const LimitStatus other = report[i];
-    if (other.name != limit.name) continue;
+    if (other.name != limit.name || !is_shown(other)) continue;
     if (i < first) return std::nullopt;
     if (tighter(other, limit)) limit = other;
   }
@@ -56,7 +69,7 @@ void for_each_name(const LimitReport& report, Visit&& visit) {
   const bool alone = report.bucket_count() == 1;
   for (std::size_t i = 0; i < report.size(); ++i) {
     if (alone) {
-      visit(report[i]);
+      if (const LimitStatus limit = report[i]; is_shown(limit)) visit(limit);
     } else if (const auto limit = tightest(report, i)) {
       visit(*limit);
     }
@@ -72,7 +85,7 @@ std::size_t room_for(const LimitReport& report) {
 }  // namespace
 
 void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
-  if (report.empty()) return;
+  if (!shows_any(report)) return;
   const std::size_t room = room_for(report);
   constexpr std::size_t names = 64;  // of both fields
   base::append_written(fields, names + 2 * room, [&](TextWriter& writer) {
@@ -106,6 +119,20 @@ void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
     writer.move_up(second, standing.at());
     writer.put("\r\n");
   });
+}
+
+void append_names_that_would_refuse(std::string& fields, const LimitReport& report) {
+  std::vector<std::string_view> names;
+  for (const LimitStatus status : report) {
+    if (status.would_refuse && std::find(names.begin(), names.end(), status.name) == names.end())
+      names.push_back(status.name);
+  }
+  fields += "Weir-Would-Refuse: ";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) fields += ", ";
+    fields += names[i];
+  }
+  fields += "\r\n";
 }
 
 void append_retry_after(std::string& fields, const Decision& refused) {

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "json/document.h"
+#include "limits/limit_set.h"
 #include "limits/names.h"
 #include "service/plain_acquire.h"
 
@@ -31,6 +32,12 @@ Parsed<Amounts> parse_amounts(std::string_view json, std::string_view field) {
     read_amounts(document, value, field, amounts);
   });
   return document.result(std::move(amounts));
+}
+
+Mode read_mode(Document& document, json::Value& value, std::string_view of) {
+  const auto mode = parse_mode(document.text(value, of));
+  if (!mode) document.invalidate(mode.error().message);
+  return mode ? *mode : Mode::enforce;
 }
 
 }  // namespace
@@ -71,9 +78,10 @@ Parsed<Amounts> parse_settle(std::string_view json) {
 Parsed<LimitsBody> parse_limits_body(std::string_view json) {
   Document document(json);
   LimitsBody body;
+  Mode mode = Mode::enforce;
   document.members([&](std::string_view key, json::Value& value) {
-    static constexpr std::string_view known[] = {"limits", "on_unavailable", "bucket_ttl_refill_multiplier",
-                                                 "owner", "ttl_ms"};
+    static constexpr std::string_view known[] = {
+        "limits", "on_unavailable", "bucket_ttl_refill_multiplier", "owner", "ttl_ms", "inherit", "mode"};
     SetLimitsOptions& options = body.options;
     if (key == "limits") {
       body.limits = document.limits(value, key);
@@ -94,10 +102,15 @@ Parsed<LimitsBody> parse_limits_body(std::string_view json) {
       const std::int64_t ttl = document.integer(value, key);
       if (ttl < 1) document.invalidate("ttl_ms must be at least 1");
       options.expires_in = std::chrono::milliseconds(ttl);
+    } else if (key == "inherit") {
+      options.inherit = document.flag(value, key);
+    } else if (key == "mode") {
+      mode = read_mode(document, value, key);
     } else {
       document.unknown(key, known);
     }
   });
+  limits::set_mode(body.limits, mode);
   return document.result(std::move(body));
 }
 

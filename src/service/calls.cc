@@ -122,7 +122,10 @@ bool AcquireCall::observe(const Result<void>& result) {
   };
   if (result) {
     service.outage_.succeeded();
-    count(server::outcome_of(pending.decision()));
+    const Decision& decision = pending.decision();
+    count(server::outcome_of(decision));
+    if (decision.admitted() && decision.limits().would_refuse())
+      service.metrics_->would_refuse(core->name_space(), body.resource);
     return false;
   }
   const Error& error = result.error();
@@ -140,6 +143,7 @@ void AcquireCall::reply_with(Reply& reply) {
   reply.fields.clear();
   reply.body.clear();
   server::append_rate_limit_fields(reply.fields, decision.limits());
+  server::append_would_refuse(reply.fields, decision.limits());
   if (authorizes) {
     reply.status = decision.admitted() ? 200 : *authorizes;
     if (decision.refused()) server::append_retry_after(reply.fields, decision);

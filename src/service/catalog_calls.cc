@@ -61,6 +61,7 @@ Reply available(limiter::Core& core, std::string_view query_text) {
   if (!decision) return problem(decision.error());
   Reply reply{.body = api::available_json(*decision)};
   server::append_rate_limit_fields(reply.fields, decision->limits());
+  server::append_would_refuse(reply.fields, decision->limits());
   return reply;
 }
 

@@ -35,6 +35,8 @@ void read_option(Document& document, std::string_view key, json::Value& value, S
     const std::string policy = document.text(value, key);
     if (policy != "allow" && policy != "deny") document.invalidate("on_unavailable must be allow or deny");
     options.on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
+  } else if (key == "inherit") {
+    options.inherit = document.flag(value, key);
   } else {
     const std::int64_t number = document.integer(value, key);
     if (number < 1 || number > 1'000'000)
@@ -64,7 +66,8 @@ void read_member(Document& document, std::string_view key, json::Value& value, M
                                                "ttl_ms",    "parent",
                                                "cascade",   "on_unavailable",
                                                "name",      "metadata",
-                                               "from_file", "bucket_ttl_refill_multiplier"};
+                                               "from_file", "bucket_ttl_refill_multiplier",
+                                               "inherit"};
   if (key == "change") {
     members.change = document.text(value, key);
   } else if (key == "level") {
@@ -77,7 +80,7 @@ void read_member(Document& document, std::string_view key, json::Value& value, M
     members.from_file = document.flag(value, key);
   } else if (key == "limits") {
     members.limits = document.limits(value, key);
-  } else if (key == "owner" || key == "ttl_ms" || key == "on_unavailable" ||
+  } else if (key == "owner" || key == "ttl_ms" || key == "on_unavailable" || key == "inherit" ||
              key == "bucket_ttl_refill_multiplier") {
     members.about_limits = true;
     read_option(document, key, value, members.options);

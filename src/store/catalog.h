@@ -43,6 +43,7 @@ struct LimitsWrite {
   std::optional<int> bucket_ttl_refill_multiplier = {};
   std::optional<OnUnavailable> on_unavailable = {};
   bool from_file = false;
+  bool inherit = false;
 };
 
 /// An entity to be put.

@@ -22,8 +22,10 @@ LimitStatus LimitReport::operator[](std::size_t index) const {
           .retry_after = line.wait == never_fits ? std::optional<std::chrono::milliseconds>()
                                                  : std::chrono::milliseconds(line.wait),
           .window = std::chrono::seconds(line.window),
-          .source = bucket.source,
-          .owner = bucket.owner};
+          .source = line.name.source().value_or(bucket.source),
+          .owner = bucket.owner,
+          .mode = line.name.mode(),
+          .would_refuse = (bucket.named >> (16U + index - bucket.first_line) & 1U) != 0};
 }
 
 std::optional<LimitStatus> LimitReport::find(std::string_view name) const {
@@ -36,6 +38,12 @@ std::optional<LimitStatus> LimitReport::find(std::string_view name) const {
 void LimitReport::mark_remaining_at_most() {
   Bucket* const buckets = overflow_ == nullptr ? buckets_ : overflow_->buckets.data();
   buckets[bucket_count_ - 1].remaining_is_upper_bound = true;
+}
+
+void LimitReport::mark_would_refuse(std::size_t limit, std::int64_t requested) {
+  Bucket& bucket = (overflow_ == nullptr ? buckets_ : overflow_->buckets.data())[bucket_count_ - 1];
+  bucket.named |= 1U << (16U + limit);
+  (overflow_ == nullptr ? lines_ : overflow_->lines.data())[bucket.first_line + limit].requested = requested;
 }
 
 std::size_t LimitReport::bucket_of(std::size_t line) const {

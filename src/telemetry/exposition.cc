@@ -91,6 +91,29 @@ MetricFamily Metrics::decisions(const std::vector<const Shard*>& shards) const {
   return family;
 }
 
+MetricFamily Metrics::would_refuses(const std::vector<const Shard*>& shards) const {
+  MetricFamily family{"weir_would_refuse_total",
+                      "Admitted acquires that a limit in shadow mode would have refused.",
+                      MetricType::Counter,
+                      {}};
+  const std::size_t size = labels_.size();
+  for (std::size_t id = 0; id < size; ++id) {
+    std::uint64_t count = 0;
+    std::uint64_t all = 0;
+    for (const Shard* const shard : shards) {
+      const Shard::Outcomes* const outcomes = shard->find(id);
+      if (outcomes == nullptr) continue;
+      count += outcomes->would_refuse.get();
+      for (const Cell& cell : outcomes->cells) all += cell.get();
+    }
+    const Labels::Pair& pair = labels_[id];
+    if (all != 0)
+      family.metric.push_back(
+          counter(static_cast<double>(count), {{"namespace", pair.name_space}, {"resource", pair.resource}}));
+  }
+  return family;
+}
+
 MetricFamily Metrics::decision_durations(const std::vector<const Shard*>& shards) const {
   return {"weir_decision_duration_seconds",
           "From a request that is understood to its decision.",
@@ -164,6 +187,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   const std::vector<const Shard*> shards = all_shards();
   std::vector<MetricFamily> families;
   families.push_back(decisions(shards));
+  families.push_back(would_refuses(shards));
   families.push_back(decision_durations(shards));
   families.push_back(store_durations(shards));
   families.push_back({"weir_store_up",

@@ -53,6 +53,11 @@ void Metrics::decided(std::string_view name_space, std::string_view resource, Ou
   mine.durations[static_cast<std::size_t>(StoreOp::acquire)].add(took, mine.shared);
 }
 
+void Metrics::would_refuse(std::string_view name_space, std::string_view resource) {
+  Shard& mine = shard();
+  mine.outcomes(labels_.id_of(name_space, resource, true)).would_refuse.add(1, mine.shared);
+}
+
 void Metrics::store_took(StoreOp op, std::chrono::nanoseconds took) {
   Shard& mine = shard();
   mine.durations[static_cast<std::size_t>(op)].add(took, mine.shared);

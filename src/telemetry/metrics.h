@@ -55,6 +55,8 @@ class Metrics final : public prometheus::Collectable {
   /// that any caller can cause with any name.
   void decided(std::string_view name_space, std::string_view resource, Outcome outcome,
                std::chrono::nanoseconds took, bool known_only = false);
+  /// It was admitted, and a limit in shadow mode would have refused it.
+  void would_refuse(std::string_view name_space, std::string_view resource);
   /// Another operation of the store has ended.
   void store_took(StoreOp op, std::chrono::nanoseconds took);
   /// A request was answered; `call` is an index into MetricsOptions::calls.
@@ -93,6 +95,7 @@ class Metrics final : public prometheus::Collectable {
   Shard& find_shard();
   std::vector<const Shard*> all_shards() const;
   prometheus::MetricFamily decisions(const std::vector<const Shard*>& shards) const;
+  prometheus::MetricFamily would_refuses(const std::vector<const Shard*>& shards) const;
   prometheus::MetricFamily decision_durations(const std::vector<const Shard*>& shards) const;
   prometheus::MetricFamily store_durations(const std::vector<const Shard*>& shards) const;
   prometheus::MetricFamily requests(const std::vector<const Shard*>& shards) const;

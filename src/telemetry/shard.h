@@ -18,6 +18,7 @@ struct alignas(64) Metrics::Shard {
   /// The outcomes of one pair of labels, on one cache line.
   struct alignas(64) Outcomes {
     std::array<Cell, outcome_names.size()> cells;
+    Cell would_refuse;
   };
   static constexpr std::size_t pairs_in_page = 64;
   using Page = std::array<Outcomes, pairs_in_page>;

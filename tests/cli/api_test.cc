@@ -78,7 +78,7 @@ TEST_F(Api, StoredLimitsAreInTheLongForm) {
       item_json(stored).starts_with(R"({"level":"entity","entity":"key-1","resource":"gpt-4","limits":{)"));
   EXPECT_EQ(to_json(*limiter.effective_limits("key-1", "gpt-4")),
             R"({"limits":{"rpm":{"capacity":100,"burst":150,"refill_amount":100,"refill_period_ms":60000}},)"
-            R"("source":"entity","owner":"sync"})");
+            R"("source":"entity","owner":"sync","sources":{"rpm":"entity"}})");
 }
 
 TEST_F(Api, TheSystemsLimitsHaveTheirSettings) {

@@ -34,9 +34,8 @@ TEST_F(LimitsFile, IsPlannedThenAppliedThenChangesNothing) {
   EXPECT_EQ(shell.run("limits apply -"), 0) << shell.err;
   EXPECT_EQ(shell.out, "applied: 4 added, 0 changed, 0 removed, 0 unchanged\n");
   EXPECT_EQ(shell.err,
-            "weir: the limits of key-1 on every resource hide tpm of resource gpt-4, since a level replaces "
-            "the whole "
-            "set\n")
+            "weir: the limits of key-1 on every resource hide tpm of resource gpt-4, since a level without "
+            "\"inherit: true\" replaces the whole set\n")
       << "no progress where there is no terminal";
   EXPECT_EQ(shell.run("limits apply -"), 0);
   EXPECT_EQ(shell.out, "nothing to do: 0 added, 0 changed, 0 removed, 4 unchanged\n");

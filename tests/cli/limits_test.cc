@@ -1,7 +1,10 @@
 // limits set, get, delete, effective and list.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "cli/shell.h"
+#include "support/folder.h"
 
 namespace weir::cli {
 namespace {
@@ -72,13 +75,70 @@ TEST_F(Limits, EffectiveSaysWhereTheyComeFrom) {
       "limits of  key-1 on gpt-4\n"
       "source     resource\n"
       "owner      operator\n"
-      "LIMIT  CAPACITY  BURST    REFILL\n"
-      "rpm          10     10  10 / min\n";
+      "LIMIT  CAPACITY  BURST    REFILL  SOURCE\n"
+      "rpm          10     10  10 / min  resource\n";
   EXPECT_EQ(shell.run("limits effective key-1 gpt-4"), 0);
   EXPECT_EQ(shell.out, expected);
   EXPECT_EQ(shell.run("limits effective --entity key-1 --resource gpt-4"), 0) << shell.err;
   EXPECT_EQ(shell.out, expected);
   EXPECT_EQ(shell.run("limits effective key-1 other"), 1);
+}
+
+TEST_F(Limits, ThatAreInheritedAreShownWithTheirLevel) {
+  ASSERT_EQ(shell.run("limits set --system -l rpm:100 -l tpm:5000"), 0);
+  ASSERT_EQ(shell.run("limits set --entity key-1 -l rpm:10 --inherit"), 0);
+  EXPECT_NE(shell.out.find("inherits   the limits that it does not name\n"), std::string::npos) << shell.out;
+  EXPECT_EQ(shell.run("limits effective key-1 gpt-4"), 0);
+  EXPECT_EQ(shell.out,
+            "limits of  key-1 on gpt-4\n"
+            "source     entity_default\n"
+            "owner      operator\n"
+            "LIMIT  CAPACITY  BURST       REFILL  SOURCE\n"
+            "rpm          10     10     10 / min  entity_default\n"
+            "tpm       5,000  5,000  5,000 / min  system\n");
+  EXPECT_EQ(shell.run("limits effective key-1 gpt-4 -o json"), 0);
+  EXPECT_NE(shell.out.find(R"("sources":{"rpm":"entity_default","tpm":"system"})"), std::string::npos)
+      << shell.out;
+  EXPECT_EQ(shell.run("limits list"), 0);
+  EXPECT_NE(shell.out.find("rpm:10/min (inherits)\n"), std::string::npos) << shell.out;
+  EXPECT_EQ(shell.run("limits get --entity key-1 -o json"), 0);
+  EXPECT_NE(shell.out.find(R"("inherit":true)"), std::string::npos) << shell.out;
+}
+
+TEST_F(Limits, OfAGatewaysFileAreTheLowestLevel) {
+  const tests::Folder folder;
+  const std::string config = folder.file("gateway.yaml");
+  std::ofstream(config)
+      << "routes: [{path: /api, upstream: \"http://127.0.0.1:9000\", limits: {rps: 5/s, rpm: 7/min}}]\n";
+  EXPECT_EQ(shell.run("limits effective key-1 /api --config " + config), 0) << shell.err;
+  EXPECT_EQ(shell.out, "limits of  key-1 on /api\nsource     " + config + "\nowner      operator\n" +
+                           "LIMIT  CAPACITY  BURST   REFILL  SOURCE\n"
+                           "rpm           7      7  7 / min  " +
+                           config + "\n" + "rps           5      5    5 / s  " + config + "\n");
+  ASSERT_EQ(shell.run("limits set --entity key-1 -l rpm:10 --inherit"), 0);
+  EXPECT_EQ(shell.run("limits effective key-1 /api --config " + config), 0) << shell.err;
+  EXPECT_NE(shell.out.find("10 / min  entity_default\n"), std::string::npos) << shell.out;
+  EXPECT_NE(shell.out.find("5 / s  " + config + "\n"), std::string::npos) << shell.out;
+  ASSERT_EQ(shell.run("limits set --entity key-1 -l rpm:10"), 0);
+  EXPECT_EQ(shell.run("limits effective key-1 /api --config " + config), 0) << shell.err;
+  EXPECT_EQ(shell.out.find("rps"), std::string::npos) << shell.out;
+  EXPECT_EQ(shell.run("limits effective key-1 /other --config " + config), 2);
+  EXPECT_NE(shell.err.find("it has: /api"), std::string::npos) << shell.err;
+}
+
+TEST_F(Limits, HaveModes) {
+  ASSERT_EQ(shell.run("limits set --system -l rpm:2 -l tpm:50:shadow -l ipm:9:off"), 0);
+  EXPECT_EQ(shell.run("limits list"), 0);
+  EXPECT_NE(shell.out.find("ipm:9/min:off rpm:2/min tpm:50/min:shadow"), std::string::npos) << shell.out;
+  EXPECT_EQ(shell.run("acquire key-1 gpt-4 -c rpm=1 -c tpm=51 -c ipm=1"), 0);
+  EXPECT_NE(shell.out.find("system (shadow) would refuse\n"), std::string::npos) << shell.out;
+  EXPECT_NE(shell.out.find("system (off)\n"), std::string::npos) << shell.out;
+  ASSERT_EQ(shell.run("limits set --resource gpt-4 -l rpm:2 -l tpm:50:off --mode shadow"), 0);
+  EXPECT_EQ(shell.run("limits get --resource gpt-4 -o json"), 0);
+  EXPECT_NE(shell.out.find(R"("refill_period_ms":60000,"mode":"shadow")"), std::string::npos) << shell.out;
+  EXPECT_NE(shell.out.find(R"("refill_period_ms":60000,"mode":"off")"), std::string::npos) << shell.out;
+  EXPECT_EQ(shell.run("limits set --resource gpt-4 -l rpm:2 --mode watch"), 2);
+  EXPECT_NE(shell.err.find("use enforce, shadow or off"), std::string::npos) << shell.err;
 }
 
 TEST_F(Limits, AreListedWithOwnerAndExpiry) {

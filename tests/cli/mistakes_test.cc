@@ -32,21 +32,34 @@ class Mistake : public testing::Test {
 TEST_F(Mistake, LimitsThatHideThoseOfALowerLevelAreWarnedOf) {
   warns("limits set --system -l rpm:100 -l tpm:50000", "");
   warns("limits set --entity key-1 -l rpm:10",
-        "these limits hide tpm of the system, since a level replaces the whole set; to keep it, add "
+        "these limits hide tpm of the system, since a level replaces the whole set; to keep it, use "
+        "--inherit, or add "
         "-l tpm:50000/min");
   warns("limits set --resource gpt-4 -l tpm:5/10s -l rpm:10", "");
-  warns(
-      "limits set --resource gpt-4 -l ipm:5/10s",
-      "these limits hide rpm and tpm of the system, since a level replaces the whole set; to keep them, add "
-      "-l rpm:100/min -l tpm:50000/min");
+  warns("limits set --resource gpt-4 -l ipm:5/10s",
+        "these limits hide rpm and tpm of the system, since a level replaces the whole set; to keep them, "
+        "use --inherit, or add "
+        "-l rpm:100/min -l tpm:50000/min");
   warns("limits set --entity key-1 --resource gpt-4 -l ipm:5",
         "these limits hide rpm of key-1 on every resource, since a level replaces the whole set; to keep it, "
+        "use --inherit, or "
         "add "
         "-l rpm:10/min");
   warns("limits set --entity key-2 --resource gpt-4 -l rpm:5",
-        "these limits hide ipm of resource gpt-4, since a level replaces the whole set; to keep it, add "
+        "these limits hide ipm of resource gpt-4, since a level replaces the whole set; to keep it, use "
+        "--inherit, or add "
         "-l ipm:5/10s");
   warns("limits set --entity key-3 --resource other -l rpm:5 -l tpm:5", "");
+}
+
+TEST_F(Mistake, LimitsThatInheritHideNothing) {
+  warns("limits set --system -l rpm:100 -l tpm:50000", "");
+  warns("limits set --entity key-1 -l rpm:10 --inherit", "");
+  warns("limits set --entity key-1 --resource gpt-4 -l ipm:5 --inherit", "");
+  EXPECT_EQ(shell.run("limits set --system -l rpm:10 --inherit"), 2);
+  EXPECT_NE(shell.err.find("the system's limits cannot inherit"), std::string::npos) << shell.err;
+  EXPECT_EQ(shell.run("limits get --system"), 0);
+  EXPECT_NE(shell.out.find("tpm"), std::string::npos) << "nothing was changed";
 }
 
 TEST_F(Mistake, LimitsOnEveryResourceHideThoseOfResources) {
@@ -63,15 +76,16 @@ TEST_F(Mistake, LimitsThatHideOthersAreWarnedOfThroughAService) {
   shell.environment["WEIR_SERVER"] = served.url();
   warns("limits set --system -l rpm:100 -l tpm:50000", "");
   warns("limits set --entity key-1 -l rpm:10",
-        "these limits hide tpm of the system, since a level replaces the whole set; to keep it, add "
+        "these limits hide tpm of the system, since a level replaces the whole set; to keep it, use "
+        "--inherit, or add "
         "-l tpm:50000/min");
 }
 
 TEST_F(Mistake, AFileWhoseLimitsHideOthersGetsANote) {
   shell.in = "system: {limits: {rpm: 100, tpm: 50000}}\nentities: {key-1: {limits: {rpm: 10}}}\n";
   const std::string note =
-      "weir: the limits of key-1 on every resource hide tpm of the system, since a level replaces the whole "
-      "set\n";
+      "weir: the limits of key-1 on every resource hide tpm of the system, since a level without "
+      "\"inherit: true\" replaces the whole set\n";
   EXPECT_EQ(shell.run("limits plan -"), 4);
   EXPECT_EQ(shell.err, note);
   EXPECT_EQ(shell.run("limits apply -"), 0);

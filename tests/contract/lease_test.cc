@@ -393,6 +393,43 @@ TEST_P(Leases, WhatCouldNotBeChargedIsNotGivenBackLater) {
   EXPECT_LE(admitted_of(5, "key", "tpm"), 1);
 }
 
+TEST_P(Leases, ARepeatedAcquireIsFoundThoughItsEntityHasLimitsByNow) {
+  set(Level::entity_default("team"), {{"rpm", "10/min"}});
+  put("team", "", false);
+  put("key", "team");
+  Decision first = acquire_keyed("key", {{"rpm", 1}}, "once");
+  ASSERT_TRUE(first.admitted());
+  const auto id = first.lease().id();
+  ASSERT_TRUE(id);
+  set(Level::entity_default("key"), {{"rpm", "10/min"}});
+  Decision again = acquire_keyed("key", {{"rpm", 1}}, "once");
+  ASSERT_TRUE(again.admitted());
+  EXPECT_EQ(remaining("team", "rpm"), "9");
+  EXPECT_EQ(remaining("key", "rpm"), "10");
+  EXPECT_EQ(*again.lease().id(), *id);
+  ASSERT_TRUE(limiter.settle(*id, {{"rpm", 3}}));
+  EXPECT_EQ(remaining("team", "rpm"), "7");
+  ASSERT_TRUE(limiter.settle(*id, {{"rpm", 3}}));
+  EXPECT_EQ(remaining("team", "rpm"), "7");
+  EXPECT_ERROR("conflict", "settled", limiter.rollback(*id));
+}
+
+TEST_P(Leases, ALimitThatLeftTheSetAndIsFullAgainIsNotCharged) {
+  set_system({{"rpm", "10/min"}, {"tpm", "60/min"}});
+  Decision decision = acquire("key", {{"rpm", 1}, {"tpm", 10}});
+  const auto id = decision.lease().id();
+  ASSERT_TRUE(id);
+  set(Level::entity_default("key"), {{"rpm", "10/min"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  advance(5s);
+  ASSERT_TRUE(limiter.adjust(*id, {{"tpm", 1}}, "a")) << "it is not full yet";
+  advance(60s);
+  EXPECT_ERROR("unknown-limit", "tpm", limiter.adjust(*id, {{"tpm", 1}}, "b"));
+  ASSERT_TRUE(limiter.rollback(*id));
+  ASSERT_TRUE(limiter.delete_limits(Level::entity_default("key")));
+  EXPECT_EQ(remaining("key", "tpm"), "60");
+}
+
 TEST_P(Leases, AClockThatGoesBackDoesNotMakeAnEndedLeaseChangeAgain) {
   set_system({{"tpd", "100/day"}});
   Decision first = acquire("key", {{"tpd", 60}});

@@ -1,6 +1,7 @@
 // Items as other versions of weir wrote them, and who may write to buckets at all.
 #include "dynamodb/table.h"
 #include "limiter/core.h"
+#include "store/client_version.h"
 #include "store/dynamodb/start_up.h"
 
 namespace weir::dynamodb {
@@ -115,7 +116,9 @@ TEST_F(Format, AFeatureThatThisWeirDoesNotKnowShutsItOut) {
   auto store = table.store();
   ASSERT_TRUE(store->require_client(schema_version)) << "what everybody knows changes nothing";
   ASSERT_TRUE(Limiter::open(table.url(), {.clock = &table.clock}));
-  ASSERT_TRUE(store->require_client(schema_version + 1));
+  ASSERT_TRUE(admin.set_limits(Level::entity_default("key"), {{"rpm", "1/min"}}, {.inherit = true}));
+  ASSERT_TRUE(Limiter::open(table.url(), {.clock = &table.clock})) << "limits that inherit are known";
+  ASSERT_TRUE(store->require_client(store::client_version + 1));
   ASSERT_TRUE(store->require_client(schema_version)) << "it is not lowered";
   const auto opened = Limiter::open(table.url(), {.clock = &table.clock});
   ASSERT_FALSE(opened);
@@ -129,7 +132,7 @@ TEST_F(Format, EveryWriteToABucketIsOneThatAMachineHasMade) {
   for (int i = 0; i < 3; ++i) {
     auto decision = admin.acquire("key", "gpt-4", {{"rpm", 5}});
     ASSERT_TRUE(decision && decision->admitted());
-    const std::string id = *decision->lease().id();
+    ASSERT_TRUE(decision->lease().id());
     const std::vector<Charge> actual{{"rpm", i == 1 ? 2 : 9}};
     EXPECT_TRUE(i == 0 || decision->lease().settle(actual));
     table.clock.advance(i == 0 ? 5ms : 1s);

@@ -9,8 +9,8 @@ namespace {
 
 weir::config::Current applied(const weir::config::Desired& desired) {
   weir::config::Current current;
-  for (const auto& [level, limits] : desired.limits) {
-    current.limits.push_back({.level = level, .limits = limits, .from_file = true});
+  for (const auto& [level, limits, inherit] : desired.limits) {
+    current.limits.push_back({.level = level, .limits = limits, .from_file = true, .inherit = inherit});
     if (level.kind() != weir::Source::system) continue;
     current.limits.back().on_unavailable = desired.on_unavailable;
     current.limits.back().bucket_ttl_refill_multiplier = desired.bucket_ttl_refill_multiplier;

@@ -85,6 +85,40 @@ TEST_F(Limits, RefuseWhatIsTooMuchAndSayWhenToComeBack) {
   EXPECT_EQ(rig.get("/").status, 200);
 }
 
+TEST_F(Limits, InShadowModeLetPassAndSayWhatTheyWouldRefuse) {
+  Rig rig(route("limits: {rpm: 2/min:shadow, rpd: 10/day}"));
+  for (int i = 1; i <= 4; ++i) {
+    const auto passed = rig.get("/");
+    EXPECT_EQ(passed.status, 200);
+    EXPECT_EQ(passed.body, "passed");
+    EXPECT_TRUE(passed.has("RateLimit-Policy: \"rpd\";q=10;w=86400\r\n")) << passed.head;
+    EXPECT_EQ(passed.has("Weir-Would-Refuse: rpm\r\n"), i > 2) << passed.head;
+  }
+  EXPECT_NE(
+      rig.gateway->metrics().text().find("weir_would_refuse_total{namespace=\"default\",resource=\"/\"} 2"),
+      std::string::npos);
+}
+
+TEST_F(Limits, OfARouteInShadowModeRefuseNothing) {
+  Rig rig(route("limits: {rpm: 2/min}, mode: shadow"));
+  for (int i = 1; i <= 4; ++i) {
+    const auto passed = rig.get("/");
+    EXPECT_EQ(passed.status, 200);
+    EXPECT_TRUE(passed.has("RateLimit: \"rpm\";r=" + std::to_string(std::max(2 - i, 0)) + ";t=0\r\n"))
+        << passed.head;
+    EXPECT_EQ(passed.has("Weir-Would-Refuse: rpm\r\n"), i > 2) << passed.head;
+  }
+}
+
+TEST_F(Limits, OfARouteThatIsOffAreNotLookedAt) {
+  Rig rig(route("limits: {rpm: 1/min}, mode: off"));
+  for (int i = 1; i <= 3; ++i) {
+    const auto passed = rig.get("/");
+    EXPECT_EQ(passed.status, 200);
+    EXPECT_FALSE(passed.has("RateLimit")) << passed.head;
+  }
+}
+
 TEST_F(Limits, OfZeroDoNotAskForLess) {
   const Rig rig(route("limits: {rpm: 0}"));
   const auto refused = rig.get("/");
@@ -370,6 +404,19 @@ TEST_F(Outages, TheRouteCountsMoreThanTheFile) {
   store->up = false;
   EXPECT_EQ(rig.get("/open").status, 200);
   EXPECT_EQ(rig.get("/shut").status, 503);
+}
+
+TEST_F(Outages, ARouteInShadowModePassesWhateverTheStoreSays) {
+  const auto store = fickle();
+  const Rig rig(route("limits: {rpm: 9}, mode: shadow, on_unavailable: deny"), store);
+  for (const auto code : {ErrorCode::contention, ErrorCode::outcome_unknown}) {
+    store->fails_with = code;
+    const auto passed = rig.get("/");
+    EXPECT_EQ(passed.status, 200) << name_of(code);
+    EXPECT_TRUE(passed.has("Weir-Degraded: true\r\n")) << passed.head;
+  }
+  store->up = false;
+  EXPECT_EQ(rig.get("/").status, 200);
 }
 
 TEST_F(Outages, TheSystemsLimitsCountWhereTheFileSaysNothing) {

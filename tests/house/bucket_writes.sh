@@ -13,7 +13,7 @@ complain() {
 complain "store/dynamodb must not include the makers of writes:" \
   "$(grep -n 'conditional/paths.h' "$folder"/*)"
 complain "store/dynamodb must not change a write that a machine has made:" \
-  "$(grep -nE 'write(s\[[^]]*\])?(\.|->)(item|absent_at|refilled_at|refilled_since|version|generation|expires_since|set_[a-z_]+|limits|dormant) *=[^=]' \
+  "$(grep -nE 'write(s\[[^]]*\])?(\.|->)(item|absent_at|refilled_at|refilled_since|version|version_since|generation|expires_since|set_[a-z_]+|limits|dormant) *=[^=]' \
     "$folder"/*.cc)"
 complain "store/dynamodb must not decide with the code of store/table:" \
   "$(grep -n '#include "store/table/' "$folder"/* | grep -v 'store/table/draft.h')"

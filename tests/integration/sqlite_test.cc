@@ -209,10 +209,10 @@ TEST_F(SqliteFile, OfTheNextVersionIsLeftAlone) {
 TEST_F(SqliteFile, WithAFeatureThatOnlyANewerWeirUnderstandsIsLeftAlone) {
   ASSERT_EQ(error_of_opening(), "no error");
   ASSERT_EQ(number("SELECT value FROM settings WHERE name = 'least_client'"), 2);
-  run("UPDATE settings SET value = 3 WHERE name = 'least_client'");
+  run("UPDATE settings SET value = 4 WHERE name = 'least_client'");
   const std::string before = bytes();
   const std::string message = error_of_opening();
-  EXPECT_NE(message.find("only a newer weir understands (it asks for 3, this one knows 2)"),
+  EXPECT_NE(message.find("only a newer weir understands (it asks for 4, this one knows 3)"),
             std::string::npos)
       << message;
   EXPECT_EQ(bytes(), before);
@@ -220,6 +220,31 @@ TEST_F(SqliteFile, WithAFeatureThatOnlyANewerWeirUnderstandsIsLeftAlone) {
   ASSERT_TRUE(findings);
   EXPECT_EQ(findings->back().severity, app::Severity::failure);
   EXPECT_EQ(findings->back().what, "schema");
+}
+
+TEST_F(SqliteFile, WithLimitsThatInheritShutsOutProgramsThatDoNotKnowThem) {
+  {
+    auto limiter = open();
+    ASSERT_TRUE(limiter->set_limits(Level::system(), {{"rpm", "10/min"}}));
+    ASSERT_TRUE(limiter->set_limits(Level::resource("r"), {{"tpm", "10/min"}}));
+  }
+  EXPECT_EQ(number("SELECT value FROM settings WHERE name = 'least_client'"), 2);
+  run("UPDATE limits SET later = '{\"new\":1}'");
+  {
+    auto limiter = open();
+    ASSERT_TRUE(limiter->set_limits(Level::resource("r"), {{"tpm", "10/min"}}, {.inherit = true}));
+  }
+  EXPECT_EQ(number("SELECT value FROM settings WHERE name = 'least_client'"), 3);
+  EXPECT_EQ(
+      number("SELECT count(*) FROM limits WHERE resource = 'r' AND later = '{\"new\":1,\"inherit\":true}'"),
+      1);
+  {
+    auto limiter = open();
+    EXPECT_TRUE(limiter->acquire("key", "r", {{"rpm", 1}, {"tpm", 1}})->admitted());
+    ASSERT_TRUE(limiter->set_limits(Level::resource("r"), {{"tpm", "10/min"}}));
+  }
+  EXPECT_EQ(number("SELECT count(*) FROM limits WHERE resource = 'r' AND later = '{\"new\":1}'"), 1);
+  EXPECT_EQ(number("SELECT value FROM settings WHERE name = 'least_client'"), 3) << "it is not lowered";
 }
 
 TEST_F(SqliteFile, KeepsFieldsOfLaterVersionsAsTheyAre) {

@@ -72,9 +72,9 @@ class Bytes {
   }
   Bytes& operator<<(const conditional::Write& value) {
     *this << static_cast<int>(value.path) << static_cast<std::int64_t>(value.bucket) << value.absent_at
-          << value.refilled_at << value.refilled_since << value.version << value.generation
-          << value.expires_since << value.item << value.set_refilled_at << value.set_version
-          << value.set_expires_at << value.set_parent;
+          << value.refilled_at << value.refilled_since << value.version << value.version_since
+          << value.generation << value.expires_since << value.item << value.set_refilled_at
+          << value.set_version << value.set_expires_at << value.set_parent;
     for (const auto& limit : value.limits) *this << limit;
     return *this << -1;
   }

@@ -66,11 +66,35 @@ TEST_F(RedisFormat, AStoreOfTheFirstFormatIsUpgradedWhenItIsOpenedAndALaterOneRe
   server.ask({"HSET", "weir:store", "format", "1"});
   open();
   EXPECT_EQ(server.ask({"HGET", "weir:store", "format"}), "2");
-  server.ask({"HSET", "weir:store", "format", "3"});
+  server.ask({"HSET", "weir:store", "format", "4"});
   const auto refused = Limiter::open(server.patient_url());
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("another version"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(server.ask({"HGET", "weir:store", "format"}), "4");
+}
+
+TEST_F(RedisFormat, TheFirstLimitsThatInheritShutOutProgramsThatDoNotKnowThem) {
+  Limiter limiter = open();
+  ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "10/min"}}));
+  EXPECT_EQ(server.ask({"HGET", "weir:store", "format"}), "2");
+  ASSERT_TRUE(limiter.set_limits(Level::entity_default("key"), {{"tpm", "10/min"}}, {.inherit = true}));
   EXPECT_EQ(server.ask({"HGET", "weir:store", "format"}), "3");
+  EXPECT_TRUE(server.ask({"HGET", "weir:{default}:catalog", "e key "}).starts_with("3 "));
+  ASSERT_TRUE(limiter.set_limits(Level::entity_default("key"), {{"tpm", "10/min"}}));
+  EXPECT_TRUE(server.ask({"HGET", "weir:{default}:catalog", "e key "}).starts_with("1 "));
+  Limiter other = open();
+  EXPECT_EQ(server.ask({"HGET", "weir:store", "format"}), "3") << "it is not lowered";
+}
+
+TEST_F(RedisFormat, TheFirstLimitWithAModeDoesTheSame) {
+  Limiter limiter = open();
+  ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "10/min:shadow"}, {"tpm", "1/min"}}));
+  EXPECT_EQ(server.ask({"HGET", "weir:store", "format"}), "3");
+  EXPECT_TRUE(server.ask({"HGET", "weir:{default}:catalog", "s"}).starts_with("3 "));
+  Limiter other = open();
+  EXPECT_EQ(other.limits(Level::system())->limits.at(0).limit.mode(), Mode::shadow);
+  EXPECT_EQ(other.limits(Level::system())->limits.at(1).limit.mode(), Mode::enforce);
+  EXPECT_FALSE(other.limits(Level::system())->inherit);
 }
 
 TEST_F(RedisFormat, ABucketOfTheFirstFormatIsShownAsItWas) {

@@ -131,13 +131,54 @@ TEST_P(Limits, AreListedByLevelAndOwnerPageByPage) {
   EXPECT_EQ(problem_of(get("/v1/limits?limit=1001")), "422 invalid-argument");
 }
 
+TEST_P(Limits, CanInherit) {
+  set_system(R"("rpm":"7","tpm":"70")");
+  EXPECT_EQ(put("/v1/limits/entity/e/r", R"({"limits":{"rpm":"5"},"inherit":true})").at("/inherit"), "true");
+  EXPECT_EQ(get("/v1/limits/entity/e/r").at("/inherit"), "true");
+  const auto effective = get("/v1/limits/effective?entity=e&resource=r");
+  EXPECT_EQ(effective.at("/sources/rpm"), "\"entity\"");
+  EXPECT_EQ(effective.at("/sources/tpm"), "\"system\"");
+  ASSERT_EQ(put("/v1/limits/entity/e/r", R"({"limits":{"rpm":"5"}})").status, 200);
+  EXPECT_EQ(get("/v1/limits/entity/e/r").body.find("inherit"), std::string::npos);
+  EXPECT_EQ(problem_of(put("/v1/limits/system", R"({"limits":{"rpm":"5"},"inherit":true})")),
+            "422 invalid-argument");
+  EXPECT_EQ(problem_of(put("/v1/limits/entity/e/r", R"({"limits":{"rpm":"5"},"inherit":1})")),
+            "400 malformed");
+  EXPECT_EQ(get("/v1/limits/system").at("/limits/rpm/capacity"), "7");
+}
+
+TEST_P(Limits, HaveModes) {
+  const auto stored = put("/v1/limits/entity/e/r",
+                          R"({"limits":{"a":"5/min:shadow","b":{"capacity":1,"mode":"off"},"c":"9"}})");
+  EXPECT_EQ(stored.at("/limits/a/mode"), "\"shadow\"");
+  EXPECT_EQ(stored.at("/limits/b/mode"), "\"off\"");
+  EXPECT_EQ(stored.body.find("enforce"), std::string::npos);
+  const auto passed = post("/v1/acquire", R"({"entity":"e","resource":"r","consume":{"a":6,"b":2,"c":1}})");
+  EXPECT_EQ(passed.status, 200);
+  EXPECT_EQ(passed.field("Weir-Would-Refuse"), "a");
+  EXPECT_EQ(passed.field("RateLimit-Policy"), "\"c\";q=9;w=60");
+  EXPECT_EQ(passed.at("/limits/0/would_refuse"), "true");
+  EXPECT_EQ(passed.at("/limits/0/mode"), "\"shadow\"");
+  EXPECT_EQ(passed.at("/limits/0/requested"), "6");
+  EXPECT_EQ(passed.at("/limits/0/remaining"), "5");
+  EXPECT_EQ(passed.at("/limits/1/mode"), "\"off\"");
+  EXPECT_EQ(put("/v1/limits/resource/r", R"({"limits":{"a":"5","b":"1:off"},"mode":"shadow"})")
+                .at("/limits/a/mode"),
+            "\"shadow\"");
+  EXPECT_EQ(get("/v1/limits/resource/r").at("/limits/b/mode"), "\"off\"");
+  for (const char* body : {R"({"limits":{"a":"5"},"mode":"watch"})", R"({"limits":{"a":"5:watch"}})",
+                           R"({"limits":{"a":{"capacity":5,"mode":"watch"}}})"}) {
+    EXPECT_EQ(problem_of(put("/v1/limits/resource/r", body)), "422 invalid-argument") << body;
+  }
+}
+
 TEST_P(Limits, InForceSayWhereTheyComeFrom) {
   const std::string path = "/v1/limits/effective?entity=e&resource=r";
   EXPECT_EQ(problem_of(get(path)), "422 no-limits");
   set_system(R"("rpm":"7/min:9")");
   EXPECT_EQ(get(path).body,
             R"({"limits":{"rpm":{"capacity":7,"burst":9,"refill_amount":7,"refill_period_ms":60000}},)"
-            R"("source":"system","owner":"operator"})");
+            R"("source":"system","owner":"operator","sources":{"rpm":"system"}})");
   ASSERT_EQ(put("/v1/limits/resource/r", R"({"limits":{"rpm":"5"}})").status, 200);
   EXPECT_EQ(get(path).at("/source"), "\"resource\"");
   ASSERT_EQ(put("/v1/limits/entity/e/_default_", R"({"limits":{"rpm":"5"}})").status, 200);

@@ -26,7 +26,7 @@ void add(LimitReport& report, std::string_view entity, const std::vector<One>& l
   auto* line = report.add_bucket(std::string(entity) + "r", bucket, names, limits.size());
   std::uint16_t at = 0;
   for (const One& limit : limits) {
-    const auto size = static_cast<std::uint16_t>(limit.name.size());
+    const auto size = static_cast<std::uint8_t>(limit.name.size());
     *line++ = {limit.capacity, limit.capacity, 0, limit.remaining, limit.wait, {at, size}, limit.window};
     at = static_cast<std::uint16_t>(at + size);
   }

@@ -24,7 +24,8 @@ inline std::size_t records_to_try(std::size_t by_default) {
 
 class Mutator {
  public:
-  explicit Mutator(std::uint64_t seed) : random_(seed) {}
+  /// WEIR_SEED is added, so that several runs try different records.
+  explicit Mutator(std::uint64_t seed) : random_(seed + added()) {}
 
   std::size_t below(std::size_t bound) {
     return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random_);
@@ -87,6 +88,11 @@ class Mutator {
   }
 
  private:
+  static std::uint64_t added() {
+    const char* const text = std::getenv("WEIR_SEED");
+    return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+  }
+
   void change(std::string& value) {
     if (value.empty()) {
       value = number();

@@ -29,7 +29,7 @@ bool World::heard(Limiter& limiter) const {
   for (int entity = 0; entity < config_.oracle.entities; ++entity) {
     for (int resource = 0; resource < config_.oracle.resources; ++resource) {
       const auto real = limiter.available(entity_name(entity), resource_name(resource));
-      const Answer answer = oracle_.look({entity, resource, {}, nullptr, {}}, now_);
+      const Answer answer = oracle_.look({entity, resource, {}, nullptr, {}, false}, now_);
       if (real.ok() == answer.error.has_value()) return false;
       if (!real) continue;
       if (real->limits().size() != answer.lines.size()) return false;
@@ -39,7 +39,7 @@ bool World::heard(Limiter& limiter) const {
         if (status.entity != entity_name(line.entity) || status.name != limit_name(line.limit) ||
             status.capacity.millitokens() != line.terms.capacity ||
             status.burst.millitokens() != line.terms.burst || status.source != line.source ||
-            status.owner != line.owner)
+            status.owner != line.owner || status.mode != line.mode)
           return false;
       }
     }
@@ -86,18 +86,19 @@ std::string World::compare_limits() {
   const auto page = limiters_[0].list_limits({}, {.cursor = {}, .limit = 1000});
   if (!page) return "no listing of limits: " + page.error().message;
   const auto words = [](const Level& level, const std::vector<NamedLimit>& limits, Owner owner,
-                        Time expires_at) {
+                        Time expires_at, bool inherit) {
     std::string out = std::string(name_of(level.kind())) + " " + level.entity() + " " + level.resource() +
-                      " " + name_of(owner) + " " + std::to_string(expires_at);
+                      " " + name_of(owner) + " " + std::to_string(expires_at) + (inherit ? " inherits" : "");
     for (const NamedLimit& limit : limits) out += " " + limit.name + limit.limit.to_json();
     return out;
   };
   std::vector<std::string> real;
   for (const StoredLimits& item : page->items)
-    real.push_back(words(item.level, item.limits, item.owner, item.expires_at.value_or(never)));
+    real.push_back(words(item.level, item.limits, item.owner, item.expires_at.value_or(never), item.inherit));
   std::vector<std::string> ideal;
   for (const Oracle::StoredLevel& item : oracle_.stored_levels(now_))
-    ideal.push_back(words(level_of(item.level), named(*item.limits), item.owner, item.expires_at));
+    ideal.push_back(
+        words(level_of(item.level), named(*item.limits), item.owner, item.expires_at, item.inherit));
   std::sort(real.begin(), real.end());
   std::sort(ideal.begin(), ideal.end());
   return difference("limits", real, ideal);

@@ -22,7 +22,9 @@ Generator::Generator(const Shape& shape, std::uint64_t seed, const Traits& trait
   config_.multiplier = system_multiplier_ ? 1 + pick_index(9) : shape.multiplier();
   config_.oracle.multiplier = config_.multiplier;
   const int spare = 3;
-  for (int i = 0; i < std::min(shape.limits() + spare, most_limits); ++i) names_.push_back(i);
+  // Levels that inherit must not have more limits together than a bucket holds.
+  const int most = shape.inherits() ? 16 : most_limits;
+  for (int i = 0; i < std::min(shape.limits() + spare, most); ++i) names_.push_back(i);
 }
 
 Op Generator::op(Kind kind) {
@@ -53,8 +55,13 @@ Set Generator::draw_set(int count) {
   std::vector<int> names = names_;
   while (static_cast<int>(names.size()) > count) names.erase(names.begin() + pick_index(names.size()));
   Set set;
-  for (const int name : names) set.push_back({name, draw_terms()});
+  for (const int name : names) set.push_back({name, draw_terms(), draw_mode()});
   return set;
+}
+
+Mode Generator::draw_mode() {
+  if (!shape_.has_modes() || chance(50)) return Mode::enforce;
+  return chance(70) ? Mode::shadow : Mode::off;
 }
 
 Op Generator::set_level(const LevelId& level, Set limits) {
@@ -67,6 +74,11 @@ Op Generator::set_level(const LevelId& level, Set limits) {
     one.options.expires_in = chance(50) ? 30 * day : 1000 * between(1, 200);
   }
   if (level.kind == Source::system && system_multiplier_) one.options.multiplier = shape_.multiplier();
+  if (shape_.inherits() && level.kind != Source::system && chance(80)) {
+    one.options.inherit = true;
+    while (one.limits.size() > 1 && chance(60))
+      one.limits.erase(one.limits.begin() + pick_index(one.limits.size()));
+  }
   return one;
 }
 
@@ -101,8 +113,8 @@ std::vector<Op> Generator::setup() {
   const bool must_expire = is(Factor::age, age_expired) || is(Factor::keys, keys_after_expiry) ||
                            is(Factor::leases, leases_reborn) || is(Factor::clock, clock_expiry);
   for (int entity = 0; entity < config_.oracle.entities; ++entity) {
-    if (leaf(entity) && shape_.request_limits()) continue;
-    const bool own = !leaf(entity) && shape_.request_limits() ? true : chance(40);
+    if (leaf(entity) && shape_.request_limits() && !shape_.inherits()) continue;
+    const bool own = shape_.request_limits() || shape_.inherits() ? true : chance(40);
     if (!own) continue;
     const bool by_default = (leaf(entity) && must_expire) || chance(50);
     std::vector<std::pair<LevelId, Set>> levels;
@@ -121,13 +133,14 @@ std::vector<Op> Generator::setup() {
 
 /// One change of the kind that the shape asks for.
 Set Generator::changed(Set set) {
+  if (shape_.has_modes() && chance(30)) set[below(set.size())].mode = draw_mode();
   int how = shape_[Factor::changes];
   if (how == changes_asleep || chance(15)) how = changes_raise + pick_index(4);
   last_change_ = static_cast<Changes>(how);
   if (how == changes_add) {
     for (const int name : names_) {
       if (find(set, name) != nullptr || set.size() >= 16 || chance(40)) continue;
-      set.push_back({name, draw_terms()});
+      set.push_back({name, draw_terms(), draw_mode()});
       std::sort(set.begin(), set.end(), [](const auto& a, const auto& b) { return a.limit < b.limit; });
       return set;
     }
@@ -259,7 +272,7 @@ Time Generator::ahead_by(const World& world) {
   const Time most = std::min<Time>(expiry == never ? 100 * day : expiry - world.now() - 1, 100 * day);
   if (most <= bound + 2) return 0;
   const Time by = chance(30) ? bound + between(0, 2) : between(bound + 1, most);
-  const Request request{0, 0, {}, request_set_, {}};
+  const Request request{0, 0, {}, request_set_, {}, false};
   later([this, request](const World& then) -> std::optional<Op> { return touch(then, request); });
   if (chance(50)) later([this](const World& then) -> std::optional<Op> { return acquire(then); });
   const Time back = chance(60) ? by : between(1, by);

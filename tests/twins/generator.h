@@ -38,6 +38,7 @@ class Generator {
 
   // Limits.
   Terms draw_terms();
+  Mode draw_mode();
   Set draw_set(int count);
   Set changed(Set set);
   Op set_level(const LevelId& level, Set limits);

@@ -80,6 +80,7 @@ Request Generator::draw_request(const World& world) {
   } else {
     request.consume = draw_consume(held.lines);
   }
+  request.shadow = shape_.has_modes() && chance(10);
   return request;
 }
 
@@ -268,7 +269,18 @@ void Generator::saw_decision(const Op& op, const World& world) {
   if (buckets == shape_.depth()) saw(Factor::depth);
   if (limits == shape_.limits()) saw(Factor::limits);
   if (above == shape_.burst_above()) saw(Factor::burst);
-  if ((answer.lines[0].source == Source::request) == shape_.request_limits()) saw(Factor::request);
+  bool of_request = false;
+  bool mixed = false;
+  for (const Line& line : answer.lines) {
+    if (line.entity != answer.lines[0].entity) continue;
+    of_request = of_request || line.source == Source::request;
+    mixed = mixed || line.source != answer.lines[0].source;
+  }
+  if (of_request == shape_.request_limits()) saw(Factor::request);
+  if (mixed == shape_.inherits() || shape_.limits() == 1) saw(Factor::inherit);
+  const bool left_out = std::any_of(answer.lines.begin(), answer.lines.end(),
+                                    [](const Line& line) { return line.would_refuse; });
+  if (left_out || !shape_.has_modes()) saw(Factor::modes);
   const bool ages[] = {observed.new_bucket, observed.existing_bucket, observed.expired_bucket};
   if (ages[shape_[Factor::age]]) saw(Factor::age);
   bool zeros = false;

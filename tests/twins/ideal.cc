@@ -73,7 +73,7 @@ std::string IdealBuckets::check(const Oracle& oracle, int resource, const Answer
   // Changes that are dated after now, because the clock went back, are not followed yet.
   if (oracle.last_change() > now) return forget(), wrong;
   for (const Line& line : answer.lines) {
-    const std::int64_t change = step == Step::looked ? 0 : line.requested;
+    const std::int64_t change = step == Step::looked || line.would_refuse ? 0 : line.requested;
     const BucketState* const bucket = oracle.bucket(line.entity, resource, now);
     const std::uint64_t generation = bucket == nullptr ? 0 : bucket->generation;
     const auto [at, added] = ideals_.try_emplace({line.entity, resource, line.limit});
@@ -96,7 +96,7 @@ std::string IdealBuckets::check(const Oracle& oracle, int resource, const Answer
     if (line.remaining > ideal.tokens)
       wrong = "the ideal bucket holds " + std::to_string(ideal.tokens) + ", not " +
               std::to_string(line.remaining);
-    if (step == Step::charged && line.remaining < 0 && line.requested > 0)
+    if (step == Step::charged && line.remaining < 0 && change > 0)
       wrong = "an acquire made a balance negative";
     if (step == Step::charged) ideal.widely = false;
     ideal.generation = generation;

@@ -33,6 +33,7 @@ std::string text(const Request& request) {
   std::string out =
       entity_name(request.entity) + " " + resource_name(request.resource) + " " + text(request.consume);
   if (!request.key.empty()) out += " key " + request.key;
+  if (request.shadow) out += " in shadow mode";
   if (request.limits) out += " limits " + text(*request.limits);
   return out;
 }
@@ -60,7 +61,8 @@ std::string text(const Terms& terms) {
 std::string text(const Set& set) {
   std::string out = "{";
   for (const NamedTerms& named : set)
-    out += (out.size() == 1 ? "" : ", ") + limit_name(named.limit) + " " + text(named.terms);
+    out += (out.size() == 1 ? "" : ", ") + limit_name(named.limit) + " " + text(named.terms) +
+           (named.mode == Mode::enforce ? "" : ":" + std::string(to_text(named.mode)));
   return out + "}";
 }
 
@@ -87,6 +89,7 @@ std::string text(const Op& op) {
              (op.options.owner == Owner::sync
                   ? " sync " + std::to_string(op.options.expires_in.value_or(0)) + "ms"
                   : "") +
+             (op.options.inherit ? " inherits" : "") +
              (op.options.multiplier ? " multiplier " + std::to_string(*op.options.multiplier) : "");
     case Kind::delete_limits:
       return out + "delete " + text(op.level);

@@ -85,7 +85,8 @@ void Oracle::put(const Stop& stop, int resource, BucketState state, bool gives_o
   state.expires_at = expiry_of(state, stop.resolution);
   auto& before = buckets_[bucket_index(stop.entity, resource)];
   state.earliest = state.latest = state.expires_at;
-  if (before && before->generation == state.generation) {
+  // Under new limits no write is blind.
+  if (before && before->generation == state.generation && before->version == state.version) {
     state.latest = std::max(state.latest, before->latest);
     if (gives_only) state.earliest = std::min(state.earliest, before->earliest);
   }
@@ -106,6 +107,9 @@ Oracle::Plan Oracle::plan(const Request& request, Time now) const {
     plan.stops.push_back(std::move(stop));
   }
   if (plan.stops.empty()) plan.error = ErrorCode::no_limits;
+  for (const Stop& stop : plan.stops) {
+    if (stop.resolution.limits->size() > 16) plan.error = ErrorCode::invalid_argument;
+  }
   for (const Asked& asked : request.consume) {
     const auto has = [&](const Stop& stop) { return find(*stop.resolution.limits, asked.limit) != nullptr; };
     if (!plan.error && std::none_of(plan.stops.begin(), plan.stops.end(), has))
@@ -132,7 +136,7 @@ Time Oracle::wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amo
 bool Oracle::lacks(const Stop& stop, Time now) const {
   if (stop.state == nullptr || stop.state->refilled_at > now + config_.clock_bound) return true;
   const bool undated = stop.claims.changed_at > stop.claims.at + config_.clock_bound;
-  if (stop.resolution.source != Source::request && !undated) return false;
+  if (!stop.resolution.request_in_force && !undated) return false;
   const auto& limits = stop.claims.limits;
   return stop.claims.changed ||
          std::any_of(limits.begin(), limits.end(), [](const Claimed& claimed) { return claimed.joins; });
@@ -149,12 +153,19 @@ void Oracle::judge(Plan& plan, const Request& request, Time now) const {
     const Resolution& resolution = stop.resolution;
     for (const NamedTerms& named : *resolution.limits) {
       const Claimed& claimed = *stop.claims.find(named.limit);
-      Line line{stop.entity,  named.limit, named.terms,       0,
-                claimed.held, 0,           resolution.source, resolution.owner};
+      Line line{
+          stop.entity,      named.limit, named.terms, 0, claimed.held, 0, resolution.source_of(named.limit),
+          resolution.owner, named.mode};
+      if (named.mode == Mode::off) stop.left_out.insert(named.limit);
       for (const Asked& asked : request.consume) {
-        if (asked.limit != named.limit) continue;
+        if (asked.limit != named.limit || named.mode == Mode::off) continue;
         line.requested = asked.amount;
         if (asked.amount <= claimed.held) continue;
+        if (named.mode == Mode::shadow || request.shadow) {
+          line.would_refuse = true;
+          stop.left_out.insert(named.limit);
+          continue;
+        }
         stop.exceeded = true;
         stop.lacks = stop.lacks || claimed.joins;
         line.wait = wait_of(stop, named, asked.amount, now);
@@ -174,7 +185,7 @@ std::optional<Time> Oracle::promised(const Plan& plan, const Request& request, T
   for (const Stop& stop : plan.stops) {
     const bool above = std::any_of(request.consume.begin(), request.consume.end(), [&](const Asked& asked) {
       const Terms* const terms = find(*stop.resolution.limits, asked.limit);
-      return terms != nullptr && asked.amount > terms->capacity;
+      return terms != nullptr && asked.amount > terms->capacity && stop.left_out.count(asked.limit) == 0;
     });
     if (!above) continue;
     const bool writes = stop.exceeded && stop.lacks;
@@ -197,7 +208,10 @@ int Oracle::marked(const Request& request, Time now) const {
 Answer Oracle::repeat(const Request& request, int lease, Time now) const {
   Answer answer = plan(request, now).answer;
   if (answer.error) return answer;
-  for (Line& line : answer.lines) line.wait = 0;
+  for (Line& line : answer.lines) {
+    line.wait = 0;
+    line.would_refuse = false;
+  }
   answer.admitted = true;
   answer.never_fits = false;
   answer.wait = 0;
@@ -228,7 +242,7 @@ Answer Oracle::acquire(const Request& request, Time now) {
     for (Held& held : state.limits) {
       if (held.dormant) continue;
       for (const Asked& asked : request.consume) {
-        if (asked.limit != held.limit) continue;
+        if (asked.limit != held.limit || stop.left_out.count(held.limit) != 0) continue;
         held.tokens -= asked.amount;
         held.consumed += asked.amount;
         const auto same = [&](const LeaseAmount& amount) { return amount.limit == held.limit; };
@@ -241,7 +255,9 @@ Answer Oracle::acquire(const Request& request, Time now) {
     put(stop, request.resource, std::move(state));
     lease.buckets.push_back({stop.entity, buckets_[bucket_index(stop.entity, request.resource)]->generation});
   }
-  for (Line& line : answer.lines) line.remaining -= line.requested;
+  for (Line& line : answer.lines) {
+    if (!line.would_refuse) line.remaining -= line.requested;
+  }
   answer.lease = static_cast<int>(leases_.size());
   if (!request.key.empty())
     markers_[{request.key, request.entity, request.resource, request.consume}] = answer.lease;

@@ -11,12 +11,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "weir/clock.h"
 #include "weir/level.h"
+#include "weir/limit.h"
 #include "weir/result.h"
 
 namespace weir::twins {
@@ -37,6 +39,7 @@ struct Terms {
 struct NamedTerms {
   int limit = 0;
   Terms terms;
+  Mode mode = Mode::enforce;
   friend bool operator==(const NamedTerms&, const NamedTerms&) = default;
 };
 
@@ -75,6 +78,7 @@ struct Request {
   std::vector<Asked> consume;
   SetRef limits;    ///< sent with the request; may be null
   std::string key;  ///< empty: none
+  bool shadow = false;
 };
 
 /// One line of a report.
@@ -87,6 +91,8 @@ struct Line {
   Time wait = 0;  ///< 0: not exceeded
   Source source = Source::system;
   Owner owner = Owner::operator_;
+  Mode mode = Mode::enforce;
+  bool would_refuse = false;  ///< left out of the charge
 };
 
 struct Answer {
@@ -143,7 +149,9 @@ struct Lease {
   Time deadline = 0;
   Ending ending = Ending::open;
   std::vector<std::string> keys;
-  bool narrowed = false;  ///< a later charge did not reach every bucket, because a limit had left it
+  /// A later charge did not reach every bucket, because a limit had left it, or charged a limit that the
+  /// acquire had left out.
+  bool narrowed = false;
 };
 
 class Oracle {
@@ -162,6 +170,7 @@ class Oracle {
     Owner owner = Owner::operator_;
     std::optional<Time> expires_in = {};
     std::optional<int> multiplier = {};
+    bool inherit = false;
   };
   using Outcome = std::optional<ErrorCode>;
   Outcome set_limits(const LevelId& level, Set limits, const SetOptions& options, Time now);
@@ -183,6 +192,7 @@ class Oracle {
   SetRef limits_at(const LevelId& level, Time now) const;
   struct StoredLevel {
     LevelId level;
+    bool inherit = false;
     SetRef limits;
     Owner owner;
     Time expires_at;
@@ -246,6 +256,9 @@ class Oracle {
     bool kept_for_good = false;
     Time follows = 0;  ///< how long the limits keep a bucket that follow when a level expires
     std::array<const Record*, 4> records{};
+    std::map<int, Source> sources;  ///< of each limit
+    bool request_in_force = false;  ///< some limits came with the request
+    Source source_of(int limit) const { return sources.at(limit); }
   };
   struct Missed {
     Time moment = 0;
@@ -274,6 +287,7 @@ class Oracle {
     Resolution resolution;
     const BucketState* state = nullptr;
     Claims claims;
+    std::set<int> left_out;  ///< limits that are off, or in shadow mode and would refuse
     bool exceeded = false;
     bool lacks = false;  ///< the record, or a limit that is exceeded, or the limits that were sent
   };
@@ -301,7 +315,7 @@ class Oracle {
   static Time keep(const Terms& terms, int multiplier);
   static Missed missed_since(const Resolution& resolution, std::int64_t version, Time now);
   static Missed missed_by(const BucketState& state, const Resolution& resolution, const Claims& claims,
-                          Time now);
+                          bool sent, bool levels_differ, Time now);
   Claims claim(const BucketState* state, const Resolution& resolution, Time now) const;
   BucketState claimed_state(const Stop& stop) const;
   static Time expiry_of(const BucketState& state, const Resolution& resolution);

@@ -1,6 +1,7 @@
 // The oracle's arithmetic, levels and resolution.
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "twins/oracle.h"
 
@@ -108,7 +109,7 @@ std::vector<Oracle::StoredLevel> Oracle::stored_levels(Time now) const {
   const auto look = [&](const LevelId& level) {
     const Record& found = record(level);
     if (!found.written || !version_at(found, now).limits) return;
-    levels.push_back({level, found.current.limits, found.owner, found.expires_at});
+    levels.push_back({level, found.current.gap, found.current.limits, found.owner, found.expires_at});
   };
   look({});
   for (int r = 0; r < config_.resources; ++r) look({Source::resource, -1, r});
@@ -141,7 +142,7 @@ void Oracle::write(const LevelId& level, SetRef limits, const SetOptions& option
     if (last.limits && limits) multiplier = record.multiplier;
   }
   record.written = true;
-  record.current = {last_stamp_, std::move(limits), false};
+  record.current = {last_stamp_, std::move(limits), options.inherit};
   record.owner = options.owner;
   record.multiplier = options.multiplier ? options.multiplier : multiplier;
   record.expires_at = options.expires_in ? now + *options.expires_in : never;
@@ -239,11 +240,19 @@ Time Oracle::keep(const Terms& terms, int multiplier) {
   return std::max(fill * multiplier, above);
 }
 
-/// The first level that has limits wins whole; those of the request are the lowest.
+/// The first level that has limits wins whole, unless it inherits: then the next ones add limits that it does
+/// not name. Those of the request are the lowest.
 Oracle::Resolution Oracle::resolve(int entity, int resource, const SetRef& request_limits, Time now,
                                    int depth) const {
   Resolution resolution;
   resolution.multiplier = config_.multiplier;
+  bool open = true;
+  Set merged;
+  const auto add = [&](const SetRef& set, Source source) {
+    for (const NamedTerms& named : *set) {
+      if (resolution.sources.emplace(named.limit, source).second) merged.push_back(named);
+    }
+  };
   const LevelId levels[] = {{Source::entity, entity, resource},
                             {Source::entity_default, entity, -1},
                             {Source::resource, -1, resource},
@@ -257,12 +266,22 @@ Oracle::Resolution Oracle::resolve(int entity, int resource, const SetRef& reque
     if (!version.limits) continue;
     resolution.until = std::min(resolution.until, at.expires_at);
     if (at.multiplier) resolution.multiplier = *at.multiplier;
-    if (resolution.limits) continue;
-    resolution.limits = version.limits;
-    resolution.source = levels[i].kind;
-    resolution.owner = at.owner;
+    if (!open) continue;
+    open = version.gap;
+    if (merged.empty()) {
+      resolution.source = levels[i].kind;
+      resolution.owner = at.owner;
+    }
+    add(version.limits, levels[i].kind);
   }
-  if (!resolution.limits) resolution.limits = request_limits;
+  if (open && request_limits) {
+    add(request_limits, Source::request);
+    resolution.request_in_force = true;
+  }
+  if (!merged.empty()) {
+    std::sort(merged.begin(), merged.end(), [](const auto& a, const auto& b) { return a.limit < b.limit; });
+    resolution.limits = std::make_shared<const Set>(std::move(merged));
+  }
   resolution.kept_for_good =
       resolution.source == Source::entity && resolution.owner == Owner::operator_ && resolution.limits;
   if (resolution.until != never && depth < 4) {
@@ -282,6 +301,7 @@ Oracle::Resolution Oracle::resolve(int entity, int resource, const SetRef& reque
 Oracle::Missed Oracle::missed_since(const Resolution& resolution, std::int64_t version, Time now) {
   Missed missed;
   int changes = 0;
+  std::set<int> shadows;  // named by a stronger level all the time
   for (const Record* const record : resolution.records) {
     if (record == nullptr) continue;
     std::vector<Version> history;
@@ -290,9 +310,24 @@ Oracle::Missed Oracle::missed_since(const Resolution& resolution, std::int64_t v
     history.insert(history.end(), record->earlier.begin(), record->earlier.end());
     bool always = true;
     bool reached = false;
-    for (const Version& one : history) {
+    std::optional<std::set<int>> named_always;
+    for (std::size_t i = 0; i < history.size(); ++i) {
+      const Version& one = history[i];
       always = always && one.limits && !one.gap;
-      tighten(missed.lowest, one.limits);
+      Set felt;
+      std::set<int> names;
+      for (const NamedTerms& named : one.limits ? *one.limits : Set()) {
+        if (shadows.count(named.limit) == 0) felt.push_back(named);
+        names.insert(named.limit);
+      }
+      // A version that was merged from several may have had no limits at times.
+      const bool merged = record->earlier.size() == remembered_versions && i + 1 == history.size();
+      if (merged && one.gap) names.clear();
+      if (named_always)
+        std::erase_if(*named_always, [&](int name) { return names.count(name) == 0; });
+      else
+        named_always = names;
+      if (!felt.empty()) tighten(missed.lowest, std::make_shared<const Set>(std::move(felt)));
       if (one.stamp <= version) {
         reached = true;
         break;
@@ -301,23 +336,25 @@ Oracle::Missed Oracle::missed_since(const Resolution& resolution, std::int64_t v
       missed.moment = std::max(missed.moment, one.stamp);
     }
     if (always && reached) break;
+    if (reached) shadows.insert(named_always->begin(), named_always->end());
   }
   missed.several = changes > 1;
   return missed;
 }
 
+/// `sent`: for limits that came with the request, which hold from the moment of the decision on. `differ`:
+/// whether limits of levels, or any, differ from those of the bucket.
 Oracle::Missed Oracle::missed_by(const BucketState& state, const Resolution& resolution, const Claims& claims,
-                                 Time now) {
-  const bool of_request = resolution.source == Source::request;
+                                 bool sent, bool levels_differ, Time now) {
   Missed missed{claims.at, false, {}};
   if (resolution.stamp > state.version) {
     missed = missed_since(resolution, state.version, now);
-  } else if (claims.changed && !of_request) {
+  } else if (levels_differ && !sent) {
     // Limits of requests took the version ahead of the stamps, so that it does not say what was missed.
     missed = missed_since(resolution, resolution.stamp - 1, now);
     missed.several = true;
   }
-  if (of_request && claims.changed) missed.moment = claims.at;
+  if (sent && claims.changed) missed.moment = claims.at;
   return missed;
 }
 
@@ -336,18 +373,25 @@ Oracle::Claims Oracle::claim(const BucketState* state, const Resolution& resolut
   const bool ahead = state->refilled_at > now + config_.clock_bound;
   const Time from = ahead ? now : state->refilled_at;
   claims.at = std::max(now, from);
+  bool levels_differ = false;
   for (const NamedTerms& named : set) {
     const auto same = [&](const Held& held) { return held.limit == named.limit; };
     const auto held = std::find_if(state->limits.begin(), state->limits.end(), same);
-    claims.changed = claims.changed || held == state->limits.end() || !(held->terms == named.terms);
+    if (held != state->limits.end() && held->terms == named.terms) continue;
+    claims.changed = true;
+    levels_differ = levels_differ || resolution.source_of(named.limit) != Source::request;
   }
   claims.version =
       resolution.stamp > state->version ? resolution.stamp : state->version + (claims.changed ? 1 : 0);
-  const Missed missed = missed_by(*state, resolution, claims, now);
-  claims.changed_at = missed.moment;
-  const Time turn = std::clamp(missed.moment, from, claims.at);
+  const bool all_sent = resolution.source == Source::request;
+  const Missed by_sent = missed_by(*state, resolution, claims, true, levels_differ, now);
+  const Missed by_levels = missed_by(*state, resolution, claims, false, levels_differ, now);
+  claims.changed_at = all_sent ? by_sent.moment : by_levels.moment;
   for (const Held& held : state->limits) {
     const Terms* const in_force = find(set, held.limit);
+    const bool sent = in_force != nullptr ? resolution.source_of(held.limit) == Source::request : all_sent;
+    const Missed& missed = sent ? by_sent : by_levels;
+    const Time turn = std::clamp(missed.moment, from, claims.at);
     Terms before = held.terms;
     const Terms* const low = missed.several ? find(missed.lowest, held.limit) : nullptr;
     if (low != nullptr) before = tighter(before, *low);

@@ -57,13 +57,19 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
                               [&](const LeaseAmount& amount) { return amount.limit == asked.limit; });
     if (found == next.amounts.end()) {
       unsigned buckets = 0;
+      bool known = false;
       for (std::size_t i = 0; i < lease.buckets.size(); ++i) {
         const Stop stop = lease_stop(lease.buckets[i].entity, lease.resource, now);
-        if (stop.resolution.limits && find(*stop.resolution.limits, asked.limit) != nullptr)
-          buckets |= 1U << i;
+        for (const NamedTerms& named : stop.resolution.limits ? *stop.resolution.limits : Set()) {
+          if (named.limit != asked.limit) continue;
+          known = true;
+          // What the acquire did not take from a limit that only watches is not taken later either.
+          if (named.mode == Mode::enforce) buckets |= 1U << i;
+        }
       }
-      if (buckets == 0) return fail(ErrorCode::unknown_limit);
+      if (!known) return fail(ErrorCode::unknown_limit);
       found = next.amounts.insert(found, {asked.limit, 0, buckets});
+      next.narrowed = next.narrowed || buckets != 0;
     }
     const std::int64_t net = verb == Verb::settle ? asked.amount : found->amount + asked.amount;
     if (net < 0) return fail(ErrorCode::invalid_argument);
@@ -76,7 +82,8 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
   for (std::size_t i = 0; i < next.amounts.size(); ++i) {
     const std::int64_t before = i < lease.amounts.size() ? lease.amounts[i].amount : 0;
     const std::int64_t difference = next.amounts[i].amount - before;
-    if (difference != 0) charges.push_back({next.amounts[i].limit, difference, next.amounts[i].buckets});
+    if (difference != 0 && next.amounts[i].buckets != 0)
+      charges.push_back({next.amounts[i].limit, difference, next.amounts[i].buckets});
   }
   return apply(lease, next, std::move(charges), now);
 }
@@ -116,8 +123,15 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
       if (!found && charge.amount > 0) charge.buckets &= ~bit;
     }
     for (const NamedTerms& named : *one.stop.resolution.limits) {
-      Line line{one.stop.entity,          named.limit, named.terms, 0, 0, 0, one.stop.resolution.source,
-                one.stop.resolution.owner};
+      Line line{one.stop.entity,
+                named.limit,
+                named.terms,
+                0,
+                0,
+                0,
+                one.stop.resolution.source_of(named.limit),
+                one.stop.resolution.owner,
+                named.mode};
       for (const Held& held : one.state.limits) {
         if (held.limit == named.limit) line.remaining = held.tokens;
       }

@@ -25,6 +25,8 @@ const std::array<Values, factor_count>& factors() {
       {"leases", {"none", "own", "by another", "after rebirth"}},
       {"changes", {"none", "raise", "lower", "add", "remove", "several asleep"}},
       {"request limits", {"no", "yes"}},
+      {"inherit", {"no", "yes"}},
+      {"modes", {"no", "yes"}},
       {"clock", {"small", "refill", "beyond expiry", "back a little", "ahead and back"}},
   }};
   return all;

@@ -20,9 +20,11 @@ enum class Factor : unsigned char {
   leases,      ///< how leases are changed
   changes,     ///< how limits change
   request,     ///< whether limits come with the request
+  inherit,     ///< whether levels inherit
+  modes,       ///< whether limits have modes
   clock,       ///< how time passes
 };
-inline constexpr std::size_t factor_count = 11;
+inline constexpr std::size_t factor_count = 13;
 
 enum Age : int { age_new, age_existing, age_expired };
 enum Named : int { named_all, named_subset, named_zeros };
@@ -47,6 +49,8 @@ struct Shape {
   int limits() const;
   int multiplier() const;
   bool burst_above() const { return (*this)[Factor::burst] == 1; }
+  bool inherits() const { return (*this)[Factor::inherit] == 1; }
+  bool has_modes() const { return (*this)[Factor::modes] == 1; }
   bool request_limits() const { return (*this)[Factor::request] == 1; }
   std::string text() const;
 };

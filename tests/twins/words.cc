@@ -25,11 +25,11 @@ Level level_of(const LevelId& level) {
 std::vector<NamedLimit> named(const Set& set) {
   std::vector<NamedLimit> limits;
   for (const NamedTerms& one : set) {
-    limits.push_back(
-        {limit_name(one.limit), *Limit::make({.capacity = Amount::milli(one.terms.capacity),
-                                              .burst = Amount::milli(one.terms.burst),
-                                              .refill_amount = Amount::milli(one.terms.amount),
-                                              .refill_period = milliseconds(one.terms.period)})});
+    limits.push_back({limit_name(one.limit), *Limit::make({.capacity = Amount::milli(one.terms.capacity),
+                                                           .burst = Amount::milli(one.terms.burst),
+                                                           .refill_amount = Amount::milli(one.terms.amount),
+                                                           .refill_period = milliseconds(one.terms.period),
+                                                           .mode = one.mode})});
   }
   return limits;
 }
@@ -42,13 +42,23 @@ Entity entity_of(int entity, int parent, bool cascade) {
           .metadata = {{"plan", "gold\n"}}};
 }
 
+namespace {
+
+std::string mode_text(Mode mode, bool would_refuse) {
+  return (mode == Mode::enforce ? "" : " " + std::string(to_text(mode))) +
+         (would_refuse ? " would refuse" : "");
+}
+
+}  // namespace
+
 std::string describe(const LimitStatus& status) {
   return std::string(status.entity) + " " + std::string(status.name) + " capacity " +
          status.capacity.to_string() + " burst " + status.burst.to_string() + " requested " +
          status.requested.to_string() + " remaining " + status.remaining.to_string() +
          (status.exceeded ? " exceeded" : "") + " wait " +
          (status.retry_after ? std::to_string(status.retry_after->count()) : "never") + " from " +
-         name_of(status.source) + " of " + name_of(status.owner);
+         name_of(status.source) + " of " + name_of(status.owner) +
+         mode_text(status.mode, status.would_refuse);
 }
 
 std::string describe(const Line& line) {
@@ -58,7 +68,7 @@ std::string describe(const Line& line) {
          Amount::milli(line.requested).to_string() + " remaining " +
          Amount::milli(line.remaining).to_string() + (line.wait != 0 ? " exceeded" : "") + " wait " +
          (line.wait == never_fits ? "never" : std::to_string(line.wait)) + " from " + name_of(line.source) +
-         " of " + name_of(line.owner);
+         " of " + name_of(line.owner) + mode_text(line.mode, line.would_refuse);
 }
 
 std::string lines_of(const Answer& answer) {
@@ -74,7 +84,8 @@ bool same(const LimitStatus& real, const Line& line) {
          real.remaining.millitokens() == line.remaining && real.requested.millitokens() == line.requested &&
          wait == line.wait && real.exceeded == (line.wait != 0) &&
          real.capacity.millitokens() == line.terms.capacity && real.burst.millitokens() == line.terms.burst &&
-         real.source == line.source && real.owner == line.owner && real.window.count() == fill;
+         real.source == line.source && real.owner == line.owner && real.window.count() == fill &&
+         real.mode == line.mode && real.would_refuse == line.would_refuse;
 }
 
 namespace {

@@ -132,6 +132,7 @@ std::string World::acquire(const Op& op) {
   AcquireOptions options;
   options.limits = limits_of(request.limits);
   options.idempotency_key = request.key;
+  options.shadow = request.shadow;
   auto real =
       limiter(op).acquire(entity_name(request.entity), resource_name(request.resource), charges_, options);
   observed_.answer = oracle_.acquire(request, now_);
@@ -190,9 +191,9 @@ std::string World::look(const Op& op) {
   charges_.clear();
   for (const Asked& asked : request.consume)
     charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
-  const auto real =
-      limiter(op).available(entity_name(request.entity), resource_name(request.resource), charges_,
-                            {.limits = limits_of(request.limits), .idempotency_key = {}});
+  const auto real = limiter(op).available(
+      entity_name(request.entity), resource_name(request.resource), charges_,
+      {.limits = limits_of(request.limits), .idempotency_key = {}, .shadow = request.shadow});
   observed_.answer = oracle_.look(request, now_);
   if (std::string wrong = compare(real, observed_.answer, request.resource); !wrong.empty()) return wrong;
   if (observed_.answer.error) return {};
@@ -287,6 +288,7 @@ std::string World::set_limits(const Op& op) {
   options.owner = op.options.owner;
   if (op.options.expires_in) options.expires_in = milliseconds(*op.options.expires_in);
   options.bucket_ttl_refill_multiplier = op.options.multiplier;
+  options.inherit = op.options.inherit;
   // Limits may have expired unseen.
   ideal_.change(oracle_, false, now_);
   const auto real = limiter(op).set_limits(level_of(op.level), named(op.limits), options);

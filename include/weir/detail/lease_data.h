@@ -41,8 +41,11 @@ struct LeaseData {
   Time deadline = 0;
   std::array<std::uint64_t, 2> nonce{};  ///< zero until an id is needed
   std::string id;                        ///< empty until it is made
-  bool shared = false;                   ///< an id was handed out: other processes may change the lease too
-  Ending ending = Ending::open;          ///< while it is not shared
+  /// The entity whose item the store keeps the marker beside, if it is not that of the first bucket: the
+  /// entity of a keyed acquire that had no limits of its own.
+  std::string marker_entity = {};
+  bool shared = false;           ///< an id was handed out: other processes may change the lease too
+  Ending ending = Ending::open;  ///< while it is not shared
 };
 
 /// Carries out the changes of a lease; implemented by a Limiter.

@@ -48,8 +48,10 @@ Action Acquire::resume(const Event& event, Time now) {
 
 std::vector<Evaluation> Acquire::evaluations(decision::Chain& chain, Time now) const {
   std::vector<Evaluation> all;
-  for (std::size_t i = 0; i < plan_.buckets.size(); ++i)
+  for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
     all.push_back(evaluate(chain, i, plan_.buckets[i], snapshot_.alive(i, now), now));
+    decision::decide(*all.back().link, plan_.shadow);
+  }
   return all;
 }
 
@@ -70,12 +72,18 @@ Action Acquire::attempt(Time now) {
 }
 
 Action Acquire::charge(const std::vector<Evaluation>& evaluations) {
+  // An old image may leave out a limit that holds its amount by now.
+  for (const Evaluation& evaluation : evaluations) {
+    if (evaluation.link->left_out != 0 && !snapshot_.current(evaluation.bucket))
+      return {Action::Kind::read, {}};
+  }
   outcome_ = {};
   Transaction transaction;
   transaction.links = plan_.bare;
   for (const Evaluation& evaluation : evaluations) {
     outcome_.generations.push_back(evaluation.item != nullptr ? evaluation.item->generation
                                                               : plan_.new_generation);
+    outcome_.left_out.push_back(evaluation.link->left_out);
     transaction.writes.push_back(write_for(evaluation));
     if (checks_link(evaluation))
       transaction.links.push_back({evaluation.plan->entity, evaluation.plan->parent});
@@ -84,10 +92,24 @@ Action Acquire::charge(const std::vector<Evaluation>& evaluations) {
     const auto& fence = marker_.item;
     transaction.marker.emplace();
     if (fence) transaction.marker->sequence = fence->sequence;
-    transaction.marker->next = {(fence ? fence->sequence : 0) + 1, false, plan_.once->lease,
+    transaction.marker->next = {(fence ? fence->sequence : 0) + 1, false, lease_of(evaluations),
                                 plan_.once->entities, outcome_.generations};
   }
   return send(Sent::charge, std::move(transaction));
+}
+
+/// The lease without the limits that are left out.
+decision::LeaseRecord Acquire::lease_of(const std::vector<Evaluation>& evaluations) const {
+  decision::LeaseRecord lease = plan_.once->lease;
+  for (const Evaluation& evaluation : evaluations) {
+    if (evaluation.link->left_out == 0) continue;
+    for (decision::LeaseAmount& amount : lease.amounts) {
+      if (!charge_of(evaluation, amount.limit))
+        amount.buckets = static_cast<std::uint8_t>(amount.buckets & ~(1U << evaluation.bucket));
+    }
+  }
+  std::erase_if(lease.amounts, [](const decision::LeaseAmount& amount) { return amount.buckets == 0; });
+  return lease;
 }
 
 bool Acquire::retry_will_do(const Evaluation& evaluation) const {

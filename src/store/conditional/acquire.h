@@ -24,6 +24,7 @@ struct AcquirePlan {
   /// Other processes write these buckets too, so that remembered images are rarely up to date: read first,
   /// unless Retry will do.
   bool read_first = false;
+  bool shadow = false;  ///< no limit refuses; those that would are left out
 };
 
 struct AcquireOutcome {
@@ -40,6 +41,7 @@ struct AcquireOutcome {
   std::int64_t version = 0;  ///< stale: what the next resolution's resolved_after must be at least
   bool chain = false;        ///< stale: the catalog has another parent, or is about to
   std::vector<std::uint64_t> generations = {};  ///< admitted: of the buckets that were charged
+  std::vector<std::uint32_t> left_out = {};     ///< admitted: the limits of each bucket that were left out
 };
 
 class Acquire {
@@ -68,6 +70,7 @@ class Acquire {
   Action attempt(Time now);
   std::vector<Evaluation> evaluations(decision::Chain& chain, Time now) const;
   Action charge(const std::vector<Evaluation>& evaluations);
+  decision::LeaseRecord lease_of(const std::vector<Evaluation>& evaluations) const;
   Action refuse(decision::Chain& chain, const std::vector<Evaluation>& evaluations);
   Action finish(AcquireOutcome::Kind kind);
   Action stale(std::int64_t version, bool chain);

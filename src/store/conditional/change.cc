@@ -17,7 +17,7 @@ std::vector<LimitCharge> charges_in(std::size_t bucket, std::span<const decision
 
 Result<void> check_debts(const Evaluation& evaluation) {
   for (const bucket::LimitClaim& limit : evaluation.claims().limits) {
-    const std::int64_t amount = charge_of(*evaluation.plan, limit.name).value_or(0);
+    const std::int64_t amount = charge_of(evaluation, limit.name).value_or(0);
     if (amount <= 0) continue;
     if (auto checked = decision::check_debt(limit.name, limit.held(evaluation.item) - amount); !checked)
       return checked;
@@ -70,6 +70,18 @@ Result<decision::LeaseStep> Change::step() const {
   return decision::step(lease, {plan_.verb, plan_.key, charges}, sets);
 }
 
+namespace {
+
+/// Whether a bucket still has a limit that left the set: it is dropped once it is full.
+bool keeps(const Record& item, const limits::Resolution& resolution, std::string_view limit, Time now) {
+  const bucket::Claims claims = bucket::claims_of(&item, resolution, now);
+  return std::any_of(claims.limits.begin(), claims.limits.end(), [&](const bucket::LimitClaim& claim) {
+    return claim.name == limit && !bucket::forgettable(claim, claim.held(&item));
+  });
+}
+
+}  // namespace
+
 Result<bool> Change::leave_out_missing(decision::LeaseStep& step, Time now) const {
   for (decision::LeaseAmount& charge : step.charges) {
     if (charge.amount < 0) continue;
@@ -77,8 +89,9 @@ Result<bool> Change::leave_out_missing(decision::LeaseStep& step, Time now) cons
       if ((charge.buckets >> i & 1U) == 0) continue;
       if (!snapshot_[i].known) return false;
       const Record* const item = snapshot_.alive(i, now);
-      const bool has = plan_.buckets[i].resolution->limits->find(charge.limit) >= 0 ||
-                       (item != nullptr && item->find(charge.limit) != nullptr);
+      const limits::Resolution& resolution = *plan_.buckets[i].resolution;
+      const bool has = resolution.limits->find(charge.limit) >= 0 ||
+                       (item != nullptr && keeps(*item, resolution, charge.limit, now));
       if (!has) charge.buckets = static_cast<std::uint8_t>(charge.buckets & ~(1U << i));
     }
   }
@@ -145,10 +158,14 @@ Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction
     // Another generation, seen since the lease was made, means that the charged bucket was full and is gone.
     const bool gone = snapshot_.seen_here(bucket) && (item == nullptr || item->generation != plan.generation);
     if (gone) return Step::ready;
-    Write credit =
-        builder.credit({bucket, &plan, snapshot_.seen_here(bucket) ? item : nullptr, now, nullptr});
-    if (!credit.limits.empty()) transaction.writes.push_back(std::move(credit));
-    return Step::ready;
+    const bool behind =
+        item != nullptr && item->generation == plan.generation && item->version < plan.resolution->stamp;
+    if (!behind) {
+      Write credit =
+          builder.credit({bucket, &plan, snapshot_.seen_here(bucket) ? item : nullptr, now, nullptr});
+      if (!credit.limits.empty()) transaction.writes.push_back(std::move(credit));
+      return Step::ready;
+    }
   }
   if (!snapshot_[bucket].known) return Step::look;
   decision::Chain chain;

@@ -15,7 +15,7 @@ using Effect = LimitWrite::Effect;
 /// The charge of a limit in this bucket. Tokens given back to a bucket other than the charged one are
 /// dropped: the charged one was full when it expired.
 std::int64_t amount_of(const Evaluation& evaluation, const LimitClaim& limit) {
-  const std::int64_t amount = charge_of(*evaluation.plan, limit.name).value_or(0);
+  const std::int64_t amount = charge_of(evaluation, limit.name).value_or(0);
   const bool same = evaluation.item != nullptr && evaluation.item->generation == evaluation.plan->generation;
   return amount < 0 && !same ? 0 : amount;
 }
@@ -45,7 +45,7 @@ void add(const WriteBuilder& builder, const Evaluation& evaluation, const LimitC
   // has room; unless the write also charges, or a change of parameters cuts lower than the burst.
   const bool cuts = amount > 0 || ceiling != limit.parameters.burst;
   if (cuts) write.at_most = ceiling - grant;
-  const bool named = charge_of(*evaluation.plan, limit.name).has_value();
+  const bool named = charge_of(evaluation, limit.name).has_value();
   if (builder.admitting && named) write.at_least = amount - grant;
   // The expiry is computed from the image, and the balance may be lower by now. The expiry covers every
   // balance of 0 or more, and the debt in the image; it does not cover a deeper debt.
@@ -61,8 +61,9 @@ LimitWrite claim(const WriteBuilder& builder, const Evaluation& evaluation, cons
                  Expiry& expiry) {
   const auto [grant, ceiling] = limit.claim;
   const std::int64_t amount = amount_of(evaluation, limit);
-  const std::int64_t after = limit.held(evaluation.item) - amount;
-  if (bucket::forgettable(limit, after)) return forget(limit);
+  const std::int64_t held = limit.held(evaluation.item);
+  const std::int64_t after = held - amount;
+  if (bucket::forgettable(limit, held)) return forget(limit);
 
   LimitWrite write{.name = limit.name, .consumed = amount};
   if (limit.changed) write.parameters = limit.parameters;
@@ -88,11 +89,16 @@ LimitWrite claim(const WriteBuilder& builder, const Evaluation& evaluation, cons
 
 }  // namespace
 
-std::optional<std::int64_t> charge_of(const BucketPlan& plan, std::string_view limit) {
-  for (const LimitCharge& charge : plan.charges) {
-    if (charge.limit == limit) return charge.amount;
-  }
-  return std::nullopt;
+std::optional<std::int64_t> charge_of(const Evaluation& evaluation, std::string_view limit) {
+  const auto& charges = evaluation.plan->charges;
+  const auto charge =
+      std::find_if(charges.begin(), charges.end(), [&](const auto& one) { return one.limit == limit; });
+  if (charge == charges.end()) return std::nullopt;
+  const decision::Link* const link = evaluation.link;
+  if (link == nullptr || link->left_out == 0) return charge->amount;
+  const int index = link->resolution->limits->find(limit);
+  const bool left_out = index >= 0 && (link->left_out >> static_cast<unsigned>(index) & 1U) != 0;
+  return left_out ? std::nullopt : std::optional(charge->amount);
 }
 
 bool is_stale(const Evaluation& evaluation) {
@@ -109,7 +115,6 @@ Evaluation evaluate(decision::Chain& chain, std::size_t bucket, const BucketPlan
   for (const LimitCharge& charge : plan.charges)
     charges.push_back({charge.limit, Amount::milli(charge.amount)});
   decision::match(link, charges);
-  link.fits = decision::fits(link, link.limit_count());
   return {bucket, &plan, item, now, &link};
 }
 
@@ -169,7 +174,7 @@ Write WriteBuilder::retry(const Evaluation& evaluation) const {
   Expiry expiry(evaluation.now, *evaluation.plan->resolution);
   for (const LimitClaim& limit : evaluation.claims().limits) {
     expiry.hold(limit.parameters, 0, !limit.in_force);
-    const auto amount = charge_of(*evaluation.plan, limit.name);
+    const auto amount = charge_of(evaluation, limit.name);
     if (!amount || !limit.in_force) continue;
     LimitWrite charge{.name = limit.name, .effect = Effect::add, .tokens = -*amount, .consumed = *amount};
     charge.at_least = amount;
@@ -189,6 +194,9 @@ Write WriteBuilder::retry(const Evaluation& evaluation) const {
 Write WriteBuilder::credit(const Evaluation& evaluation) const {
   Write write = blank(Write::Path::credit, evaluation.bucket);
   write.generation = evaluation.plan->generation;
+  // A bucket that has not followed a change of limits yet would give the credit to the time before the
+  // change.
+  if (const Time stamp = evaluation.plan->resolution->stamp; stamp > 0) write.version_since = stamp;
   // A credit to an expired item would be lost with it, without harm; but expired means absent, in conditions
   // too.
   write.expires_since = base::saturating_add(evaluation.now, 1);

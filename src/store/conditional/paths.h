@@ -62,8 +62,8 @@ inline bool checks_link(const Evaluation& evaluation) {
   return evaluation.item == nullptr || evaluation.item->parent != evaluation.plan->parent;
 }
 
-/// The amount of a limit that a plan names; nothing where it does not.
-std::optional<std::int64_t> charge_of(const BucketPlan& plan, std::string_view limit);
+/// The amount of a limit that the plan names; nothing where it does not, or where the limit is left out.
+std::optional<std::int64_t> charge_of(const Evaluation& evaluation, std::string_view limit);
 
 /// Whether the bucket's parameters are newer than the resolution, which must then be made again.
 bool is_stale(const Evaluation& evaluation);

@@ -40,11 +40,12 @@ void apply(State& item, const LimitWrite& write) {
 
 bool holds(const Record* item, const Write& write) {
   if (write.absent_at && item != nullptr && item->expires_at > *write.absent_at) return false;
-  const bool looks_inside =
-      write.refilled_at || write.refilled_since || write.version || write.generation || write.expires_since;
+  const bool looks_inside = write.refilled_at || write.refilled_since || write.version ||
+                            write.version_since || write.generation || write.expires_since;
   if (item == nullptr && looks_inside) return false;
   if (write.refilled_at && item->refilled_at != *write.refilled_at) return false;
   if (write.refilled_since && item->refilled_at < *write.refilled_since) return false;
+  if (write.version_since && item->version < *write.version_since) return false;
   if (write.version && item->version != *write.version) return false;
   if (write.generation && item->generation != *write.generation) return false;
   if (write.expires_since && item->expires_at < *write.expires_since) return false;

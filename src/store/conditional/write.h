@@ -64,12 +64,13 @@ struct Write {
   std::size_t bucket;  ///< in the chain of the plan
 
   // Conditions.
-  std::optional<Time> absent_at = {};            ///< there is no item, or it has expired at this moment
-  std::optional<Time> refilled_at = {};          ///< equal
-  std::optional<Time> refilled_since = {};       ///< refilled_at is this or later
-  std::optional<std::int64_t> version = {};      ///< equal
-  std::optional<std::uint64_t> generation = {};  ///< equal
-  std::optional<Time> expires_since = {};        ///< it has no expiry, or one at this moment or later
+  std::optional<Time> absent_at = {};              ///< there is no item, or it has expired at this moment
+  std::optional<Time> refilled_at = {};            ///< equal
+  std::optional<Time> refilled_since = {};         ///< refilled_at is this or later
+  std::optional<std::int64_t> version = {};        ///< equal
+  std::optional<std::int64_t> version_since = {};  ///< version is this or later
+  std::optional<std::uint64_t> generation = {};    ///< equal
+  std::optional<Time> expires_since = {};          ///< it has no expiry, or one at this moment or later
 
   // Effects.
   std::optional<Record> item = {};  ///< the whole item; then none of the effects below

@@ -47,10 +47,16 @@ void Acquire::start() {
   // Below 2^53, so that it is exact as a double too, and never 0.
   new_generation_ = (context_.entropy.next() >> 11U) | 1U;
   if (request_of_it.once != nullptr) {
-    marker_key_ = lease_key(name_space_, buckets_in_chain_[0].name.entity, *request_of_it.once);
+    marker_key_ = lease_key(name_space_, request_of_it.entity, *request_of_it.once);
     marker_deadline_ = base::saturating_add(now_, request_of_it.lease_for);
   }
   begin(images());
+}
+
+bool Acquire::charged(std::size_t place, std::string_view limit) const {
+  const limits::LimitSet& set = *buckets_in_chain_[place].resolution->limits;
+  const int index = set.find(limit);
+  return index >= 0 && set.mode(static_cast<std::size_t>(index)) != weir::Mode::off;
 }
 
 std::vector<conditional::BucketPlan> Acquire::plans() const {
@@ -58,7 +64,7 @@ std::vector<conditional::BucketPlan> Acquire::plans() const {
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     conditional::BucketPlan& plan = plans.emplace_back(plan_of(i));
     for (const Charge& charge : plan_.request.consume) {
-      if (plan.resolution->limits->find(charge.limit) >= 0)
+      if (charged(i, charge.limit))
         plan.charges.push_back({std::string(charge.limit), charge.amount.millitokens()});
     }
   }
@@ -68,6 +74,7 @@ std::vector<conditional::BucketPlan> Acquire::plans() const {
 void Acquire::begin(std::vector<Image> images) {
   if (refuse_from_memory(images)) return;
   conditional::AcquirePlan plan{.buckets = plans(), .new_generation = new_generation_, .bare = bare_};
+  plan.shadow = plan_.request.shadow;
   if (plan_.request.once != nullptr) plan.once = lease_record();
   // Where other processes write too, a cached image is rarely current.
   plan.read_first =
@@ -84,6 +91,10 @@ void Acquire::begin(std::vector<Image> images) {
 /// process can have added more.
 bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
   if (context_.refuse_for == 0 || plan_.request.once != nullptr) return false;
+  const auto enforces = [&](const decision::Link& link) {
+    return decision::shadows_of(link, plan_.request.shadow) == 0 && link.resolution->limits->off() == 0;
+  };
+  if (!std::all_of(chain_.begin(), chain_.end(), enforces)) return false;
   bool exceeded = false;
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto& item = images[i].item;
@@ -192,12 +203,14 @@ void Acquire::report(bool charged) {
     decision::Link& link = chain_[i];
     if (!charged) {
       show(chain_, link, alive(i), now_);
+      decision::decide(link, plan_.request.shadow);
       decision::report_refused(decision_.report(), link, resource_, now_);
       continue;
     }
     // The image is from after the charge, which counts even if the bucket has expired since.
     const auto& item = machine_->snapshot()[i].item;
     show(chain_, link, item ? &*item : nullptr, now_);
+    decision::leave_out(link, machine_->outcome().left_out[i]);
     for (std::size_t j = 0; j < link.limit_count(); ++j) link.held[j] += link.amount[j];
     decision::report(decision_.report(), link, resource_, link.generation, true);
     if (!machine_->snapshot().exact(i)) decision_.report().mark_remaining_at_most();
@@ -220,7 +233,15 @@ void Acquire::admitted() {
   decision_.set_admitted();
   decision_.set_deadline(marker_deadline_ != 0 ? marker_deadline_
                                                : base::saturating_add(now_, plan_.request.lease_for));
+  set_marker_entity();
   finish(Progress::decided);
+}
+
+/// Beside the entity of the request, even if that has no limits, and so no bucket, today: tomorrow it may.
+void Acquire::set_marker_entity() {
+  const std::string_view entity = plan_.request.entity;
+  if (plan_.request.once != nullptr && decision_.lease_data().buckets[0].entity != entity)
+    decision_.lease_data().marker_entity = entity;
 }
 
 void Acquire::looked(const Event& event) {
@@ -240,9 +261,8 @@ void Acquire::looked(const Event& event) {
   }
   if (repeated) return repeat();
   report(false);
-  const bool fits = std::all_of(chain_.begin(), chain_.end(), [](const decision::Link& link) {
-    return decision::fits(link, link.limit_count());
-  });
+  const bool fits =
+      std::all_of(chain_.begin(), chain_.end(), [](const decision::Link& link) { return link.fits; });
   if (fits) {
     decision_.set_admitted();
     decision_.set_deadline(base::saturating_add(now_, plan_.request.lease_for));
@@ -266,6 +286,7 @@ void Acquire::repeat() {
   }
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) show(chain_, chain_[i], alive(i), now_);
   decision::answer_repeated(chain_, marker, plan_.request.consume, resource_, decision_);
+  set_marker_entity();
   finish(Progress::decided);
 }
 
@@ -282,10 +303,9 @@ conditional::Once Acquire::lease_record() const {
   for (const Charge& charge : plan_.request.consume) {
     decision::LeaseAmount amount{std::string(charge.limit), charge.amount.millitokens(), 0};
     for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
-      if (buckets_in_chain_[i].resolution->limits->find(charge.limit) >= 0)
-        amount.buckets = static_cast<std::uint8_t>(amount.buckets | 1U << i);
+      if (charged(i, charge.limit)) amount.buckets = static_cast<std::uint8_t>(amount.buckets | 1U << i);
     }
-    once.lease.amounts.push_back(std::move(amount));
+    if (amount.buckets != 0) once.lease.amounts.push_back(std::move(amount));
   }
   return once;
 }

@@ -16,7 +16,10 @@ class Acquire final : public Operation {
  private:
   enum class Step : unsigned char { deciding, looking };
 
+  /// Whether a bucket has the limit, and it is not off.
+  bool charged(std::size_t place, std::string_view limit) const;
   std::vector<conditional::BucketPlan> plans() const;
+  void set_marker_entity();
   void begin(std::vector<conditional::Image> images);
   bool refuse_from_memory(const std::vector<conditional::Image>& images);
   void on_event(const conditional::Event& event) override;

@@ -38,6 +38,19 @@ Result<void> DynamoCatalog::check_may_change() const {
   return context_.check_clock();
 }
 
+Result<void> DynamoCatalog::require_client(int version) {
+  BlockingCalls asking(context_);
+  if (auto may = asking.check_may_wait(); !may) return may;
+  ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
+  const std::string least = write.expression.name("least_client");
+  write.expression.condition(base::join(least, "<", write.expression.value(std::int64_t{version})));
+  write.expression.set("least_client", Value::of(std::int64_t{version}));
+  const auto raised = asking.ask(single_write(context_.table, write), true);
+  // A failed condition means that it is that high already.
+  if (raised.ok() || raised.failure->kind == aws::DynamoFailure::Kind::condition) return {};
+  return aws::error_of(*raised.failure);
+}
+
 Result<std::vector<store::Changed>> DynamoCatalog::make_changes(const store::Changes& changes) {
   return CatalogChange(context_, *this, changes, start_up_.keep_audit_for()).run();
 }

@@ -31,6 +31,8 @@ class DynamoCatalog final : public remote::Catalog {
                               const store::Paging& paging,
                               const std::function<bool(store::AuditEvent event)>& visit) override;
 
+  Result<void> require_client(int version) override;
+
  private:
   /// The keys of entities' limits that the index has, sorted: also of records that other programs wrote,
   /// which are not in our listing. A first page reads the index, the following ones use what it had.

@@ -136,18 +136,7 @@ Result<void> DynamoStore::keep_audit_for(Time duration) {
   return {};
 }
 
-Result<void> DynamoStore::require_client(int version) {
-  BlockingCalls asking(context_);
-  if (auto may = asking.check_may_wait(); !may) return may;
-  ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
-  const std::string least = write.expression.name("least_client");
-  write.expression.condition(base::join(least, "<", write.expression.value(std::int64_t{version})));
-  write.expression.set("least_client", Value::of(std::int64_t{version}));
-  const auto raised = asking.ask(single_write(context_.table, write), true);
-  // A failed condition means that it is that high already.
-  if (raised.ok() || raised.failure->kind == aws::DynamoFailure::Kind::condition) return {};
-  return aws::error_of(*raised.failure);
-}
+Result<void> DynamoStore::require_client(int version) { return catalog_.require_client(version); }
 
 Result<void> DynamoStore::health() const {
   if (auto well = client_->health(); !well) return well;

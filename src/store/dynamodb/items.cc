@@ -243,10 +243,26 @@ Result<limits::LimitSetRef> read_set(const Item& item) {
     if (!parameters)
       return damaged(item, base::join("numbers that no limit can have in ", base::quoted(name)));
     named.push_back({name, *parameters});
+    const Value* const modes = find(item, "modes");
+    const Value* const word = modes == nullptr ? nullptr : modes->find(name);
+    if (word == nullptr) continue;
+    const auto mode = parse_mode(word->text);
+    if (!mode) return damaged(item, base::join("a mode that is not known in ", base::quoted(name)));
+    named.back().mode = *mode;
   }
   auto set = limits::stored_set(std::move(named), limits::max_limits);
   if (!set) return damaged(item, "too many limits, or a name that no limit can have");
   return set;
+}
+
+/// The modes of the limits that have another than enforce.
+Item modes_of(const limits::LimitSet& set) {
+  Item modes;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    if (set.mode(i) != Mode::enforce)
+      add(modes, std::string(set.name(i)), Value::of(std::string(to_text(set.mode(i)))));
+  }
+  return modes;
 }
 
 Value version_value(const limits::Version& version) {
@@ -303,6 +319,8 @@ Item write_limits(std::string_view name_space, std::string_view key_text,
   if (record.current.limits) {
     for (std::size_t i = 0; i < record.current.limits->size(); ++i)
       write_limit(item, record.current.limits->name(i), (*record.current.limits)[i]);
+    if (Item modes = modes_of(*record.current.limits); !modes.empty())
+      add(item, "modes", Value::of_map(std::move(modes)));
   }
   if (!level.entity().empty()) {
     add(item, "config_version", number(record.current.stamp));
@@ -331,6 +349,7 @@ Item write_limits(std::string_view name_space, std::string_view key_text,
     add(item, "bucket_ttl_refill_multiplier", number(*record.bucket_ttl_refill_multiplier));
   if (record.on_unavailable) add(item, "on_unavailable", Value::of(name_of(*record.on_unavailable)));
   if (record.from_file) add(item, "from_file", Value::of_flag(true));
+  if (record.inherits()) add(item, "inherit", Value::of_flag(true));
   return item;
 }
 
@@ -366,6 +385,7 @@ Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item) {
   if (const std::string_view policy = text_of(item, "on_unavailable"); !policy.empty())
     record->on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
   record->from_file = find(item, "from_file") != nullptr;
+  record->current.gap = find(item, "inherit") != nullptr;
   return record;
 }
 

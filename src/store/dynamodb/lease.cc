@@ -34,7 +34,9 @@ void LeaseChange::start() {
   new_generation_ = (context_.entropy.next() >> 11U) | 1U;
   const bool told_apart = lease.nonce[0] != 0 || lease.nonce[1] != 0;
   if (told_apart && !context_.settle_single) {
-    marker_key_ = lease_key(name_space_, lease.buckets[0].entity, lease.nonce);
+    marker_key_ =
+        lease_key(name_space_, lease.marker_entity.empty() ? lease.buckets[0].entity : lease.marker_entity,
+                  lease.nonce);
     marker_deadline_ = lease.deadline;
   }
   const bool unlimited = std::any_of(buckets_in_chain_.begin(), buckets_in_chain_.end(),

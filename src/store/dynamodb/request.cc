@@ -162,6 +162,10 @@ void render_conditions(Expression& expression, const Write& write) {
     expression.condition(join(name, ">=", expression.value(*write.refilled_since)));
   }
   if (write.version) equals(expression, "pv", Value::of(*write.version), *write.version == 0);
+  if (write.version_since) {
+    const std::string name = expression.name("pv");
+    expression.condition(join(name, ">=", expression.value(*write.version_since)));
+  }
   if (write.generation)
     equals(expression, "gen", Value::of_unsigned(*write.generation), *write.generation == 0);
   if (write.expires_since) {

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "store/audit.h"
+#include "store/client_version.h"
 #include "store/dynamodb/blocking_calls.h"
 #include "store/dynamodb/legacy.h"
 #include "store/dynamodb/migrate.h"
@@ -96,7 +97,7 @@ void StartUp::on_error(const aws::DynamoFailure& failure) {
 }
 
 Result<void> StartUp::take(const Item& item) {
-  if (wire::aws::integer_of(item, "least_client").value_or(0) > schema_version) {
+  if (wire::aws::integer_of(item, "least_client").value_or(0) > store::client_version) {
     return base::error(ErrorCode::unavailable, "table ", base::quoted(context_.table),
                        " was written by a newer weir; use that one");
   }

@@ -53,10 +53,15 @@ void Acquire::start() {
   add_links(chain_);
   rest_on(*plan_.resolution);
   if (auto matched = decision::match_all(chain_, request.consume); !matched) return finish(matched.error());
+  // The script knows no shadow mode.
+  in_process_ = verb_ == decision::Verb::look ||
+                std::any_of(chain_.begin(), chain_.end(), [&](const decision::Link& link) {
+                  return decision::shadows_of(link, request.shadow) != 0;
+                });
   if (verb_ == decision::Verb::look) return load();
   if (request.once != nullptr) marker_ = lease_key(end, *request.once);
   if (context().exhausted.used()) sent_at_ = context().time.here();
-  if (!refuse_from_memory()) send_plan();
+  if (!refuse_from_memory()) in_process_ ? load() : send_plan();
 }
 
 /// Bounded, since the marker's deadline must be exact as a double.
@@ -144,8 +149,9 @@ Result<decision::Next> Acquire::decide(Time now, States& states, decision::Marke
   if (once) decision_ = Decision();
   decision::Chain chain;
   add_links(chain);
-  return decision::acquire(chain, states, plan_.request.consume, {verb_, resource_, now, lease_for()}, once,
-                           marker, new_generation(), decision_);
+  return decision::acquire(chain, states, plan_.request.consume,
+                           {verb_, resource_, now, lease_for(), plan_.request.shadow}, once, marker,
+                           new_generation(), decision_);
 }
 
 void Acquire::unchanged(Time now, std::span<const ReadBucket> read) {
@@ -195,7 +201,7 @@ bool Acquire::refuse_from_memory() {
 
 void Acquire::restart() {
   if (!again_allowed()) return;
-  verb_ == decision::Verb::look ? load() : send_plan();
+  in_process_ ? load() : send_plan();
 }
 
 }  // namespace weir::redis

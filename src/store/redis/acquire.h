@@ -31,6 +31,7 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
 
   const store::Plan& plan_;
   const decision::Verb verb_;
+  bool in_process_ = false;  ///< load, decide and put, since the script cannot decide it
   Decision& decision_;
   decision::Chain chain_;  ///< for the plain case: the amounts of each limit
   Time sent_at_ = 0;       ///< by ServerTime::here()

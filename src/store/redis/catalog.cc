@@ -206,6 +206,17 @@ Result<std::string> RedisCatalog::family_of(std::string_view name_space, std::st
   return at;
 }
 
+Result<void> RedisCatalog::require_client(int version) {
+  constexpr const char* raise =
+      "if tonumber(redis.call('HGET', KEYS[1], 'format')) < tonumber(ARGV[1]) then "
+      "redis.call('HSET', KEYS[1], 'format', ARGV[1]) end return 1";
+  const std::string key = context_.names.store();
+  auto raised = BlockingCalls(context_).ask(
+      key, resp::command({"EVAL", raise, "1", key, std::to_string(version)}), true);
+  if (!raised) return raised.error();
+  return {};
+}
+
 Result<std::vector<store::Changed>> RedisCatalog::make_changes(const store::Changes& changes) {
   auto changed = CatalogChange(*this, changes).run();
   context_.exhausted.forget_all();
@@ -281,8 +292,10 @@ Result<void> RedisCatalog::for_each_event(std::string_view name_space, std::stri
     const std::vector<std::string_view> texts = reply->get().texts();
     for (const std::string_view text : texts) {
       auto event = decode_event(text);
-      if (event && !visit(*std::move(event))) return {};
-      if (event) continue;
+      if (event) {
+        if (!visit(*std::move(event))) return {};
+        continue;
+      }
       any_bad = true;
       context_.bad.report(damaged_event(name_space, text).message);
     }

@@ -75,6 +75,7 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
 
   Time now() const override { return context_.time.now(); }
   Result<void> check_may_change() const override { return check_may_wait(context_); }
+  Result<void> require_client(int version) override;
   Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) override;
   Time keep_audit_for() const override;
   /// The values of fields of the catalog; those that do not exist are left out.

@@ -5,6 +5,7 @@
 
 #include "bucket/state.h"
 #include "limits/names.h"
+#include "store/client_version.h"
 
 namespace weir::redis {
 namespace {
@@ -15,6 +16,7 @@ using limits::Parameters;
 
 /// The version of texts of the catalog. A reader refuses unknown versions.
 constexpr std::int64_t format = 1;
+constexpr std::int64_t format_with_modes = 3;  ///< of limits that inherit or have modes
 constexpr std::int64_t marker_format = 2;
 constexpr std::string_view hex = "0123456789ABCDEF";
 
@@ -130,16 +132,24 @@ NamedParameters read_parameters(WordReader& reader) {
 
 namespace {
 
-void append_set(Words& words, const LimitSetRef& set) {
+void append_set(Words& words, const LimitSetRef& set, bool modes = false) {
   words.number(set ? static_cast<std::int64_t>(set->size()) : -1);
-  for (std::size_t i = 0; set && i < set->size(); ++i) append(words, set->name(i), (*set)[i]);
+  for (std::size_t i = 0; set && i < set->size(); ++i) {
+    append(words, set->name(i), (*set)[i]);
+    if (modes) words.number(static_cast<int>(set->mode(i)));
+  }
 }
 
-LimitSetRef read_set(WordReader& reader) {
+LimitSetRef read_set(WordReader& reader, bool modes = false) {
   const std::int64_t size = reader.count();
   if (size < 0) return {};
   std::vector<NamedParameters> limits;
-  for (std::int64_t i = 0; i < size && !reader.failed(); ++i) limits.push_back(read_parameters(reader));
+  for (std::int64_t i = 0; i < size && !reader.failed(); ++i) {
+    NamedParameters& limit = limits.emplace_back(read_parameters(reader));
+    const std::int64_t mode = modes ? reader.number() : 0;
+    if (!in_range(mode, static_cast<int>(Mode::off))) reader.fail();
+    if (!reader.failed()) limit.mode = static_cast<Mode>(mode);
+  }
   LimitSetRef set =
       reader.failed() ? LimitSetRef() : limits::stored_set(std::move(limits), limits::most_merged_names);
   if (!set) reader.fail();
@@ -165,11 +175,15 @@ std::optional<LimitSetRef> decode_set(std::string_view text) {
 
 std::string encode(const limits::LimitsRecord& record) {
   Words words;
-  words.number(format).number(record.current.stamp).number(record.owner == Owner::sync ? 1 : 0);
+  const bool modes = store::client_of(record) > store::plain_client;
+  words.number(modes ? format_with_modes : format)
+      .number(record.current.stamp)
+      .number(record.owner == Owner::sync ? 1 : 0);
   words.number(record.expires_at).number(record.bucket_ttl_refill_multiplier.value_or(0));
   words.number(record.on_unavailable ? 1 + static_cast<int>(*record.on_unavailable) : 0);
   words.number(record.from_file ? 1 : 0);
-  append_set(words, record.current.limits);
+  if (modes) words.number(record.inherits() ? 1 : 0);
+  append_set(words, record.current.limits, modes);
   words.number(static_cast<std::int64_t>(record.earlier.size()));
   for (const limits::Version& version : record.earlier) {
     words.number(version.stamp).number(version.gap ? 1 : 0);
@@ -181,7 +195,9 @@ std::string encode(const limits::LimitsRecord& record) {
 limits::LimitsRecordRef decode_limits(std::string_view text) {
   WordReader reader(text);
   auto record = base::make_ref<limits::LimitsRecord>();
-  if (reader.number() != format) return {};
+  const std::int64_t written = reader.number();
+  if (written != format && written != format_with_modes) return {};
+  const bool modes = written == format_with_modes;
   record->current.stamp = reader.number();
   record->owner = reader.number() == 1 ? Owner::sync : Owner::operator_;
   record->expires_at = reader.number();
@@ -191,7 +207,8 @@ limits::LimitsRecordRef decode_limits(std::string_view text) {
   if (const auto policy = reader.number(); policy > 0)
     record->on_unavailable = policy == 2 ? OnUnavailable::allow : OnUnavailable::deny;
   record->from_file = reader.number() == 1;
-  record->current.limits = read_set(reader);
+  record->current.gap = modes && reader.number() == 1;
+  record->current.limits = read_set(reader, modes);
   if (reader.failed() || !limits::can_be_used(record->current)) return {};
   if (record->current.limits && !as_set(*record->current.limits)) return {};
   for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left) {

@@ -50,7 +50,7 @@ class WordReader {
 /// Six words for each limit: name, capacity, burst, refill amount, refill period, rate amount, rate period.
 std::string encode(const limits::LimitSet& set);
 std::optional<limits::LimitSetRef> decode_set(std::string_view text);
-void append(Words& words, std::string_view name, const limits::Parameters& parameters);
+void append(Words& words, std::string_view name, const limits::Parameters& limit);
 /// Fails the reader where the numbers are out of range.
 limits::NamedParameters read_parameters(WordReader& reader);
 

@@ -5,12 +5,13 @@
 
 #include "base/text.h"
 #include "store/audit.h"
+#include "store/client_version.h"
 
 namespace weir::redis {
 namespace {
 
-/// The version of keys and values. A store of an earlier version is upgraded, one of a later version is
-/// refused.
+/// The version of keys and values, unless a feature needs a later one. A store of an earlier version is
+/// upgraded, one of a later version is refused.
 constexpr std::int64_t format_version = 2;
 /// The time between attempts while the server answers but rejects the read.
 constexpr std::chrono::milliseconds between_openings{100};
@@ -70,7 +71,8 @@ Result<void> StartUp::take(const Reply& reply) {
   auto at = reply.children();
   const Time now = read_time(at);
   const std::string key = context().names.store();
-  if (at.next().integer() != format_version) {
+  const std::int64_t format = at.next().integer().value_or(0);
+  if (format < format_version || format > store::client_version) {
     return base::error(ErrorCode::unavailable, "has in ", base::quoted(key),
                        " what another version of weir wrote; use that one, or another prefix");
   }

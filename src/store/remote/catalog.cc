@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "limits/names.h"
+#include "store/client_version.h"
 #include "store/table/draft.h"
 
 namespace weir::remote {
@@ -29,6 +30,16 @@ void Catalog::change(const store::Changes& changes, store::Completion<std::vecto
   if (auto may = check_may_change(); !may) return done(may.error());
   Result<std::vector<store::Changed>> changed = [&] {
     const base::Guard guard(changing_);
+    int needed = store::plain_client;
+    for (const auto& change : changes.changes) {
+      if (const auto* const write = std::get_if<store::LimitsWrite>(&change))
+        needed = std::max(needed, store::client_of(write->limits, write->inherit));
+    }
+    if (needed > required_) {
+      if (auto required = require_client(needed); !required)
+        return Result<std::vector<store::Changed>>(required.error());
+      required_ = needed;
+    }
     return make_changes(changes);
   }();
   done(std::move(changed));

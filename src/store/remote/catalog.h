@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "bucket/state.h"
 #include "store/catalog.h"
+#include "store/client_version.h"
 #include "store/remote/catalog_cache.h"
 
 namespace weir::remote {
@@ -62,6 +63,9 @@ class Catalog : public store::Catalog {
   virtual Time keep_audit_for() const = 0;
   /// Fails where a change cannot be made at all.
   virtual Result<void> check_may_change() const = 0;
+  /// Called before the first use of a feature that earlier programs cannot read. Blocks. Never lowers the
+  /// version.
+  virtual Result<void> require_client(int version) = 0;
   /// Makes the changes. Called by one thread at a time.
   virtual Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) = 0;
 
@@ -77,6 +81,7 @@ class Catalog : public store::Catalog {
 
   CatalogCache& cache_;
   base::Mutex changing_;  ///< serializes the changes of this process
+  int required_ WEIR_GUARDED_BY(changing_) = store::plain_client;
 };
 
 /// Adds an item to a page whose cursor is `name(item)` of its last item. False: the page is full, and another

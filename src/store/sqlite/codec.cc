@@ -173,7 +173,7 @@ Result<LimitSetRef> JsonDecoder::limit_set(std::string_view json) {
     if (!*row) break;
     auto limit = Limit::parse(members_.text(1));
     if (!limit) return members_.reset(), damaged("a limit");
-    named.push_back({std::string(members_.text(0)), limits::parameters_of(*limit)});
+    named.push_back({std::string(members_.text(0)), limits::parameters_of(*limit), {}, limit->mode()});
   }
   LimitSetRef set = limits::stored_set(std::move(named), limits::most_merged_names);
   if (!set) return damaged("a set of limits");
@@ -267,7 +267,7 @@ Result<std::vector<decision::LeaseBucket>> JsonDecoder::lease_buckets(std::strin
   }
 }
 
-Result<Ending> JsonDecoder::ending(std::string_view name) {
+Result<Ending> JsonDecoder::ending(std::string_view name) const {
   for (const Ending ending : {Ending::open, Ending::settled, Ending::rolled_back}) {
     if (name == name_of(ending)) return ending;
   }

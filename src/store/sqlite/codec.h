@@ -52,7 +52,7 @@ class JsonDecoder {
   Result<std::vector<decision::LeaseAmount>> amounts(std::string_view json);
   Result<std::vector<std::string>> texts(std::string_view json);
   Result<std::vector<decision::LeaseBucket>> lease_buckets(std::string_view json);
-  Result<decision::Ending> ending(std::string_view name);
+  Result<decision::Ending> ending(std::string_view name) const;
   Error damaged(std::string_view what) const;
 
  private:

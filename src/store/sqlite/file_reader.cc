@@ -181,9 +181,12 @@ Result<Past> FileReader::past() {
 }
 
 Result<void> FileReader::read_limits(Past& past) {
-  Statement rows(*database_,
-                 "SELECT namespace, entity, resource, limits, owner, expires_at_ms, "
-                 "bucket_ttl_refill_multiplier, on_unavailable, from_file, stamp, earlier FROM limits");
+  Statement rows(
+      *database_,
+      "SELECT namespace, entity, resource, limits, owner, expires_at_ms, "
+      "bucket_ttl_refill_multiplier, on_unavailable, from_file, stamp, earlier, "
+      "CASE WHEN later IS NULL THEN 0 WHEN json_valid(later) THEN coalesce(later ->> '$.inherit', 0) "
+      "ELSE -1 END FROM limits");
   rows.begin();
   for (;;) {
     auto row = rows.step();
@@ -227,6 +230,8 @@ Result<base::Ref<limits::LimitsRecord>> FileReader::record_of(const Statement& r
   auto earlier = json_.versions(row.text(10));
   if (!earlier) return earlier.error();
   record->earlier = *std::move(earlier);
+  if (row.integer(11) != 0 && row.integer(11) != 1) return json_.damaged("the fields of later versions");
+  record->current.gap = row.integer(11) == 1;
   return record;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "decision/repair.h"
+#include "store/client_version.h"
 #include "store/sqlite/codec.h"
 #include "store/sqlite/level_row.h"
 
@@ -25,13 +26,18 @@ FileWriter::FileWriter(std::unique_ptr<Database> database, Checkpointer& checkpo
       upsert_limits_(
           *database_,
           "INSERT INTO limits (namespace, entity, resource, limits, owner, expires_at_ms, "
-          "bucket_ttl_refill_multiplier, on_unavailable, from_file, stamp, earlier) "
-          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
+          "bucket_ttl_refill_multiplier, on_unavailable, from_file, stamp, earlier, later) "
+          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, iif(?12, '{\"inherit\":true}', NULL)) "
           "ON CONFLICT DO UPDATE SET limits = excluded.limits, owner = excluded.owner, "
           "expires_at_ms = excluded.expires_at_ms, "
           "bucket_ttl_refill_multiplier = excluded.bucket_ttl_refill_multiplier, "
           "on_unavailable = excluded.on_unavailable, from_file = excluded.from_file, stamp = excluded.stamp, "
-          "earlier = excluded.earlier"),
+          "earlier = excluded.earlier, "
+          // Fields of later versions stay.
+          "later = nullif(iif(?12, json_set(coalesce(later, '{}'), '$.inherit', json('true')), "
+          "json_remove(later, '$.inherit')), '{}')"),
+      require_client_(*database_,
+                      "UPDATE settings SET value = ?1 WHERE name = 'least_client' AND value < ?1"),
       upsert_entity_(*database_,
                      "INSERT INTO entities (namespace, id, parent, cascade, name, metadata, "
                      "created_at_ms, from_file) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
@@ -149,7 +155,11 @@ Result<void> FileWriter::write_limits(std::string_view name_space, const Level& 
   multiplier ? row.bind(std::int64_t{*multiplier}) : row.bind_null();
   const auto& policy = record.on_unavailable;
   policy ? row.bind(std::string_view(weir::name_of(*policy))) : row.bind_null();
-  return row.bind(std::int64_t{record.from_file}).bind(record.current.stamp).bind(earlier).run();
+  row.bind(std::int64_t{record.from_file}).bind(record.current.stamp).bind(earlier);
+  if (auto done = row.bind(std::int64_t{record.inherits()}).run(); !done) return done;
+  const int needed = store::client_of(record);
+  if (needed == store::plain_client) return {};
+  return require_client_.begin().bind(std::int64_t{needed}).run();
 }
 
 Result<void> FileWriter::write_entity(std::string_view name_space, const Entity& entity) {

@@ -71,6 +71,7 @@ class FileWriter {
   Batch batch_ WEIR_GUARDED_BY(mutex_);
   Cleaner cleaner_ WEIR_GUARDED_BY(mutex_);
   Statement upsert_limits_ WEIR_GUARDED_BY(mutex_);
+  Statement require_client_ WEIR_GUARDED_BY(mutex_);
   Statement upsert_entity_ WEIR_GUARDED_BY(mutex_);
   Statement delete_entity_ WEIR_GUARDED_BY(mutex_);
   Statement delete_buckets_ WEIR_GUARDED_BY(mutex_);

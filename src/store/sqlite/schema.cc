@@ -1,6 +1,7 @@
 #include "store/sqlite/schema.h"
 
 #include "base/text.h"
+#include "store/client_version.h"
 
 namespace weir::sqlite {
 namespace {
@@ -116,10 +117,10 @@ static_assert(std::size(steps) == schema_version);
 Result<bool> check_least_client(Database& database) {
   auto least = database.number("SELECT value FROM settings WHERE name = 'least_client'");
   if (!least) return least.error();
-  if (*least <= client_version) return true;
+  if (*least <= store::client_version) return true;
   return base::error(ErrorCode::conflict, database.path(),
                      ": holds what only a newer weir understands (it asks for ", std::to_string(*least),
-                     ", this one knows ", std::to_string(client_version),
+                     ", this one knows ", std::to_string(store::client_version),
                      "); use that version or a later one. Nothing was changed");
 }
 

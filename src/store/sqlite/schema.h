@@ -10,10 +10,6 @@ inline constexpr int schema_version = 2;
 /// "weir" in ASCII: identifies our files.
 inline constexpr int application_id = 0x77656972;
 
-/// Compared with settings.least_client of the file: a feature that earlier versions of weir would misread
-/// raises that setting on its first use.
-inline constexpr int client_version = 2;
-
 /// Checks that this version can read the file: fails on another program's file, on one of a newer version,
 /// and on a damaged one. True: it has the present version; false: it is new or older.
 Result<bool> check_version(Database& database);

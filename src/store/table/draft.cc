@@ -195,6 +195,7 @@ LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
   }
   if (limits_write.on_unavailable) next->on_unavailable = limits_write.on_unavailable;
   next->from_file = limits_write.from_file;
+  next->current.gap = limits_write.inherit;
   const LimitsRecordRef written(next.get());
   const bool was_absent = !old || old->absent(now_);
   events_.push_back(store::limits_event(limits_write.level, was_absent ? LimitsRecordRef() : old, written));

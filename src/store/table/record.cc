@@ -40,9 +40,10 @@ bucket::State state_of(const Record& record) {
 namespace {
 
 /// The set of a state's limits. All limits in force are in the state, so the same number means that there are
-/// no others.
+/// no others. A set with limits that are off is not shared: the fast path decides only records that share
+/// theirs with the resolution, and so never meets such a limit.
 limits::LimitSetRef set_of(const bucket::State& state, const limits::LimitSetRef& in_force) {
-  if (state.limits.size() == in_force->size()) return in_force;
+  if (state.limits.size() == in_force->size() && in_force->off() == 0) return in_force;
   std::vector<limits::NamedParameters> named;
   for (const bucket::LimitState& limit : state.limits) named.push_back({limit.name, limit.parameters});
   return limits::LimitSetRef(new limits::LimitSet(std::move(named)));

@@ -114,6 +114,7 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
   refill_in_place(link, record, now, count);
   decision.report().clear();
   if (!decision::fits(link, count)) [[unlikely]] {
+    if (decision::shadows_of(link, request.shadow) != 0) return false;
     refuse(request, record, decision, now);
     return true;
   }
@@ -278,7 +279,7 @@ Result<void> Table::evaluate(const Request& request, Slots& slots, Time now) con
       slots.chain.claim(link, record != nullptr ? std::optional(state_of(*record)) : std::nullopt, now);
       if (auto checked = decision::check_size(link); !checked) return checked;
     }
-    link.fits = decision::fits(link, link.limit_count());
+    decision::decide(link, request.shadow);
   }
   return {};
 }

@@ -1,0 +1,23 @@
+// What a program must know to read a store. A feature that an earlier weir would misread raises the least
+// client version of a store on its first use; from then on an earlier weir refuses to open the store.
+#pragma once
+
+#include "limits/record.h"
+
+namespace weir::store {
+
+/// The version of this program.
+inline constexpr int client_version = 3;
+/// Limits without modes, which do not inherit, need this version.
+inline constexpr int plain_client = 2;
+
+/// The version that limits of a level need.
+inline int client_of(const limits::LimitSetRef& limits, bool inherits) {
+  const bool has_modes = limits && (limits->shadows() | limits->off()) != 0;
+  return inherits || has_modes ? 3 : plain_client;
+}
+inline int client_of(const limits::LimitsRecord& record) {
+  return client_of(record.current.limits, record.inherits());
+}
+
+}  // namespace weir::store
