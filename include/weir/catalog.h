@@ -1,10 +1,11 @@
-// The catalog that an operator sets up: limits at levels, entities, and the audit of every change.
+// The catalog that an operator sets up: limits at levels, plans, entities, and the audit of every change.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -67,6 +68,23 @@ struct EffectiveLimits {
   std::vector<Source> sources = {};  ///< the level of each limit; they differ where a level inherits
 };
 
+/// One set of limits of a plan.
+struct PlanLimits {
+  std::vector<NamedLimit> limits = {};
+  /// Limits that the set does not name come from the next level: for a resource's set that is the plan's set
+  /// for all resources.
+  bool inherit = false;
+};
+
+/// A named set of limits that entities refer to, with sets of their own for some resources.
+struct LimitsPlan {
+  std::string name;
+  PlanLimits limits = {};  ///< on every resource without a set of its own; may be empty
+  std::map<std::string, PlanLimits> resources = {};
+  /// Put by applying a limits file. A later version of the file that does not name it may delete it.
+  bool from_file = false;
+};
+
 /// One step of change(): as Limiter::set_limits.
 struct SetLimits {
   Level level;
@@ -85,8 +103,16 @@ struct PutEntity {
 struct DeleteEntity {
   std::string id;
 };
+/// One step of change(): as Limiter::put_plan.
+struct PutPlan {
+  LimitsPlan plan;
+};
+/// One step of change(): as Limiter::delete_plan.
+struct DeletePlan {
+  std::string name;
+};
 /// Any one step of change().
-using CatalogChange = std::variant<SetLimits, DeleteLimits, PutEntity, DeleteEntity>;
+using CatalogChange = std::variant<SetLimits, DeleteLimits, PutEntity, DeleteEntity, PutPlan, DeletePlan>;
 
 /// Options of change().
 struct ChangeOptions {
@@ -133,13 +159,14 @@ struct Bucket {
   std::vector<BucketLimit> limits = {};
 };
 
-/// One change of limits or of an entity.
+/// One change of limits, of a plan or of an entity.
 struct AuditEvent {
   std::string id;  ///< sorts by time
   Time at = 0;
   std::string principal;
-  std::string action;    ///< "limits.set", "limits.delete", "entity.put", "entity.delete"
-  std::string subject;   ///< the entity, "$RESOURCE:{resource}" or "$SYSTEM"
+  /// "limits.set", "limits.delete", "entity.put", "entity.delete", "plan.put", "plan.delete"
+  std::string action;
+  std::string subject;   ///< the entity, "$PLAN:{plan}", "$RESOURCE:{resource}" or "$SYSTEM"
   std::string resource;  ///< of an entity's limits; empty: every resource
   std::string before;    ///< JSON; empty: it did not exist
   std::string after;     ///< JSON; empty: it was deleted

@@ -20,6 +20,8 @@ struct Entity {
   Time created_at = 0;  ///< set by the store
   /// Put by applying a limits file. A later version of the file that does not name it may delete it.
   bool from_file = false;
+  std::string plan = {};  ///< the plan whose limits hold where the entity has none of its own; empty: none
+  Time plan_stamp = 0;    ///< when it was given its plan, or lost it; 0: it never had one. Set by the store
   friend bool operator==(const Entity&, const Entity&) = default;
 };
 

@@ -15,6 +15,7 @@ namespace weir {
 enum class Source : unsigned char {
   entity,          ///< stored for this entity on this resource
   entity_default,  ///< stored for this entity on every resource
+  plan,            ///< of the plan that the entity has: its set for the resource, then its set for all
   resource,        ///< stored for this resource
   system,          ///< stored for everything
   request,         ///< sent with the request
@@ -24,7 +25,7 @@ enum class Source : unsigned char {
 /// program that copies limits from elsewhere; it can own only an entity's limits.
 enum class Owner : unsigned char { operator_, sync };
 
-/// "entity", "entity_default", "resource", "system" or "request".
+/// "entity", "entity_default", "plan", "resource", "system" or "request".
 WEIR_API const char* name_of(Source source);
 /// "operator" or "sync".
 WEIR_API const char* name_of(Owner owner);

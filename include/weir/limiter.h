@@ -105,7 +105,8 @@ struct AcquireOptions {
 /// outcome_unknown.
 ///
 /// **Names.** An entity is 1 to 256 letters, digits and `_-.:@/+=`; a resource 1 to 128 letters, digits and
-/// `_-.:/*` (a `*` is a character like any other), not `_default_`; a limit a letter, then letters, digits,
+/// `_-.:/*` (a `*` is a character like any other), not `_default_`, and so is a plan; a limit a letter, then
+/// letters, digits,
 /// `_` and `-`, at most 64. A bucket has at most 16 limits, a chain at most 8 entities, a request names at
 /// most 64 limits, a page holds 1 to 1000 items.
 class WEIR_API Limiter {
@@ -191,10 +192,24 @@ class WEIR_API Limiter {
   /// The levels that have limits, page by page.
   Result<Page<StoredLimits>> list_limits(const LimitsFilter& filter = {}, const Paging& paging = {});
 
+  /// Stores a plan, in place of everything that was stored under its name: a named set of limits, with sets
+  /// of their own for some resources. They hold for every entity that names the plan (Entity::plan), below
+  /// the entity's own limits and above those of the resource. Members follow a change of the plan with their
+  /// next decision. At least one set must have limits; a plan has sets for at most 100 resources.
+  Result<LimitsPlan> put_plan(const LimitsPlan& plan);
+  /// A stored plan; not_found if it is not stored.
+  Result<LimitsPlan> plan(std::string_view name);
+  /// Deletes a plan. Refused with conflict while an entity has it.
+  Result<void> delete_plan(std::string_view name);
+  /// Every stored plan, in the order of the names.
+  Result<Page<LimitsPlan>> plans(const Paging& paging = {});
+  /// The ids of the entities that have this plan.
+  Result<Page<std::string>> members(std::string_view plan, const Paging& paging = {});
+
   /// Stores an entity, in place of everything that was stored about it except the time of its creation.
   /// Parent and cascade can be changed only while the entity has no bucket (in a Redis Cluster: while no
   /// entity below it has one either). A parent need not be stored itself; a parent without limits is not
-  /// charged.
+  /// charged. The plan must exist, and can be changed at any time: the entity's buckets adopt it at once.
   Result<Entity> put_entity(const Entity& entity);
   /// A stored entity; not_found if it is not stored.
   Result<Entity> entity(std::string_view id);
@@ -215,8 +230,8 @@ class WEIR_API Limiter {
   /// @overload
   Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options = {});
 
-  /// The audit: changes of limits and entities, newest first. `subject`: an entity, "$RESOURCE:{resource}" or
-  /// "$SYSTEM"; empty: all.
+  /// The audit: changes of limits, plans and entities, newest first. `subject`: an entity, "$PLAN:{plan}",
+  /// "$RESOURCE:{resource}" or "$SYSTEM"; empty: all.
   Result<Page<AuditEvent>> audit(std::string_view subject = {}, const Paging& paging = {});
 
   /// Warnings about the store for the operator, such as a file that was written while the clock was ahead,

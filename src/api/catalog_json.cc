@@ -71,9 +71,26 @@ std::string to_json(const Entity& entity) {
   json.text("entity", entity.id);
   if (!entity.parent.empty()) json.text("parent", entity.parent);
   json.flag("cascade", entity.cascade);
+  if (!entity.plan.empty()) json.text("plan", entity.plan);
   if (!entity.name.empty()) json.text("name", entity.name);
   json.raw("metadata", metadata.str()).number("created_at_ms", entity.created_at);
   if (entity.from_file) json.flag("from_file", true);
+  return json.str();
+}
+
+std::string to_json(const LimitsPlan& plan) {
+  auto resources = JsonWriter::object();
+  for (const auto& [resource, set] : plan.resources) {
+    auto of_resource = JsonWriter::object();
+    of_resource.raw("limits", to_json(std::span(set.limits)));
+    if (set.inherit) of_resource.flag("inherit", true);
+    resources.raw(resource, of_resource.str());
+  }
+  auto json = JsonWriter::object();
+  json.text("plan", plan.name).raw("limits", to_json(std::span(plan.limits.limits)));
+  if (plan.limits.inherit) json.flag("inherit", true);
+  json.raw("resources", resources.str());
+  if (plan.from_file) json.flag("from_file", true);
   return json.str();
 }
 

@@ -20,6 +20,7 @@ std::string item_json(const StoredLimits& stored);
 std::string to_json(const EffectiveLimits& effective);
 
 std::string to_json(const Entity& entity);
+std::string to_json(const LimitsPlan& plan);
 
 /// The event. `before` and `after` are JSON already; null where empty.
 std::string to_json(const AuditEvent& event);

@@ -17,8 +17,9 @@ inline constexpr std::size_t limits_kept = 32;  ///< in the state of a bucket, d
 inline constexpr std::size_t chain = 8;         ///< entities, the charged one included
 inline constexpr std::size_t charges = 64;      ///< in one request
 inline constexpr std::size_t entity = 256;      ///< bytes of a name, as the next two
-inline constexpr std::size_t resource = 128;
+inline constexpr std::size_t resource = 128;    ///< and of the name of a plan
 inline constexpr std::size_t adjust_key = 128;
+inline constexpr std::size_t plan_resources = 100;  ///< with sets of their own in one plan, removed ones too
 inline constexpr std::size_t entity_text =
     1024;  ///< bytes of an entity's description, and of one entry of its metadata
 inline constexpr std::size_t metadata = 64;      ///< entries

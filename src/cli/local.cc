@@ -123,6 +123,26 @@ Result<Page<Entity>> Local::entities(const Paging& paging) {
   return with([&](Limiter& limiter) { return limiter.entities(paging); });
 }
 
+Result<LimitsPlan> Local::put_plan(const LimitsPlan& plan) {
+  return with([&](Limiter& limiter) { return limiter.put_plan(plan); });
+}
+
+Result<LimitsPlan> Local::plan(std::string_view name) {
+  return with([&](Limiter& limiter) { return limiter.plan(name); });
+}
+
+Result<void> Local::delete_plan(std::string_view name) {
+  return with([&](Limiter& limiter) { return limiter.delete_plan(name); });
+}
+
+Result<Page<LimitsPlan>> Local::plans(const Paging& paging) {
+  return with([&](Limiter& limiter) { return limiter.plans(paging); });
+}
+
+Result<Page<std::string>> Local::members(std::string_view plan, const Paging& paging) {
+  return with([&](Limiter& limiter) { return limiter.members(plan, paging); });
+}
+
 Result<Page<Bucket>> Local::buckets(std::string_view entity, const Paging& paging) {
   return with([&](Limiter& limiter) { return limiter.buckets(entity, paging); });
 }

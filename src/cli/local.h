@@ -35,6 +35,11 @@ class Local final : public client::Target {
   Result<void> delete_entity(std::string_view id) override;
   Result<Page<std::string>> children(std::string_view id, const Paging& paging) override;
   Result<Page<Entity>> entities(const Paging& paging) override;
+  Result<LimitsPlan> put_plan(const LimitsPlan& plan) override;
+  Result<LimitsPlan> plan(std::string_view name) override;
+  Result<void> delete_plan(std::string_view name) override;
+  Result<Page<LimitsPlan>> plans(const Paging& paging) override;
+  Result<Page<std::string>> members(std::string_view plan, const Paging& paging) override;
   Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging) override;
 
   Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options) override;

@@ -29,7 +29,10 @@ Result<Page<StoredLimits>> read_limits_page(std::string_view json);
 
 Result<Entity> read_entity(std::string_view json);
 Result<Page<Entity>> read_entities_page(std::string_view json);
-Result<Page<std::string>> read_children_page(std::string_view json);
+Result<LimitsPlan> read_plan(std::string_view json);
+Result<Page<LimitsPlan>> read_plans_page(std::string_view json);
+/// `name`: of the list, "children" or "members".
+Result<Page<std::string>> read_ids_page(std::string_view json, const char* name);
 Result<Page<Bucket>> read_buckets_page(std::string_view json);
 
 Result<Page<AuditEvent>> read_audit_page(std::string_view json);

@@ -30,6 +30,7 @@ void add_level(JsonWriter& json, const Level& level) {
 void add_facts(JsonWriter& json, const Entity& entity) {
   if (!entity.parent.empty()) json.text("parent", entity.parent);
   if (entity.cascade) json.flag("cascade", true);
+  if (!entity.plan.empty()) json.text("plan", entity.plan);
   if (!entity.name.empty()) json.text("name", entity.name);
   if (entity.metadata.empty()) return;
   auto metadata = JsonWriter::object();
@@ -63,6 +64,32 @@ std::string change_json(const PutEntity& put) {
 
 std::string change_json(const DeleteEntity& erase) {
   return JsonWriter::object().text("change", "entity.delete").text("entity", erase.id).str();
+}
+
+void add_sets(JsonWriter& json, const LimitsPlan& plan) {
+  json.raw("limits", limits_json(plan.limits.limits));
+  if (plan.limits.inherit) json.flag("inherit", true);
+  if (plan.resources.empty()) return;
+  auto resources = JsonWriter::object();
+  for (const auto& [resource, set] : plan.resources) {
+    auto of_resource = JsonWriter::object();
+    of_resource.raw("limits", limits_json(set.limits));
+    if (set.inherit) of_resource.flag("inherit", true);
+    resources.raw(resource, of_resource.str());
+  }
+  json.raw("resources", resources.str());
+}
+
+std::string change_json(const PutPlan& put) {
+  auto json = JsonWriter::object();
+  json.text("change", "plan.put").text("plan", put.plan.name);
+  add_sets(json, put.plan);
+  if (put.plan.from_file) json.flag("from_file", true);
+  return json.str();
+}
+
+std::string change_json(const DeletePlan& erase) {
+  return JsonWriter::object().text("change", "plan.delete").text("plan", erase.name).str();
 }
 
 std::string charges_json(std::span<const Charge> charges) {
@@ -116,6 +143,12 @@ std::string entity_body(const Entity& entity) {
   return json.str();
 }
 
+std::string plan_body(const LimitsPlan& plan) {
+  auto json = JsonWriter::object();
+  add_sets(json, plan);
+  return json.str();
+}
+
 std::string changes_body(std::span<const CatalogChange> changes) {
   std::string json = "{\"changes\":[";
   for (const CatalogChange& change : changes) {
@@ -137,6 +170,8 @@ std::string path_of(const Level& level) {
       return "/v1/limits/system";
   }
 }
+
+std::string path_of_plan(std::string_view name) { return join("/v1/plans/", escaped(name)); }
 
 std::string consume_list(std::span<const Charge> charges) {
   std::string list;

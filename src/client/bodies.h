@@ -17,11 +17,14 @@ std::string acquire_body(const Request& request);
 std::string charges_body(std::string_view field, std::span<const Charge> charges);
 std::string limits_body(std::span<const NamedLimit> limits, const SetLimitsOptions& options);
 std::string entity_body(const Entity& entity);
+std::string plan_body(const LimitsPlan& plan);
 /// `{"changes":[...]}`.
 std::string changes_body(std::span<const CatalogChange> changes);
 
 /// The path of a level's limits, without the prefix: "/v1/limits/entity/key-1/_default_".
 std::string path_of(const Level& level);
+/// "/v1/plans/pro".
+std::string path_of_plan(std::string_view name);
 /// `rpm:1,tpm:500`, as in a query.
 std::string consume_list(std::span<const Charge> charges);
 /// `{"rpm":"100/min"}`.

@@ -41,7 +41,7 @@ Level level_of(Answer& answer, Source kind, const std::string& entity, const std
     case Source::system:
       return Level::system();
     default:
-      answer.malform("no limits are stored at level \"request\"");
+      answer.malform(join("no limits are stored at level ", base::quoted(name_of(kind))));
       return Level::system();
   }
 }
@@ -63,6 +63,7 @@ StoredLimits read_item(Answer& answer, json::Value& element) {
 void read_entity_member(Answer& answer, std::string_view key, json::Value& value, Entity& entity) {
   if (key == "entity") entity.id = answer.text(value, key);
   if (key == "parent" && !answer.is_null(value)) entity.parent = answer.text(value, key);
+  if (key == "plan") entity.plan = answer.text(value, key);
   if (key == "cascade") entity.cascade = answer.flag(value, key);
   if (key == "name") entity.name = answer.text(value, key);
   if (key == "created_at_ms") entity.created_at = answer.integer(value, key);
@@ -72,6 +73,21 @@ void read_entity_member(Answer& answer, std::string_view key, json::Value& value
       entity.metadata.emplace(name, answer.text(text, name));
     });
   }
+}
+
+void read_plan_member(Answer& answer, std::string_view key, json::Value& value, LimitsPlan& plan) {
+  if (key == "plan") plan.name = answer.text(value, key);
+  if (key == "limits") plan.limits.limits = answer.limits(value, key);
+  if (key == "inherit") plan.limits.inherit = answer.flag(value, key);
+  if (key == "from_file") plan.from_file = answer.flag(value, key);
+  if (key != "resources") return;
+  answer.members(value, key, [&](std::string_view resource, json::Value& set) {
+    PlanLimits& read = plan.resources[std::string(resource)];
+    answer.members(set, resource, [&](std::string_view name, json::Value& member) {
+      if (name == "limits") read.limits = answer.limits(member, name);
+      if (name == "inherit") read.inherit = answer.flag(member, name);
+    });
+  });
 }
 
 BucketLimit read_bucket_limit(Answer& answer, json::Value& element) {
@@ -195,10 +211,27 @@ Result<Page<Entity>> read_entities_page(std::string_view json) {
   });
 }
 
-Result<Page<std::string>> read_children_page(std::string_view json) {
-  return read_page<std::string>(json, "children", [](Answer& answer, json::Value& element) {
-    return answer.text(element, "children");
+Result<LimitsPlan> read_plan(std::string_view json) {
+  Answer answer(json);
+  LimitsPlan plan;
+  answer.members(
+      [&](std::string_view key, json::Value& value) { read_plan_member(answer, key, value, plan); });
+  return answer.finish(std::move(plan));
+}
+
+Result<Page<LimitsPlan>> read_plans_page(std::string_view json) {
+  return read_page<LimitsPlan>(json, "items", [](Answer& answer, json::Value& element) {
+    LimitsPlan plan;
+    answer.members(element, "items", [&](std::string_view key, json::Value& value) {
+      read_plan_member(answer, key, value, plan);
+    });
+    return plan;
   });
+}
+
+Result<Page<std::string>> read_ids_page(std::string_view json, const char* name) {
+  return read_page<std::string>(
+      json, name, [&](Answer& answer, json::Value& element) { return answer.text(element, name); });
 }
 
 Result<Page<Bucket>> read_buckets_page(std::string_view json) {

@@ -31,8 +31,8 @@ class Answer : public json::Document {
 
   Source source(json::Value& value, std::string_view of) {
     const std::string name = text(value, of);
-    for (const Source source :
-         {Source::entity, Source::entity_default, Source::resource, Source::system, Source::request}) {
+    for (const Source source : {Source::entity, Source::entity_default, Source::plan, Source::resource,
+                                Source::system, Source::request}) {
       if (name == name_of(source)) return source;
     }
     malform(base::join(base::quoted(name), " is no level"));

@@ -234,7 +234,34 @@ Result<void> Remote::delete_entity(std::string_view id) {
 Result<Page<std::string>> Remote::children(std::string_view id, const Paging& paging) {
   if (auto checked = limits::check_entity(id); !checked) return checked.error();
   return read<Page<std::string>>(get(paged(join("/v1/entities/", escaped(id), "/children"), paging)),
-                                 read_children_page);
+                                 [](std::string_view json) { return read_ids_page(json, "children"); });
+}
+
+Result<LimitsPlan> Remote::put_plan(const LimitsPlan& plan) {
+  if (auto checked = limits::check_plan_record(plan); !checked) return checked.error();
+  return read<LimitsPlan>(
+      ask({.method = Method::put, .target = path_of_plan(plan.name), .body = plan_body(plan)}), read_plan);
+}
+
+Result<LimitsPlan> Remote::plan(std::string_view name) {
+  if (auto checked = limits::check_plan(name); !checked) return checked.error();
+  return read<LimitsPlan>(get(path_of_plan(name)), read_plan);
+}
+
+Result<void> Remote::delete_plan(std::string_view name) {
+  if (auto checked = limits::check_plan(name); !checked) return checked.error();
+  auto deleted = ask({.method = Method::delete_, .target = path_of_plan(name)});
+  return deleted ? Result<void>() : deleted.error();
+}
+
+Result<Page<LimitsPlan>> Remote::plans(const Paging& paging) {
+  return read<Page<LimitsPlan>>(get(paged("/v1/plans", paging)), read_plans_page);
+}
+
+Result<Page<std::string>> Remote::members(std::string_view plan, const Paging& paging) {
+  if (auto checked = limits::check_plan(plan); !checked) return checked.error();
+  return read<Page<std::string>>(get(paged(path_of_plan(plan) + "/members", paging)),
+                                 [](std::string_view json) { return read_ids_page(json, "members"); });
 }
 
 Result<Page<Entity>> Remote::entities(const Paging& paging) {

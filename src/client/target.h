@@ -55,6 +55,11 @@ class Target {
   virtual Result<void> delete_entity(std::string_view id) = 0;
   virtual Result<Page<std::string>> children(std::string_view id, const Paging& paging) = 0;
   virtual Result<Page<Entity>> entities(const Paging& paging) = 0;
+  virtual Result<LimitsPlan> put_plan(const LimitsPlan& plan) = 0;
+  virtual Result<LimitsPlan> plan(std::string_view name) = 0;
+  virtual Result<void> delete_plan(std::string_view name) = 0;
+  virtual Result<Page<LimitsPlan>> plans(const Paging& paging) = 0;
+  virtual Result<Page<std::string>> members(std::string_view plan, const Paging& paging) = 0;
   virtual Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging) = 0;
 
   virtual Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options) = 0;

@@ -77,6 +77,37 @@ Result<store::Change> checked(const DeleteEntity& erase) {
   return store::Change(store::EntityErase{erase.id});
 }
 
+/// Requires checked limits.
+store::PlanSet set_of(const PlanLimits& set) {
+  return {set.limits.empty() ? limits::LimitSetRef() : *limits::make_limit_set(set.limits), set.inherit};
+}
+
+Result<store::Change> checked(const PutPlan& put) {
+  const LimitsPlan& plan = put.plan;
+  if (auto checked = limits::check_plan_record(plan); !checked) return checked.error();
+  store::PlanPut write{.name = plan.name, .on_all = set_of(plan.limits), .from_file = plan.from_file};
+  for (const auto& [resource, limits] : plan.resources) write.resources.emplace(resource, set_of(limits));
+  return store::Change(std::move(write));
+}
+
+Result<store::Change> checked(const DeletePlan& erase) {
+  if (auto name = limits::check_plan(erase.name); !name) return name.error();
+  return store::Change(store::PlanErase{erase.name});
+}
+
+PlanLimits limits_of(const limits::LimitsRecord& set) {
+  return {.limits = set.current.limits->limits(), .inherit = set.inherits()};
+}
+
+LimitsPlan plan_of(std::string_view name, const limits::PlanRecord& record) {
+  LimitsPlan plan{.name = std::string(name), .from_file = record.from_file};
+  if (record.limits && record.limits->current.limits) plan.limits = limits_of(*record.limits);
+  for (const auto& [resource, set] : record.resources) {
+    if (set->current.limits) plan.resources.emplace(resource, limits_of(*set));
+  }
+  return plan;
+}
+
 /// "change 2: ", where there are several.
 std::string numbered(std::size_t index, std::size_t count) {
   return count == 1 ? std::string() : base::join("change ", std::to_string(index + 1), ": ");
@@ -197,6 +228,44 @@ Result<Page<std::string>> Core::children(std::string_view id, const Paging& pagi
 Result<Page<Entity>> Core::entities(const Paging& paging) {
   if (auto checked = check_paging(paging); !checked) return checked.error();
   return wait_for<Page<Entity>>([&](auto done) { store_.catalog().entities(name_space_, paging, done); });
+}
+
+Result<LimitsPlan> Core::put_plan(const LimitsPlan& plan) {
+  auto one = checked(PutPlan{plan});
+  if (!one) return one.error();
+  auto changed = write(std::span(&*one, 1));
+  if (!changed) return changed.error();
+  return plan_of(plan.name, *changed->front().plan);
+}
+
+Result<LimitsPlan> Core::plan(std::string_view name) {
+  if (auto checked = limits::check_plan(name); !checked) return checked.error();
+  auto record =
+      wait_for<limits::PlanRecordRef>([&](auto done) { store_.catalog().plan(name_space_, name, done); });
+  if (!record) return record.error();
+  return plan_of(name, **record);
+}
+
+Result<void> Core::delete_plan(std::string_view name) {
+  const CatalogChange change = DeletePlan{std::string(name)};
+  return this->change(std::span(&change, 1));
+}
+
+Result<Page<LimitsPlan>> Core::plans(const Paging& paging) {
+  if (auto checked = check_paging(paging); !checked) return checked.error();
+  auto found = wait_for<Page<store::StoredPlan>>(
+      [&](auto done) { store_.catalog().plans(name_space_, paging, done); });
+  if (!found) return found.error();
+  Page<LimitsPlan> page{.items = {}, .next = std::move(found->next)};
+  for (const store::StoredPlan& item : found->items) page.items.push_back(plan_of(item.name, *item.record));
+  return page;
+}
+
+Result<Page<std::string>> Core::members(std::string_view plan, const Paging& paging) {
+  if (auto checked = limits::check_plan(plan); !checked) return checked.error();
+  if (auto checked = check_paging(paging); !checked) return checked.error();
+  return wait_for<Page<std::string>>(
+      [&](auto done) { store_.catalog().members(name_space_, plan, paging, done); });
 }
 
 Result<Page<Bucket>> Core::buckets(std::string_view entity, const Paging& paging) {

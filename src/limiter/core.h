@@ -55,6 +55,11 @@ class Core final : public detail::LeaseKeeper {
   Result<void> delete_entity(std::string_view id);
   Result<Page<std::string>> children(std::string_view id, const Paging& paging);
   Result<Page<Entity>> entities(const Paging& paging);
+  Result<LimitsPlan> put_plan(const LimitsPlan& plan);
+  Result<LimitsPlan> plan(std::string_view name);
+  Result<void> delete_plan(std::string_view name);
+  Result<Page<LimitsPlan>> plans(const Paging& paging);
+  Result<Page<std::string>> members(std::string_view plan, const Paging& paging);
   Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging);
   Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options = {});
   /// The same; returns how many limits of sync were replaced by an operator's.

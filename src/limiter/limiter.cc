@@ -82,6 +82,18 @@ Result<void> Limiter::change(std::span<const CatalogChange> changes, const Chang
   return core_->change(changes, options);
 }
 Result<Page<Entity>> Limiter::entities(const Paging& paging) { return core_->entities(paging); }
+Result<LimitsPlan> Limiter::put_plan(const LimitsPlan& plan) { return core_->put_plan(plan); }
+
+Result<LimitsPlan> Limiter::plan(std::string_view name) { return core_->plan(name); }
+
+Result<void> Limiter::delete_plan(std::string_view name) { return core_->delete_plan(name); }
+
+Result<Page<LimitsPlan>> Limiter::plans(const Paging& paging) { return core_->plans(paging); }
+
+Result<Page<std::string>> Limiter::members(std::string_view plan, const Paging& paging) {
+  return core_->members(plan, paging);
+}
+
 Result<Page<Bucket>> Limiter::buckets(std::string_view entity, const Paging& paging) {
   return core_->buckets(entity, paging);
 }

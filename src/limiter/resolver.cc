@@ -33,8 +33,8 @@ ResolutionRef SharedResolutions::make(const store::Found& found, const limits::L
 ResolutionRef SharedResolutions::resolve(const store::Found& found, const limits::LimitSetRef& request_limits,
                                          const ResolutionRef& parent) {
   const auto& levels = found.levels;
-  if (levels[0] || levels[1]) return make(found, request_limits, parent);
-  const Origin origin(levels[2].get(), levels[3].get(), request_limits.get(), parent.get(), found.parent);
+  if (levels[0] || levels[1] || levels.plan_stamp != 0) return make(found, request_limits, parent);
+  const Origin origin(levels[4].get(), levels[5].get(), request_limits.get(), parent.get(), found.parent);
   const base::Guard guard(mutex_);
   if (generation_ != found.generation || resolutions_.size() >= most_shared) {
     resolutions_.clear();

@@ -34,6 +34,7 @@ struct Grammar {
 
 constexpr Grammar entity_grammar{"entity", longest_entity, "_-.:@/+=", "letters, digits and _-.:@/+="};
 constexpr Grammar resource_grammar{"resource", longest_resource, "_-.:/*", "letters, digits and _-.:/*"};
+constexpr Grammar plan_grammar{"plan", longest_resource, "_-.:/*", "letters, digits and _-.:/*"};
 constexpr Grammar limit_grammar{"limit name", 64, "_-", "a letter, then letters, digits, _ and -"};
 constexpr Grammar namespace_grammar{"namespace", 32, "-", "a-z, 0-9 and -"};
 
@@ -58,6 +59,11 @@ Result<void> check_entity(std::string_view name) { return check(name, entity_gra
 Result<void> check_resource(std::string_view name) {
   if (name == "_default_") return invalid("resource \"_default_\" is reserved; use another name");
   return check(name, resource_grammar);
+}
+
+Result<void> check_plan(std::string_view name) {
+  if (name == "_default_") return invalid("plan \"_default_\" is reserved; use another name");
+  return check(name, plan_grammar);
 }
 
 Result<void> check_limit_name(std::string_view name) {
@@ -102,6 +108,9 @@ Result<void> check_entity_record(const Entity& entity) {
   if (entity.cascade && entity.parent.empty()) {
     return invalid("entity ", quoted(entity.id), " has cascade on but no parent; name a parent");
   }
+  if (!entity.plan.empty()) {
+    if (auto plan = check_plan(entity.plan); !plan) return plan;
+  }
   if (!base::is_utf8(entity.name)) return invalid("the name of entity ", quoted(entity.id), " is not UTF-8");
   if (entity.name.size() > max_entity_text)
     return invalid("the name of entity ", quoted(entity.id), " is too long");
@@ -126,6 +135,8 @@ const char* name_of(Source source) {
       return "entity";
     case Source::entity_default:
       return "entity_default";
+    case Source::plan:
+      return "plan";
     case Source::resource:
       return "resource";
     case Source::system:

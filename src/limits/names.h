@@ -24,6 +24,8 @@ inline constexpr std::size_t max_metadata = maxima::metadata;
 
 Result<void> check_entity(std::string_view name);
 Result<void> check_resource(std::string_view name);
+/// The same characters as a resource.
+Result<void> check_plan(std::string_view name);
 Result<void> check_limit_name(std::string_view name);
 Result<void> check_namespace(std::string_view name);
 Result<void> check_level(const Level& level);

@@ -7,6 +7,12 @@
 
 namespace weir::limits {
 
+void Levels::set_plan(const PlanRecord* plan, std::string_view resource) {
+  if (plan == nullptr) return;
+  records[plan_on_resource] = plan->on(resource);
+  records[plan_on_all] = plan->limits;
+}
+
 void Resolution::add(const LimitSetRef& of_level, Source level) {
   if (limits) {
     limits = inherited(limits, source, of_level, level, left_out);
@@ -23,6 +29,7 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
   resolution->resolved_at = now;
   resolution->request_limits = request_limits;
   resolution->configured_multiplier = multiplier;
+  resolution->stamp = levels.plan_stamp;
   bool open = true;  // no level so far replaces those below it
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (!levels[i]) continue;
@@ -34,8 +41,8 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
     if (record.bucket_ttl_refill_multiplier) multiplier = *record.bucket_ttl_refill_multiplier;
     if (!open) continue;
     open = version.gap;
-    resolution->add(version.limits, static_cast<Source>(i));
-    if (resolution->source == static_cast<Source>(i)) resolution->owner = record.owner;
+    resolution->add(version.limits, level_sources[i]);
+    if (resolution->source == level_sources[i]) resolution->owner = record.owner;
   }
   if (open && request_limits) {
     resolution->add(request_limits, Source::request);
@@ -117,6 +124,24 @@ MissedOfLevel missed_of(const LimitsRecord& record, std::int64_t version, Time r
   return missed;
 }
 
+/// The changes of a level of a plan. Where the bucket missed the change of the entity's plan, the plan that
+/// it left was in force before it, and the present plan after it. The change itself is not counted here.
+MissedOfLevel missed_of_plan(const Levels& levels, std::size_t level, std::int64_t version,
+                             Time resolved_at) {
+  const auto of = [&](const LimitsRecordRef& record, std::int64_t since) {
+    return record ? missed_of(*record, since, resolved_at) : MissedOfLevel{.always_there = false};
+  };
+  MissedOfLevel missed = of(levels[level], std::max(version, levels.plan_stamp));
+  if (levels.plan_stamp <= version) return missed;
+  const MissedOfLevel left = of(levels.left[level - Levels::plan_on_resource], version);
+  missed.changes += left.changes;
+  missed.newest = std::max(missed.newest, left.newest);
+  missed.strictest = lowest(missed.strictest, left.strictest);
+  missed.always_there = missed.always_there && left.always_there;
+  missed.always_named = select(missed.always_named, left.always_named, true);
+  return missed;
+}
+
 }  // namespace
 
 Resolution::Missed Resolution::missed_since(std::int64_t version) const {
@@ -124,10 +149,19 @@ Resolution::Missed Resolution::missed_since(std::int64_t version) const {
   Missed missed{0, false, {}};
   // By stronger levels, all the time: limits of weaker levels with these names were not in force.
   LimitSetRef named_above;
-  for (const LimitsRecordRef& level : levels) {
-    if (!level) continue;
-    const MissedOfLevel of_level = missed_of(*level, version, resolved_at);
-    changes += of_level.changes;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const bool of_plan = level_sources[i] == Source::plan;
+    if (i == Levels::plan_on_resource && levels.plan_stamp > version) {
+      ++changes;
+      missed.moment = std::max(missed.moment, levels.plan_stamp);
+    }
+    if (!levels[i] && !(of_plan && levels.left[i - Levels::plan_on_resource])) continue;
+    const MissedOfLevel of_level = of_plan ? missed_of_plan(levels, i, version, resolved_at)
+                                           : missed_of(*levels[i], version, resolved_at);
+    // One change of a plan may concern both of its sets.
+    const bool counted =
+        i == Levels::plan_on_all && of_level.changes == 1 && of_level.newest == missed.moment;
+    if (!counted) changes += of_level.changes;
     missed.moment = std::max(missed.moment, of_level.newest);
     missed.lowest = limits::lowest(
         missed.lowest, named_above ? select(of_level.strictest, named_above, false) : of_level.strictest);

@@ -6,12 +6,42 @@
 #include <string>
 
 #include "limits/limit_set.h"
+#include "limits/plan.h"
 #include "limits/record.h"
 
 namespace weir::limits {
 
-/// The records of the four stored levels, strongest first; each may be empty.
-using Levels = std::array<LimitsRecordRef, 4>;
+/// The level of each record of Levels.
+inline constexpr std::array<Source, 6> level_sources = {
+    Source::entity, Source::entity_default, Source::plan, Source::plan, Source::resource, Source::system};
+/// The levels that have a record of their own. The two of a plan are parts of its record.
+inline constexpr std::array<Source, 4> recorded_levels = {Source::entity, Source::entity_default,
+                                                          Source::resource, Source::system};
+
+/// The records of the stored levels, strongest first; each may be empty.
+struct Levels {
+  /// The places of the two sets of a plan: for the resource, and for all.
+  static constexpr std::size_t plan_on_resource = 2;
+  static constexpr std::size_t plan_on_all = 3;
+
+  std::array<LimitsRecordRef, 6> records;
+  /// When the entity was given its plan, or lost it; 0: it never had one. Counts as a change of limits.
+  Time plan_stamp = 0;
+  /// The two sets of the plan that the entity loses, while its buckets adopt the change; otherwise empty.
+  std::array<LimitsRecordRef, 2> left = {};
+
+  static constexpr std::size_t size() { return level_sources.size(); }
+  LimitsRecordRef& operator[](std::size_t index) { return records[index]; }
+  const LimitsRecordRef& operator[](std::size_t index) const { return records[index]; }
+  /// One of the recorded_levels.
+  LimitsRecordRef& at(Source level) {
+    const auto index = static_cast<std::size_t>(level);
+    return records[level < Source::plan ? index : index + 1];
+  }
+  /// The sets of the entity's plan (may be null) for a resource.
+  void set_plan(const PlanRecord* plan, std::string_view resource);
+  friend bool operator==(const Levels&, const Levels&) = default;
+};
 
 inline constexpr int default_ttl_multiplier = 7;
 
@@ -27,7 +57,7 @@ struct Resolution : base::RefCounted<Resolution> {
   bool request_in_force = false;
   std::size_t left_out =
       0;           ///< inherited limits beyond the most that a bucket holds; then no decision is made
-  Time stamp = 0;  ///< the newest among the levels, deleted ones included
+  Time stamp = 0;  ///< the newest among the levels, deleted ones and the change of the plan included
   Time resolved_at = 0;
   Time valid_until = never;                            ///< when one of the levels expires
   Time keep_for = never;                               ///< how long an unused bucket is kept; never: for good

@@ -7,6 +7,7 @@
 #include "limits/limit_set.h"
 #include "limits/names.h"
 #include "service/plain_acquire.h"
+#include "service/plan_body.h"
 
 namespace weir::service {
 namespace {
@@ -32,12 +33,6 @@ Parsed<Amounts> parse_amounts(std::string_view json, std::string_view field) {
     read_amounts(document, value, field, amounts);
   });
   return document.result(std::move(amounts));
-}
-
-Mode read_mode(Document& document, json::Value& value, std::string_view of) {
-  const auto mode = parse_mode(document.text(value, of));
-  if (!mode) document.invalidate(mode.error().message);
-  return mode ? *mode : Mode::enforce;
 }
 
 }  // namespace
@@ -119,10 +114,12 @@ Parsed<Entity> parse_entity(std::string_view json, std::string_view id) {
   if (json.find_first_not_of(" \t\r\n") == std::string_view::npos) return {std::move(entity)};
   Document document(json);
   document.members([&](std::string_view key, json::Value& value) {
-    static constexpr std::string_view known[] = {"parent", "cascade", "name", "metadata"};
+    static constexpr std::string_view known[] = {"parent", "cascade", "plan", "name", "metadata"};
     if (key == "parent") {
       // The answer of a get can be put again.
       if (!document.is_null(value)) entity.parent = document.text(value, key);
+    } else if (key == "plan") {
+      if (!document.is_null(value)) entity.plan = document.text(value, key);
     } else if (key == "cascade") {
       entity.cascade = document.flag(value, key);
     } else if (key == "name") {

@@ -51,7 +51,7 @@ Parsed<Amounts> parse_adjust(std::string_view json);
 Parsed<Amounts> parse_settle(std::string_view json);
 /// `{"limits":{...},"on_unavailable"?,"bucket_ttl_refill_multiplier"?,"owner"?,"ttl_ms"?}`.
 Parsed<LimitsBody> parse_limits_body(std::string_view json);
-/// `{"parent"?,"cascade"?,"name"?,"metadata"?}`.
+/// `{"parent"?,"cascade"?,"plan"?,"name"?,"metadata"?}`.
 Parsed<Entity> parse_entity(std::string_view json, std::string_view id);
 /// `{"rpm":"100/min"}`, as in a query.
 Parsed<std::vector<NamedLimit>> parse_request_limits(std::string_view json);

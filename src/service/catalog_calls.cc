@@ -1,4 +1,4 @@
-// Calls that are answered synchronously: availability, limits, entities, buckets, the audit.
+// Calls that are answered synchronously: availability, limits, plans, entities, buckets, the audit.
 #include "api/catalog_json.h"
 #include "api/decision_json.h"
 #include "base/hex.h"
@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "server/rate_limit_fields.h"
 #include "service/calls.h"
+#include "service/plan_body.h"
 #include "service/query.h"
 
 namespace weir::service {
@@ -139,6 +140,21 @@ Reply entity(limiter::Core& core, const std::string& id, Method method, std::str
   return stored ? Reply{.body = api::to_json(*stored)} : problem(stored.error());
 }
 
+Reply plan(limiter::Core& core, const std::string& name, Method method, std::string_view body) {
+  if (method == Method::delete_) {
+    const auto deleted = core.delete_plan(name);
+    return deleted ? Reply{.status = 204} : problem(deleted.error());
+  }
+  if (method != Method::put) {
+    const auto stored = core.plan(name);
+    return stored ? Reply{.body = api::to_json(*stored)} : problem(stored.error());
+  }
+  const auto parsed = parse_plan(body, name);
+  if (!parsed.ok()) return bad_body(parsed);
+  const auto stored = core.put_plan(parsed.value);
+  return stored ? Reply{.body = api::to_json(*stored)} : problem(stored.error());
+}
+
 Reply listing(limiter::Core& core, const Route& route, std::string_view query_text, Time now) {
   const Query query(query_text, {"cursor", "limit"});
   if (!query.error().empty()) return malformed(query.error());
@@ -146,6 +162,14 @@ Reply listing(limiter::Core& core, const Route& route, std::string_view query_te
   if (!paging) return malformed(paging.error().message);
   if (route.call == Call::list_entities) {
     return page_reply(core.entities(*paging), "items", [](const Entity& item) { return api::to_json(item); });
+  }
+  if (route.call == Call::list_plans) {
+    return page_reply(core.plans(*paging), "items",
+                      [](const LimitsPlan& item) { return api::to_json(item); });
+  }
+  if (route.call == Call::members) {
+    return page_reply(core.members(route.names[0], *paging), "members",
+                      [](const std::string& member) { return base::json_string(member); });
   }
   if (route.call == Call::children) {
     return page_reply(core.children(route.names[0], *paging), "children",
@@ -179,6 +203,8 @@ Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::
       return effective(core, request.query());
     case Call::entity:
       return entity(core, route.names[0], request.method(), body);
+    case Call::plan:
+      return plan(core, route.names[0], request.method(), body);
     case Call::audit:
       return audit(core, request.query());
     default:

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "json/document.h"
+#include "service/plan_body.h"
 
 namespace weir::service {
 namespace {
@@ -15,12 +16,15 @@ using json::Document;
 /// All members that a change may have. Which of them are allowed is known once the whole change is read.
 struct Members {
   std::string change;
-  std::optional<std::string> level, entity, resource;
+  std::optional<std::string> level, entity, resource, plan;
   std::optional<std::vector<NamedLimit>> limits;
   SetLimitsOptions options;
   Entity record;
+  LimitsPlan plan_record;  ///< its resources
   bool from_file = false;
   bool about_limits = false;  ///< has a member that only limits.set may have
+  bool inherits = false;      ///< has a member that limits.set and plan.put may have
+  bool about_plan = false;    ///< has a member that only plan.put may have
   bool about_entity = false;  ///< has a member that only entity.put may have
 };
 
@@ -35,8 +39,6 @@ void read_option(Document& document, std::string_view key, json::Value& value, S
     const std::string policy = document.text(value, key);
     if (policy != "allow" && policy != "deny") document.invalidate("on_unavailable must be allow or deny");
     options.on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
-  } else if (key == "inherit") {
-    options.inherit = document.flag(value, key);
   } else {
     const std::int64_t number = document.integer(value, key);
     if (number < 1 || number > 1'000'000)
@@ -67,7 +69,8 @@ void read_member(Document& document, std::string_view key, json::Value& value, M
                                                "cascade",   "on_unavailable",
                                                "name",      "metadata",
                                                "from_file", "bucket_ttl_refill_multiplier",
-                                               "inherit"};
+                                               "inherit",   "plan",
+                                               "resources"};
   if (key == "change") {
     members.change = document.text(value, key);
   } else if (key == "level") {
@@ -76,11 +79,18 @@ void read_member(Document& document, std::string_view key, json::Value& value, M
     members.entity = document.text(value, key);
   } else if (key == "resource") {
     members.resource = document.text(value, key);
+  } else if (key == "plan") {
+    members.plan = document.text(value, key);
+  } else if (read_plan_resources(document, key, value, members.plan_record)) {
+    members.about_plan = true;
+  } else if (key == "inherit") {
+    members.inherits = true;
+    members.options.inherit = document.flag(value, key);
   } else if (key == "from_file") {
     members.from_file = document.flag(value, key);
   } else if (key == "limits") {
     members.limits = document.limits(value, key);
-  } else if (key == "owner" || key == "ttl_ms" || key == "on_unavailable" || key == "inherit" ||
+  } else if (key == "owner" || key == "ttl_ms" || key == "on_unavailable" ||
              key == "bucket_ttl_refill_multiplier") {
     members.about_limits = true;
     read_option(document, key, value, members.options);
@@ -109,15 +119,38 @@ Level level_of(Document& document, const Members& members) {
   return kind == "resource" ? Level::resource(resource) : Level::system();
 }
 
+/// The members that only some changes may have.
+void check_members(Document& document, const Members& members) {
+  const std::string& change = members.change;
+  const bool set = change == "limits.set", put = change == "entity.put", put_plan = change == "plan.put";
+  const bool limits = set || change == "limits.delete", plan = put_plan || change == "plan.delete";
+  const bool entity = put || change == "entity.delete";
+  if (!limits && !entity && !plan)
+    document.invalidate(
+        "change must be limits.set, limits.delete, entity.put, entity.delete, plan.put or plan.delete");
+  if ((!set && members.about_limits) || (!set && !put_plan && (members.limits || members.inherits)) ||
+      (!put && members.about_entity) || (!put_plan && members.about_plan) ||
+      (!set && !put && !put_plan && members.from_file) || (!limits && (members.level || members.resource)) ||
+      (!put && !plan && members.plan) || (plan && members.entity))
+    document.invalidate(join(change, " has a field that belongs to another change"));
+}
+
+CatalogChange plan_change_of(Document& document, Members& members) {
+  if (!members.plan) document.invalidate(join(members.change, " needs a plan"));
+  std::string name = members.plan.value_or("");
+  if (members.change == "plan.delete") return DeletePlan{std::move(name)};
+  LimitsPlan& plan = members.plan_record;
+  plan.name = std::move(name);
+  plan.limits = {std::move(members.limits).value_or(std::vector<NamedLimit>()), members.options.inherit};
+  plan.from_file = members.from_file;
+  return PutPlan{std::move(plan)};
+}
+
 CatalogChange change_of(Document& document, Members& members) {
+  check_members(document, members);
+  if (members.change.starts_with("plan.")) return plan_change_of(document, members);
   const bool set = members.change == "limits.set", put = members.change == "entity.put";
-  const bool limits = set || members.change == "limits.delete";
-  if (!limits && !put && members.change != "entity.delete")
-    document.invalidate("change must be limits.set, limits.delete, entity.put or entity.delete");
-  if ((!set && (members.about_limits || members.limits)) || (!put && members.about_entity) ||
-      (!set && !put && members.from_file) || (!limits && (members.level || members.resource)))
-    document.invalidate(join(members.change, " has a field that belongs to another change"));
-  if (limits) {
+  if (set || members.change == "limits.delete") {
     const Level level = level_of(document, members);
     if (!set) return DeleteLimits{level};
     if (!members.limits) document.invalidate("limits.set needs limits");
@@ -127,6 +160,7 @@ CatalogChange change_of(Document& document, Members& members) {
   if (!members.entity) document.invalidate(join(members.change, " needs an entity"));
   if (!put) return DeleteEntity{members.entity.value_or("")};
   members.record.id = members.entity.value_or("");
+  members.record.plan = members.plan.value_or("");
   members.record.from_file = members.from_file;
   return PutEntity{std::move(members.record)};
 }

@@ -31,6 +31,9 @@ constexpr Pattern patterns[] = {
     {Call::entity, "/v1/entities/*", get_put_delete},
     {Call::children, "/v1/entities/*/children", only_get},
     {Call::buckets, "/v1/entities/*/buckets", only_get},
+    {Call::list_plans, "/v1/plans", only_get},
+    {Call::plan, "/v1/plans/*", get_put_delete},
+    {Call::members, "/v1/plans/*/members", only_get},
     {Call::audit, "/v1/audit", only_get},
     {Call::changes, changes_path, only_post},
     {Call::check_store, "/v1/store/check", only_get},
@@ -69,9 +72,10 @@ std::span<const Pattern> all_patterns() { return patterns; }
 
 std::span<const std::string_view> call_names() {
   static constexpr std::string_view names[] = {
-      "acquire",     "authorize",        "adjust", "settle",        "rollback", "available", "limits",
-      "list_limits", "effective_limits", "entity", "list_entities", "children", "buckets",   "audit",
-      "changes",     "check_store",      "livez",  "readyz",        "openapi",  "metrics",   "none"};
+      "acquire",     "authorize",   "adjust",           "settle",  "rollback",      "available",
+      "limits",      "list_limits", "effective_limits", "entity",  "list_entities", "plan",
+      "list_plans",  "members",     "children",         "buckets", "audit",         "changes",
+      "check_store", "livez",       "readyz",           "openapi", "metrics",       "none"};
   static_assert(std::size(names) == no_call + 1);
   return names;
 }
@@ -130,6 +134,8 @@ bool takes_query(Call call) {
     case Call::list_limits:
     case Call::effective:
     case Call::list_entities:
+    case Call::list_plans:
+    case Call::members:
     case Call::children:
     case Call::buckets:
     case Call::audit:

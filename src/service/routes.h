@@ -23,6 +23,9 @@ enum class Call : unsigned char {
   effective,
   entity,  ///< get, put or delete
   list_entities,
+  plan,  ///< get, put or delete
+  list_plans,
+  members,
   children,
   buckets,
   audit,

@@ -13,15 +13,28 @@ std::string digits(std::uint64_t number, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), '0') + text : text;
 }
 
+/// Of a record without limits: `{}`.
+std::string limits_json(const limits::LimitsRecord& record) {
+  auto limits = base::JsonWriter::object();
+  if (!record.current.limits) return limits.str();
+  for (const NamedLimit& limit : record.current.limits->limits())
+    limits.raw(limit.name, limit.limit.to_json());
+  return limits.str();
+}
+
+std::string set_json(const limits::LimitsRecord& record) {
+  auto json = base::JsonWriter::object();
+  json.raw("limits", limits_json(record));
+  if (record.inherits()) json.flag("inherit", true);
+  return json.str();
+}
+
 }  // namespace
 
 std::string to_json(const limits::LimitsRecordRef& record) {
   if (!record || !record->current.limits) return {};
-  auto limits = base::JsonWriter::object();
-  for (const NamedLimit& limit : record->current.limits->limits())
-    limits.raw(limit.name, limit.limit.to_json());
   auto json = base::JsonWriter::object();
-  json.raw("limits", limits.str()).text("owner", name_of(record->owner));
+  json.raw("limits", limits_json(*record)).text("owner", name_of(record->owner));
   if (record->expires_at != limits::never) json.number("expires_at_ms", record->expires_at);
   if (record->bucket_ttl_refill_multiplier) {
     json.number("bucket_ttl_refill_multiplier", *record->bucket_ttl_refill_multiplier);
@@ -37,8 +50,22 @@ std::string to_json(const Entity& entity) {
   auto json = base::JsonWriter::object();
   json.text("parent", entity.parent).flag("cascade", entity.cascade).text("name", entity.name);
   json.raw("metadata", metadata.str());
+  if (!entity.plan.empty()) json.text("plan", entity.plan);
   return json.str();
 }
+
+std::string to_json(const limits::PlanRecord& plan) {
+  auto resources = base::JsonWriter::object();
+  for (const auto& [resource, set] : plan.resources) {
+    if (set->current.limits) resources.raw(resource, set_json(*set));
+  }
+  auto json = base::JsonWriter::object();
+  json.raw("limits", plan.limits ? limits_json(*plan.limits) : "{}").raw("resources", resources.str());
+  if (plan.limits && plan.limits->inherits()) json.flag("inherit", true);
+  return json.str();
+}
+
+std::string audit_subject_of_plan(std::string_view plan) { return base::join("$PLAN:", plan); }
 
 std::string audit_subject(const Level& level) {
   switch (level.kind()) {
@@ -69,6 +96,16 @@ AuditEvent entity_event(const Entity* before, const Entity* after) {
   event.subject = after != nullptr ? after->id : before->id;
   if (before != nullptr) event.before = to_json(*before);
   if (after != nullptr) event.after = to_json(*after);
+  return event;
+}
+
+AuditEvent plan_event(std::string_view plan, const limits::PlanRecordRef& before,
+                      const limits::PlanRecordRef& after) {
+  AuditEvent event;
+  event.action = after ? "plan.put" : "plan.delete";
+  event.subject = audit_subject_of_plan(plan);
+  if (before) event.before = to_json(*before);
+  if (after) event.after = to_json(*after);
   return event;
 }
 

@@ -1,4 +1,4 @@
-// The audit event of a change of limits or of an entity. Pure functions; every store uses them.
+// The audit event of a change of limits, of a plan or of an entity. Pure functions; every store uses them.
 #pragma once
 
 #include <string>
@@ -11,9 +11,13 @@ namespace weir::store {
 
 /// `{"limits":{"rpm":{...}},"owner":"operator"}`; empty for an empty record or one without limits.
 std::string to_json(const limits::LimitsRecordRef& record);
-/// `{"parent":"project","cascade":true,"name":"","metadata":{}}`.
+/// `{"limits":{...},"resources":{"gpt-4":{"limits":{...}}}}`, with `"inherit":true` where a set inherits.
+std::string to_json(const limits::PlanRecord& plan);
+/// `{"parent":"project","cascade":true,"name":"","metadata":{}}`, and `"plan"` where it has one.
 std::string to_json(const Entity& entity);
 
+/// The audit's name of a plan: "$PLAN:{plan}".
+std::string audit_subject_of_plan(std::string_view plan);
 /// The audit's name of a level: the entity, "$RESOURCE:{resource}" or "$SYSTEM".
 std::string audit_subject(const Level& level);
 
@@ -21,6 +25,10 @@ AuditEvent limits_event(const Level& level, const limits::LimitsRecordRef& befor
                         const limits::LimitsRecordRef& after);
 /// Either may be null, not both.
 AuditEvent entity_event(const Entity* before, const Entity* after);
+
+/// Either record may be empty, not both.
+AuditEvent plan_event(std::string_view plan, const limits::PlanRecordRef& before,
+                      const limits::PlanRecordRef& after);
 
 inline constexpr Time keep_audit_for_by_default = Time{365} * 24 * 60 * 60 * 1000;
 

@@ -1,6 +1,7 @@
-// The catalog of a store: limits, entities and the audit of their changes.
+// The catalog of a store: limits, plans, entities and the audit of their changes.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "limits/plan.h"
 #include "limits/record.h"
 #include "limits/resolution.h"
 #include "store/completion.h"
@@ -21,6 +23,7 @@ namespace weir::store {
 struct Found {
   limits::Levels levels;
   std::string parent;            ///< the next entity of the chain; empty: the chain ends here
+  std::string plan;              ///< of the entity; empty: none
   std::uint64_t generation = 0;  ///< grows with every change of the catalog, in stores that count them
   Time now = 0;                  ///< by the store's clock
   bool is_entity = false;        ///< the entity has a record
@@ -56,7 +59,26 @@ struct EntityErase {
   std::string id;
 };
 
-using Change = std::variant<LimitsWrite, EntityPut, EntityErase>;
+/// One set of limits of a plan; no limits: the plan has no such set.
+struct PlanSet {
+  limits::LimitSetRef limits = {};
+  bool inherit = false;
+};
+
+/// A plan to be put, in place of everything that was stored under its name.
+struct PlanPut {
+  std::string name;
+  PlanSet on_all = {};
+  std::map<std::string, PlanSet, std::less<>> resources = {};
+  bool from_file = false;
+};
+
+/// A plan to be deleted.
+struct PlanErase {
+  std::string name;
+};
+
+using Change = std::variant<LimitsWrite, EntityPut, EntityErase, PlanPut, PlanErase>;
 
 /// Changes that happen together or not at all, and their principal.
 struct Changes {
@@ -67,11 +89,13 @@ struct Changes {
   int ttl_multiplier = limits::default_ttl_multiplier;  ///< of the limiter, where no level has one
 };
 
-/// The results of the changes, in order: limits for LimitsWrite, the entity for EntityPut.
+/// The results of the changes, in order: limits for LimitsWrite, the entity for EntityPut, the plan for
+/// PlanPut.
 struct Changed {
   limits::LimitsRecordRef limits = {};
   bool taken_from_sync = false;  ///< an operator's limits replaced those of sync
   std::optional<Entity> entity = {};
+  limits::PlanRecordRef plan = {};
 };
 
 using weir::AuditEvent;
@@ -82,6 +106,11 @@ using weir::Paging;
 struct StoredLimitsItem {
   Level level;
   limits::LimitsRecordRef record;
+};
+
+struct StoredPlan {
+  std::string name;
+  limits::PlanRecordRef record;
 };
 
 class Catalog;
@@ -109,7 +138,8 @@ class Catalog {
   /// Makes all changes, or none and fails: with not_found where a delete finds nothing; with operator_owned
   /// where a sync write meets an operator's limits; with conflict on a cycle of parents, a ninth level, a
   /// change of parent or cascade while the entity has a bucket, and the deletion of an entity that has
-  /// children. The store checks all of it in the same step as it writes.
+  /// children or of a plan that has members; with invalid_argument where an entity names a plan that does not
+  /// exist. The store checks all of it in the same step as it writes.
   virtual void change(const Changes& changes, Completion<std::vector<Changed>> done) = 0;
 
   /// Everything that a resolution of this entity and resource needs.
@@ -130,6 +160,13 @@ class Catalog {
   virtual void children(std::string_view name_space, std::string_view id, const Paging& paging,
                         Completion<Page<std::string>> done) = 0;
   virtual void entities(std::string_view name_space, const Paging& paging, Completion<Page<Entity>> done) = 0;
+  virtual void plan(std::string_view name_space, std::string_view name,
+                    Completion<limits::PlanRecordRef> done) = 0;
+  virtual void plans(std::string_view name_space, const Paging& paging,
+                     Completion<Page<StoredPlan>> done) = 0;
+  /// The ids of the entities that have this plan.
+  virtual void members(std::string_view name_space, std::string_view plan, const Paging& paging,
+                       Completion<Page<std::string>> done) = 0;
   /// Newest first. An empty subject: every one.
   virtual void audit(std::string_view name_space, std::string_view subject, const Paging& paging,
                      Completion<Page<AuditEvent>> done) = 0;

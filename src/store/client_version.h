@@ -2,7 +2,7 @@
 // client version of a store on its first use; from then on an earlier weir refuses to open the store.
 #pragma once
 
-#include "limits/record.h"
+#include "store/catalog.h"
 
 namespace weir::store {
 
@@ -10,6 +10,8 @@ namespace weir::store {
 inline constexpr int client_version = 3;
 /// Limits without modes, which do not inherit, need this version.
 inline constexpr int plain_client = 2;
+/// Plans need this version: an earlier weir would not see their limits.
+inline constexpr int plan_client = 3;
 
 /// The version that limits of a level need.
 inline int client_of(const limits::LimitSetRef& limits, bool inherits) {
@@ -18,6 +20,13 @@ inline int client_of(const limits::LimitSetRef& limits, bool inherits) {
 }
 inline int client_of(const limits::LimitsRecord& record) {
   return client_of(record.current.limits, record.inherits());
+}
+
+/// The version that a change of the catalog needs.
+inline int client_of(const Change& change) {
+  if (const auto* const write = std::get_if<LimitsWrite>(&change))
+    return client_of(write->limits, write->inherit);
+  return std::holds_alternative<PlanPut>(change) ? plan_client : plain_client;
 }
 
 }  // namespace weir::store

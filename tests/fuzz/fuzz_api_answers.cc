@@ -56,7 +56,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
       page_writer<Bucket>("buckets", [](const auto& item) { return api::to_json(item, 1'700'000'000'000); }),
       text);
   static_cast<void>(client::read_audit_page(text));
-  static_cast<void>(client::read_children_page(text));
+  static_cast<void>(client::read_ids_page(text, "children"));
+  static_cast<void>(client::read_plan(text));
+  static_cast<void>(client::read_plans_page(text));
   static_cast<void>(client::read_findings(text));
   static_cast<void>(client::read_problem(text));
   return 0;

@@ -188,7 +188,7 @@ HistoryId World::changed(HistoryId parent, int set, Time stamp) {
       limits::next_record(histories_[parent].record, sets_[static_cast<std::size_t>(set)], stamp, stamp);
   next.record = limits::LimitsRecordRef(record.get());
   limits::Levels levels;
-  if (!scenario_.request_limits) levels[static_cast<std::size_t>(Source::resource)] = next.record;
+  if (!scenario_.request_limits) levels.at(Source::resource) = next.record;
   const auto resolution = limits::resolve(levels, sets_[static_cast<std::size_t>(set)], stamp, 1);
   if (scenario_.keep_for == limits::never) resolution->keep_for = limits::never;
   next.resolution = limits::ResolutionRef(resolution.get());

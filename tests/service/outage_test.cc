@@ -84,6 +84,17 @@ class Unplugged final : public store::Store, private store::Buckets, private sto
                 Completion<store::Page<std::string>> done) override {
     done(why());
   }
+  void plan(std::string_view, std::string_view, Completion<limits::PlanRecordRef> done) override {
+    done(why());
+  }
+  void plans(std::string_view, const store::Paging&,
+             Completion<store::Page<store::StoredPlan>> done) override {
+    done(why());
+  }
+  void members(std::string_view, std::string_view, const store::Paging&,
+               Completion<store::Page<std::string>> done) override {
+    done(why());
+  }
   void entities(std::string_view, const store::Paging&, Completion<store::Page<Entity>> done) override {
     done(why());
   }

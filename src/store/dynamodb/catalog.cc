@@ -67,10 +67,14 @@ Result<store::Page<std::string>> DynamoCatalog::list(std::string_view name_space
                                                      const store::Paging& paging) {
   using Of = remote::Listing::Of;
   // The prefix of all sort keys of the listing.
-  const std::string_view prefix = listing.of == Of::children ? child_prefix : std::string_view();
+  const std::string_view prefix = listing.of == Of::children  ? child_prefix
+                                  : listing.of == Of::members ? member_prefix
+                                                              : std::string_view();
   QueryOf wanted{.pk = listing.of == Of::limits     ? listed_limits_key(name_space, {}).pk
                        : listing.of == Of::entities ? listed_entity_key(name_space, {}).pk
-                                                    : entity_pk(name_space, listing.entity),
+                       : listing.of == Of::plans    ? listed_plan_key(name_space, {}).pk
+                       : listing.of == Of::members  ? plan_key(name_space, listing.owner).pk
+                                                    : entity_pk(name_space, listing.owner),
                  .begins_with = base::join(prefix, listing.begins_with)};
   if (!paging.cursor.empty()) wanted.after = base::join(prefix, paging.cursor);
   // One more, to know whether there is a next page. A larger limit would not fit into an answer anyway.
@@ -188,6 +192,20 @@ Result<remote::Catalog::EntitiesById> DynamoCatalog::entities_by_id(std::string_
     entities.emplace(id, std::move(entity));
   }
   return entities;
+}
+
+Result<remote::Catalog::PlansByName> DynamoCatalog::plans_by_name(std::string_view name_space,
+                                                                  const std::set<std::string>& names) {
+  std::vector<Key> keys;
+  for (const std::string& name : names) keys.push_back(plan_key(name_space, name));
+  auto found = BlockingCalls(context_).get(keys);
+  if (!found) return found.error();
+  PlansByName plans;
+  for (const std::string& name : names) {
+    const auto item = found->find(plan_key(name_space, name));
+    if (item != found->end()) plans.emplace(name, context_.plan_in(item->second));
+  }
+  return plans;
 }
 
 Result<void> DynamoCatalog::for_each_event(std::string_view name_space, std::string_view subject,

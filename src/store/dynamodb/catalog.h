@@ -27,6 +27,7 @@ class DynamoCatalog final : public remote::Catalog {
   Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
       std::string_view name_space, const std::set<std::string>& keys) override;
   Result<EntitiesById> entities_by_id(std::string_view name_space, const std::set<std::string>& ids) override;
+  Result<PlansByName> plans_by_name(std::string_view name_space, const std::set<std::string>& names) override;
   Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                               const store::Paging& paging,
                               const std::function<bool(store::AuditEvent event)>& visit) override;

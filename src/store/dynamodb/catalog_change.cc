@@ -16,6 +16,8 @@ namespace {
 
 /// After this many failed attempts, busy buckets get the new limits after the change.
 constexpr int attempts_with_buckets = 8;
+/// In bytes: what DynamoDB accepts, with some room.
+constexpr std::size_t largest_item = std::size_t{395} * 1024;
 
 }  // namespace
 
@@ -138,6 +140,12 @@ Result<void> CatalogChange::read_buckets(const table::Draft& draft) {
 
 Result<bool> CatalogChange::commit(const table::Draft& draft, const std::vector<store::AuditEvent>& events) {
   std::vector<ItemWrite> writes = writes_of(draft, events);
+  for (const ItemWrite& write : writes) {
+    if (write.key.sk == plan_sort_key && wire::aws::size_of(Value::of_map(write.item)) > largest_item)
+      return base::invalid(
+          "the plan of ", base::quoted(write.key.pk),
+          " and its earlier versions do not fit into an item of DynamoDB; use several plans");
+  }
   auto erased = buckets_of_erased(draft);
   if (!erased) return erased.error();
   auto altered = writes_to_buckets(draft);
@@ -175,6 +183,7 @@ void CatalogChange::forget(const table::Draft& draft) {
     const Level level = table::level_of(key);
     if (!level.entity().empty()) context_.memory.forget_images(name_space_, level.entity());
   }
+  for (const std::string& id : draft.reassigned()) context_.memory.forget_images(name_space_, id);
   for (const std::string& id : draft.erased()) context_.memory.forget_images(name_space_, id);
 }
 

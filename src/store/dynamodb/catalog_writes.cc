@@ -79,6 +79,20 @@ std::vector<ItemWrite> CatalogChange::writes_of(const table::Draft& draft,
     }
     if (before != after && !before.empty()) writes.push_back(erase(child_key(name_space_, before, id)));
     if (before != after && !after.empty()) writes.push_back(put(child_key(name_space_, after, id).item()));
+    const std::string left = plan_before(id);
+    const std::string plan = entity ? entity->plan : std::string();
+    if (left != plan && !left.empty()) writes.push_back(erase(member_key(name_space_, left, id)));
+    if (left != plan && !plan.empty()) writes.push_back(put(member_key(name_space_, plan, id).item()));
+  }
+  for (const auto& [name, plan] : draft.plans()) {
+    const bool existed = tenant_.plans.contains(name);
+    if (plan) {
+      writes.push_back(put(write_plan(name_space_, name, *plan)));
+      if (!existed) writes.push_back(put(listed_plan_key(name_space_, name).item()));
+    } else if (existed) {
+      writes.push_back(erase(plan_key(name_space_, name)));
+      writes.push_back(erase(listed_plan_key(name_space_, name)));
+    }
   }
   for (const store::AuditEvent& event : events) {
     writes.push_back(

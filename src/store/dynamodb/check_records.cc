@@ -30,6 +30,7 @@ std::string wrong_in(const Item& item) {
   const auto problem = [](const auto& read) { return read ? std::string() : read.error().message; };
   if (legacy_name(key)) return problem(read_legacy(item));
   if (is_bucket(key)) return problem(read_bucket(item));
+  if (key.sk == plan_sort_key) return problem(read_plan(item));
   if (key.sk.starts_with("#CONFIG")) {
     const auto read = read_limits(item);
     return read ? std::string() : bad_limits(item, read.error())->bad;

@@ -33,6 +33,15 @@ limits::LimitsRecordRef Context::limits_in(const Item& item) {
   return limits::LimitsRecordRef(record.get());
 }
 
+limits::PlanRecordRef Context::plan_in(const Item& item) {
+  const auto read = read_plan(item);
+  if (read) return limits::PlanRecordRef(read->get());
+  auto plan = base::make_ref<limits::PlanRecord>();
+  plan->bad = read.error().message + ". The next level holds; put or delete the plan";
+  bad.report(plan->bad);
+  return limits::PlanRecordRef(plan.get());
+}
+
 void Context::send(aws::DynamoCall& call) {
   if (const auto closed = why_closed()) [[unlikely]]
     return call.on_error(*closed);

@@ -87,6 +87,8 @@ struct Context {
   }
   /// The record of a level; one that cannot be used has no limits, and is reported.
   limits::LimitsRecordRef limits_in(const Item& item);
+  /// The record of a plan; one that cannot be used has no limits, and is reported.
+  limits::PlanRecordRef plan_in(const Item& item);
   /// Sends a call, once the store is open. Until then it fails at once.
   void send(aws::DynamoCall& call);
 };

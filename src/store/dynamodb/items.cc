@@ -311,17 +311,66 @@ std::optional<limits::Version> version_of(const Value& value) {
 
 }  // namespace
 
-Item write_limits(std::string_view name_space, std::string_view key_text,
-                  const limits::LimitsRecord& record) {
-  const Level level = table::level_of(key_text);
-  const Key key = level_key(name_space, level);
-  Item item{{"PK", Value::of(key.pk)}, {"SK", Value::of(key.sk)}, {"stamp", number(record.current.stamp)}};
+namespace {
+
+/// The limits of a level or of a plan, with their versions.
+void add_versions(Item& item, const limits::LimitsRecord& record) {
+  add(item, "stamp", number(record.current.stamp));
   if (record.current.limits) {
     for (std::size_t i = 0; i < record.current.limits->size(); ++i)
       write_limit(item, record.current.limits->name(i), (*record.current.limits)[i]);
     if (Item modes = modes_of(*record.current.limits); !modes.empty())
       add(item, "modes", Value::of_map(std::move(modes)));
   }
+  if (!record.earlier.empty()) {
+    std::vector<Value> earlier;
+    for (const limits::Version& version : record.earlier) earlier.push_back(version_value(version));
+    add(item, "earlier", Value::of_list(std::move(earlier)));
+  }
+  if (record.inherits()) add(item, "inherit", Value::of_flag(true));
+}
+
+constexpr const char* on_all = "_default_";  ///< the set of a plan for all resources
+
+}  // namespace
+
+Item write_plan(std::string_view name_space, std::string_view name, const limits::PlanRecord& plan) {
+  const Key key = plan_key(name_space, name);
+  Item sets;
+  const auto add_set = [&](const std::string& resource, const limits::LimitsRecord& record) {
+    Item set;
+    add_versions(set, record);
+    add(sets, resource, Value::of_map(std::move(set)));
+  };
+  if (plan.limits) add_set(on_all, *plan.limits);
+  for (const auto& [resource, set] : plan.resources) add_set(resource, *set);
+  Item item{{"PK", Value::of(key.pk)}, {"SK", Value::of(key.sk)}, {"sets", Value::of_map(std::move(sets))}};
+  if (plan.from_file) add(item, "from_file", Value::of_flag(true));
+  return item;
+}
+
+Result<base::Ref<limits::PlanRecord>> read_plan(const Item& item) {
+  const Value* const sets = find(item, "sets");
+  if (sets == nullptr || sets->type != Type::map) return damaged(item, "no sets of limits");
+  auto plan = base::make_ref<limits::PlanRecord>();
+  for (const Attribute& set : sets->members) {
+    const bool known = set.name == on_all || limits::check_resource(set.name);
+    const auto read = set.value.type == Type::map ? read_limits(set.value.members) : damaged(item, "no set");
+    if (!known || !read)
+      return damaged(item, base::join("a set of limits ", base::quoted(set.name), " that cannot be used"));
+    const limits::LimitsRecordRef record(read->get());
+    (set.name == on_all ? plan->limits : plan->resources[set.name]) = record;
+  }
+  plan->from_file = find(item, "from_file") != nullptr;
+  return plan;
+}
+
+Item write_limits(std::string_view name_space, std::string_view key_text,
+                  const limits::LimitsRecord& record) {
+  const Level level = table::level_of(key_text);
+  const Key key = level_key(name_space, level);
+  Item item{{"PK", Value::of(key.pk)}, {"SK", Value::of(key.sk)}};
+  add_versions(item, record);
   if (!level.entity().empty()) {
     add(item, "config_version", number(record.current.stamp));
     // Deleted records are not in the index.
@@ -330,11 +379,6 @@ Item write_limits(std::string_view name_space, std::string_view key_text,
       add(item, "GSI3PK", Value::of(base::join(prefix_of(name_space), "ENTITY_CONFIG#", resource)));
       add(item, "GSI3SK", Value::of(level.entity()));
     }
-  }
-  if (!record.earlier.empty()) {
-    std::vector<Value> earlier;
-    for (const limits::Version& version : record.earlier) earlier.push_back(version_value(version));
-    add(item, "earlier", Value::of_list(std::move(earlier)));
   }
   if (!record.current.limits) {
     // A tombstone returns the entity to sync, which may write only items with an expiry; this expiry never
@@ -349,7 +393,6 @@ Item write_limits(std::string_view name_space, std::string_view key_text,
     add(item, "bucket_ttl_refill_multiplier", number(*record.bucket_ttl_refill_multiplier));
   if (record.on_unavailable) add(item, "on_unavailable", Value::of(name_of(*record.on_unavailable)));
   if (record.from_file) add(item, "from_file", Value::of_flag(true));
-  if (record.inherits()) add(item, "inherit", Value::of_flag(true));
   return item;
 }
 
@@ -418,6 +461,8 @@ Item write_entity(std::string_view name_space, const Entity& entity, const std::
   }
   if (entity.from_file) add(item, "from_file", Value::of_flag(true));
   if (!beyond.empty()) add(item, "beyond", names_value(beyond));
+  if (!entity.plan.empty()) add(item, "plan", Value::of(entity.plan));
+  if (entity.plan_stamp != 0) add(item, "plan_stamp", number(entity.plan_stamp));
   return item;
 }
 
@@ -446,6 +491,11 @@ Result<Entity> read_entity(const Item& item) {
   }
   entity.created_at = integer_of(item, "created_at").value_or(0);
   entity.from_file = find(item, "from_file") != nullptr;
+  entity.plan = text_of(item, "plan");
+  entity.plan_stamp = integer_of(item, "plan_stamp").value_or(0);
+  if (!entity.plan.empty() && !limits::check_plan(entity.plan)) return damaged(item, "no usable plan");
+  if (entity.plan_stamp < 0 || entity.plan_stamp > limits::latest_stamp)
+    return damaged(item, "no usable plan_stamp");
   return entity;
 }
 

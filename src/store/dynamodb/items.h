@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bucket/state.h"
+#include "limits/plan.h"
 #include "limits/record.h"
 #include "store/catalog.h"
 #include "store/conditional/write.h"
@@ -52,6 +53,10 @@ Item write_limits(std::string_view name_space, std::string_view key, const limit
 Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item);
 /// A record in place of one that cannot be used: what can be read of its stamp and owner, and no limits.
 base::Ref<limits::LimitsRecord> bad_limits(const Item& item, const Error& why);
+
+/// One item, with a map of its sets.
+Item write_plan(std::string_view name_space, std::string_view name, const limits::PlanRecord& plan);
+Result<base::Ref<limits::PlanRecord>> read_plan(const Item& item);
 
 /// `beyond`: the entities above its parent in the chain, the nearest first. A hint, which readers check.
 Item write_entity(std::string_view name_space, const Entity& entity, const std::vector<std::string>& beyond);

@@ -21,11 +21,15 @@ class Link {
   Link(Context& context, std::string_view name_space, std::string_view entity, std::string_view resource)
       : id_(bucket_id(name_space, entity, resource)),
         ticket_(context.memory.reading(id_)),
+        name_space_(name_space),
+        entity_(entity),
+        resource_(resource),
         meta_(meta_key(name_space, entity)),
         bucket_(bucket_key(name_space, entity, resource)) {
     for (std::size_t i = 0; i < levels_.size(); ++i)
-      levels_[i] =
-          level_key(name_space, table::level_of(table::level_key(static_cast<Source>(i), entity, resource)));
+      levels_[i] = level_key(name_space,
+                             table::level_of(table::level_key(limits::recorded_levels[i], entity, resource)));
+    if (!ticket_.plan.empty()) plan_ = plan_key(name_space, ticket_.plan);
     seen_.image = conditional::Image::absent();
     seen_.seen_at = context.now();
   }
@@ -33,7 +37,17 @@ class Link {
   void add_keys(std::set<Key>& keys) const {
     keys.insert({meta_, bucket_});
     keys.insert(levels_.begin(), levels_.end());
+    if (!plan_.pk.empty()) keys.insert(plan_);
   }
+  /// The entity has another plan than was asked for: this one has to be read, too.
+  bool lacks_plan() {
+    const Key wanted = found_.plan.empty() ? Key() : plan_key(name_space_, found_.plan);
+    if (wanted == plan_) return false;
+    plan_ = wanted;
+    plan_record_ = {};
+    return !plan_.pk.empty();
+  }
+  const Key& plan() const { return plan_; }
   /// Takes an item, if it belongs to this entity.
   Result<void> take(Context& context, const Key& key, const Item& item) {
     if (key == meta_) {
@@ -42,6 +56,8 @@ class Link {
       auto entity = read_entity(item);
       if (!entity) return context.report(entity.error());
       found_.is_entity = true;
+      found_.plan = entity->plan;
+      found_.levels.plan_stamp = entity->plan_stamp;
       if (!entity->cascade || entity->parent.empty()) return {};
       found_.parent = entity->parent;
       above_ = read_beyond(item);
@@ -54,13 +70,17 @@ class Link {
       seen_.image = conditional::Image::of(std::move(read->state));
       return {};
     }
+    if (key == plan_) plan_record_ = context.plan_in(item);
     for (std::size_t i = 0; i < levels_.size(); ++i) {
-      if (key == levels_[i]) found_.levels[i] = context.limits_in(item);
+      if (key == levels_[i]) found_.levels.at(limits::recorded_levels[i]) = context.limits_in(item);
     }
     return {};
   }
   store::Found learn(Context& context) {
     context.memory.remember(id_, std::move(seen_));
+    if (!found_.plan.empty() && !plan_record_)
+      context.bad.report(table::missing_plan(name_space_, entity_, found_.plan));
+    if (!found_.plan.empty()) found_.levels.set_plan(plan_record_.get(), resource_);
     found_.generation = generation;
     context.memory.learn(id_, found_, ticket_);
     return std::move(found_);
@@ -78,16 +98,22 @@ class Link {
  private:
   std::string id_;
   Memory::Ticket ticket_;
+  std::string name_space_;
+  std::string entity_;
+  std::string resource_;
   Key meta_;
   Key bucket_;
-  std::array<Key, 4> levels_;
+  std::array<Key, limits::recorded_levels.size()> levels_;
+  Key plan_;  ///< empty: none is asked for
+  limits::PlanRecordRef plan_record_;
   Remembered seen_;
   store::Found found_;
   std::vector<std::string> above_;
   std::optional<Moving> moving_;
 };
 
-/// Reads the input of a resolution in one request, and the input for its ancestors in a second one.
+/// Reads the input of a resolution in one request, and the input for its ancestors in a second one. A plan
+/// that an entity was not known to have takes one more.
 class Lookup final : public aws::DynamoCall {
  public:
   Lookup(Context& context, std::string_view name_space, std::string_view entity, std::string_view resource,
@@ -130,6 +156,11 @@ class Lookup final : public aws::DynamoCall {
   }
   /// All requested items have been read.
   void read() {
+    std::set<Key> plans;
+    for (Link& link : links_) {
+      if (link.lacks_plan()) plans.insert(link.plan());
+    }
+    if (!plans.empty()) return ask({plans.begin(), plans.end()});
     for (Link& link : links_) {
       auto write = link.end_of_moving(context_.now());
       if (!write) continue;

@@ -57,6 +57,14 @@ Key child_key(std::string_view name_space, std::string_view parent, std::string_
   return {entity_pk(name_space, parent), join(child_prefix, child)};
 }
 
+Key plan_key(std::string_view name_space, std::string_view plan) {
+  return {join(prefix_of(name_space), "PLAN#", plan), std::string(plan_sort_key)};
+}
+
+Key member_key(std::string_view name_space, std::string_view plan, std::string_view entity) {
+  return {plan_key(name_space, plan).pk, join(member_prefix, entity)};
+}
+
 Key audit_key(std::string_view name_space, std::string_view subject, std::string_view id) {
   return {join(prefix_of(name_space), "AUDIT#", subject), join(audit_prefix, id)};
 }
@@ -67,6 +75,10 @@ Key listed_limits_key(std::string_view name_space, std::string_view key) {
 
 Key listed_entity_key(std::string_view name_space, std::string_view id) {
   return {join(prefix_of(name_space), "LIST#ENTITIES"), std::string(id)};
+}
+
+Key listed_plan_key(std::string_view name_space, std::string_view name) {
+  return {join(prefix_of(name_space), "LIST#PLANS"), std::string(name)};
 }
 
 Key listed_audit_key(std::string_view name_space, std::string_view id) {

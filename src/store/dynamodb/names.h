@@ -33,6 +33,8 @@ inline constexpr std::string_view bucket_prefix = "#BUCKET#";
 inline constexpr std::string_view config_prefix = "#CONFIG#";
 inline constexpr std::string_view child_prefix = "#CHILD#";
 inline constexpr std::string_view audit_prefix = "#AUDIT#";
+inline constexpr std::string_view member_prefix = "#MEMBER#";
+inline constexpr std::string_view plan_sort_key = "#PLAN";
 
 std::string entity_pk(std::string_view name_space, std::string_view entity);
 Key bucket_key(std::string_view name_space, std::string_view entity, std::string_view resource);
@@ -44,10 +46,14 @@ Key lease_key(std::string_view name_space, std::string_view entity,
               const std::array<std::uint64_t, 2>& nonce);
 /// Ours: the children of an entity, for consistent reads, which an index does not offer.
 Key child_key(std::string_view name_space, std::string_view parent, std::string_view child);
+Key plan_key(std::string_view name_space, std::string_view plan);
+/// Ours: the entities that have a plan.
+Key member_key(std::string_view name_space, std::string_view plan, std::string_view entity);
 Key audit_key(std::string_view name_space, std::string_view subject, std::string_view id);
 /// Ours: ordered listings of a namespace.
 Key listed_limits_key(std::string_view name_space, std::string_view key);
 Key listed_entity_key(std::string_view name_space, std::string_view id);
+Key listed_plan_key(std::string_view name_space, std::string_view name);
 Key listed_audit_key(std::string_view name_space, std::string_view id);
 /// Ours: counts the changes of a namespace's catalog.
 Key head_key(std::string_view name_space);

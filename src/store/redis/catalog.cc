@@ -61,6 +61,18 @@ Result<Entity> read_entity(std::string_view name_space, std::string_view id, std
   return wrong;
 }
 
+limits::PlanRecordRef read_plan(std::string_view name_space, std::string_view name, std::string_view text,
+                                store::BadRecords& bad) {
+  if (limits::PlanRecordRef plan = decode_plan(text)) return plan;
+  auto record = base::make_ref<limits::PlanRecord>();
+  record->bad = damaged(base::join("the record of plan ", base::quoted(name), " in namespace ",
+                                   base::quoted(name_space)))
+                    .message +
+                ". The next level holds; put or delete the plan";
+  bad.report(record->bad);
+  return limits::PlanRecordRef(record.get());
+}
+
 namespace {
 
 /// The command that reads a page of a sorted set: members with this prefix, after the cursor.
@@ -80,25 +92,37 @@ std::string page_command(const std::string& key, std::string begins_with, const 
 
 }  // namespace
 
-/// Reads what a resolution needs, in one command.
+/// Reads what a resolution needs, in one command. If the entity has a plan that was not asked for, a second
+/// command reads everything with the plan, so that all of it is of one moment.
 class Lookup final : public net::RedisCall {
  public:
   Lookup(RedisCatalog& catalog, std::string_view name_space, std::string_view entity,
          std::string_view resource, store::Completion<store::Found> done)
       : catalog_(catalog), name_space_(name_space), entity_(entity), resource_(resource), done_(done) {
     const std::string key = catalog.context_.names.catalog(name_space);
-    const auto field = [&](Source source) { return level_key(source, entity, resource); };
-    command = resp::command({"HMGET", key, "generation", base::join("n ", entity), field(Source{0}),
-                             field(Source{1}), field(Source{2}), field(Source{3})});
     slot = catalog.context_.cluster ? static_cast<int>(resp::slot_of(key)) : -1;
     repeatable = true;
   }
   void start() {
     ticket_ = catalog_.cache_.reading({name_space_, entity_, resource_});
-    catalog_.context_.send(*this);
+    ask();
   }
 
  private:
+  void ask() {
+    const std::string key = catalog_.context_.names.catalog(name_space_);
+    const std::string& plan = ticket_.plan;
+    command.clear();
+    resp::append_command(command, plan.empty() ? 8 : 9);
+    resp::append_word(command, std::string_view("HMGET"));
+    resp::append_word(command, key);
+    resp::append_word(command, std::string_view("generation"));
+    resp::append_word(command, base::join("n ", entity_));
+    for (const Source level : limits::recorded_levels)
+      resp::append_word(command, level_key(level, entity_, resource_));
+    if (!plan.empty()) resp::append_word(command, base::join("p ", plan));
+    catalog_.context_.send(*this);
+  }
   void on_reply(const Reply& reply) override {
     if (reply.is_error()) return finish(error_of(reply.text(), false));
     if (!reply.is_list()) return finish(damaged("the catalog"));
@@ -111,17 +135,30 @@ class Lookup final : public net::RedisCall {
       if (!entity) return finish(entity.error());
       found.is_entity = true;
       if (entity->cascade) found.parent = entity->parent;
+      found.plan = entity->plan;
+      found.levels.plan_stamp = entity->plan_stamp;
     }
-    for (std::size_t i = 0; i < found.levels.size(); ++i) {
+    if (!found.plan.empty() && found.plan != ticket_.plan && ++overtaken_ < most_overtaken) {
+      ticket_.plan = found.plan;
+      return ask();
+    }
+    for (const Source level : limits::recorded_levels) {
       const std::string_view text = at.next().text();
       if (text.empty()) continue;
-      found.levels[i] = read_limits(name_space_, level_key(static_cast<Source>(i), entity_, resource_), text,
-                                    catalog_.context_.bad);
+      found.levels.at(level) =
+          read_limits(name_space_, level_key(level, entity_, resource_), text, catalog_.context_.bad);
     }
-    if (!catalog_.cache_.learn({name_space_, entity_, resource_}, found, ticket_) && ++overtaken_ < 10)
+    if (!found.plan.empty()) read_plan_of(found, found.plan == ticket_.plan ? at.next().text() : "");
+    if (!catalog_.cache_.learn({name_space_, entity_, resource_}, found, ticket_) &&
+        ++overtaken_ < most_overtaken)
       return start();
     found.now = catalog_.context_.time.now();
     finish(std::move(found));
+  }
+  void read_plan_of(store::Found& found, std::string_view text) {
+    store::BadRecords& bad = catalog_.context_.bad;
+    if (text.empty()) return bad.report(table::missing_plan(name_space_, entity_, found.plan));
+    found.levels.set_plan(read_plan(name_space_, found.plan, text, bad).get(), resource_);
   }
   void on_failure(const net::RedisFailure& failure) override { finish(error_of({false, failure.why})); }
   void finish(Result<store::Found> result) {
@@ -135,6 +172,7 @@ class Lookup final : public net::RedisCall {
   const std::string entity_;
   const std::string resource_;
   remote::CatalogCache::Ticket ticket_;
+  static constexpr int most_overtaken = 10;
   int overtaken_ = 0;
   store::Completion<store::Found> done_;
 };
@@ -242,9 +280,12 @@ Result<store::Page<std::string>> RedisCatalog::list(std::string_view name_space,
                                                     const remote::Listing& listing,
                                                     const store::Paging& paging) {
   using Of = remote::Listing::Of;
-  const std::string key = listing.of == Of::limits     ? context_.names.limits(name_space)
-                          : listing.of == Of::entities ? context_.names.entities(name_space)
-                                                       : context_.names.children(name_space, listing.entity);
+  const Names& names = context_.names;
+  const std::string key = listing.of == Of::limits     ? names.limits(name_space)
+                          : listing.of == Of::entities ? names.entities(name_space)
+                          : listing.of == Of::plans    ? names.plans(name_space)
+                          : listing.of == Of::members  ? names.members(name_space, listing.owner)
+                                                       : names.children(name_space, listing.owner);
   auto reply = BlockingCalls(context_).ask(key, page_command(key, listing.begins_with, paging));
   if (!reply) return reply.error();
   store::Page<std::string> page;
@@ -275,6 +316,20 @@ Result<remote::Catalog::EntitiesById> RedisCatalog::entities_by_id(std::string_v
     entities.emplace(id, read_entity(name_space, id, text, context_.bad));
   }
   return entities;
+}
+
+Result<remote::Catalog::PlansByName> RedisCatalog::plans_by_name(std::string_view name_space,
+                                                                 const std::set<std::string>& names) {
+  std::vector<std::string> fields;
+  for (const std::string& name : names) fields.push_back("p " + name);
+  auto values = read_fields(name_space, fields);
+  if (!values) return values.error();
+  PlansByName plans;
+  for (const auto& [field, text] : *values) {
+    const std::string name = field.substr(2);
+    plans.emplace(name, read_plan(name_space, name, text, context_.bad));
+  }
+  return plans;
 }
 
 Result<void> RedisCatalog::for_each_event(std::string_view name_space, std::string_view subject,

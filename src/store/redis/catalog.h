@@ -4,6 +4,7 @@
 //   generation, stamp, sequence, audited   counters
 //   s | r RESOURCE | e ENTITY RESOURCE | e ENTITY<space>   limits of a level
 //   n ENTITY                               an entity
+//   p PLAN                                 a plan
 #pragma once
 
 #include <map>
@@ -26,6 +27,8 @@ limits::LimitsRecordRef read_limits(std::string_view name_space, std::string_vie
                                     store::BadRecords& bad);
 Result<Entity> read_entity(std::string_view name_space, std::string_view id, std::string_view text,
                            store::BadRecords& bad);
+limits::PlanRecordRef read_plan(std::string_view name_space, std::string_view name, std::string_view text,
+                                store::BadRecords& bad);
 Error damaged_event(std::string_view name_space, std::string_view text);
 
 /// Safe to use from any thread. find() and limits() complete on the client's thread; everything else blocks
@@ -47,6 +50,7 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
   Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
       std::string_view name_space, const std::set<std::string>& keys) override;
   Result<EntitiesById> entities_by_id(std::string_view name_space, const std::set<std::string>& ids) override;
+  Result<PlansByName> plans_by_name(std::string_view name_space, const std::set<std::string>& names) override;
   Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                               const store::Paging& paging,
                               const std::function<bool(store::AuditEvent event)>& visit) override;

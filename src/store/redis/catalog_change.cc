@@ -84,7 +84,20 @@ Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<st
     }
     if (before != after && !before.empty()) steps.on("out", names.children(name_space_, before), id);
     if (before != after && !after.empty()) steps.on("in", names.children(name_space_, after), id);
+    const std::string plan_left = plan_before(id);
+    const std::string plan = entity ? entity->plan : std::string();
+    if (plan_left != plan && !plan_left.empty()) steps.on("out", names.members(name_space_, plan_left), id);
+    if (plan_left != plan && !plan.empty()) steps.on("in", names.members(name_space_, plan), id);
     tell("n " + id);
+  }
+  for (const auto& [name, plan] : draft.plans()) {
+    if (plan) {
+      steps.set("p " + name, encode(*plan));
+    } else {
+      steps.erase("p " + name);
+    }
+    steps.on(plan ? "in" : "out", names.plans(name_space_), name);
+    tell("p " + name);
   }
   const Time keep_for = catalog_.keep_audit_for();
   const std::string oldest = store::audit_id(now_ - keep_for, 0);

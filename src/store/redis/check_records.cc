@@ -84,6 +84,8 @@ class Check {
   void read_field(const std::string& name_space, std::string_view field, std::string_view value) {
     if (field.starts_with("n ")) {
       (void)read_entity(name_space, field.substr(2), value, context_.bad);
+    } else if (field.starts_with("p ")) {
+      (void)read_plan(name_space, field.substr(2), value, context_.bad);
     } else if (table::is_level_key(field)) {
       (void)read_limits(name_space, field, value, context_.bad);
     } else if (!base::parse_digits(value)) {

@@ -16,7 +16,9 @@ using limits::Parameters;
 
 /// The version of texts of the catalog. A reader refuses unknown versions.
 constexpr std::int64_t format = 1;
-constexpr std::int64_t format_with_modes = 3;  ///< of limits that inherit or have modes
+constexpr std::int64_t format_with_modes = 3;     ///< of limits that inherit or have modes
+constexpr std::int64_t format_with_plan = 3;      ///< of an entity that has, or had, a plan
+constexpr std::string_view on_all = "_default_";  ///< the set of a plan for all resources
 constexpr std::int64_t marker_format = 2;
 constexpr std::string_view hex = "0123456789ABCDEF";
 
@@ -173,8 +175,9 @@ std::optional<LimitSetRef> decode_set(std::string_view text) {
   return set ? std::optional(std::move(set)) : std::nullopt;
 }
 
-std::string encode(const limits::LimitsRecord& record) {
-  Words words;
+namespace {
+
+void append_record(Words& words, const limits::LimitsRecord& record) {
   const bool modes = store::client_of(record) > store::plain_client;
   words.number(modes ? format_with_modes : format)
       .number(record.current.stamp)
@@ -189,11 +192,10 @@ std::string encode(const limits::LimitsRecord& record) {
     words.number(version.stamp).number(version.gap ? 1 : 0);
     append_set(words, version.limits);
   }
-  return std::move(words.str());
 }
 
-limits::LimitsRecordRef decode_limits(std::string_view text) {
-  WordReader reader(text);
+/// Null if it cannot be used.
+limits::LimitsRecordRef read_record(WordReader& reader) {
   auto record = base::make_ref<limits::LimitsRecord>();
   const std::int64_t written = reader.number();
   if (written != format && written != format_with_modes) return {};
@@ -219,7 +221,44 @@ limits::LimitsRecordRef decode_limits(std::string_view text) {
     if (!limits::can_be_used(version)) return {};
     record->earlier.push_back(std::move(version));
   }
-  return reader.done() ? limits::LimitsRecordRef(record.get()) : limits::LimitsRecordRef();
+  return reader.failed() ? limits::LimitsRecordRef() : limits::LimitsRecordRef(record.get());
+}
+
+}  // namespace
+
+std::string encode(const limits::LimitsRecord& record) {
+  Words words;
+  append_record(words, record);
+  return std::move(words.str());
+}
+
+limits::LimitsRecordRef decode_limits(std::string_view text) {
+  WordReader reader(text);
+  limits::LimitsRecordRef record = read_record(reader);
+  return reader.done() ? record : limits::LimitsRecordRef();
+}
+
+std::string encode(const limits::PlanRecord& plan) {
+  Words words;
+  words.number(format).number(plan.from_file ? 1 : 0);
+  words.number(static_cast<std::int64_t>(plan.resources.size()) + (plan.limits ? 1 : 0));
+  if (plan.limits) append_record(words.name(on_all), *plan.limits);
+  for (const auto& [resource, set] : plan.resources) append_record(words.name(resource), *set);
+  return std::move(words.str());
+}
+
+limits::PlanRecordRef decode_plan(std::string_view text) {
+  WordReader reader(text);
+  if (reader.number() != format) return {};
+  auto plan = base::make_ref<limits::PlanRecord>();
+  plan->from_file = reader.number() == 1;
+  for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left) {
+    const std::string resource(reader.name());
+    limits::LimitsRecordRef set = read_record(reader);
+    if (!set || (resource != on_all && !limits::check_resource(resource))) return {};
+    (resource == on_all ? plan->limits : plan->resources[resource]) = std::move(set);
+  }
+  return reader.done() ? limits::PlanRecordRef(plan.get()) : limits::PlanRecordRef();
 }
 
 limits::LimitsRecordRef bad_limits(std::string_view text, std::string sentence) {
@@ -236,16 +275,20 @@ limits::LimitsRecordRef bad_limits(std::string_view text, std::string sentence) 
 
 std::string encode(const Entity& entity) {
   Words words;
-  words.number(format).number(entity.cascade ? 1 : 0).number(entity.created_at);
+  const bool has_plan = entity.plan_stamp != 0;
+  words.number(has_plan ? format_with_plan : format);
+  words.number(entity.cascade ? 1 : 0).number(entity.created_at);
   words.number(entity.from_file ? 1 : 0).text(entity.parent).text(entity.name);
   words.number(static_cast<std::int64_t>(entity.metadata.size()));
   for (const auto& [name, value] : entity.metadata) words.text(name).text(value);
+  if (has_plan) words.text(entity.plan).number(entity.plan_stamp);
   return std::move(words.str());
 }
 
 std::optional<Entity> decode_entity(std::string_view id, std::string_view text) {
   WordReader reader(text);
-  if (reader.number() != format) return std::nullopt;
+  const std::int64_t written = reader.number();
+  if (written != format && written != format_with_plan) return std::nullopt;
   Entity entity{.id = std::string(id)};
   entity.cascade = reader.number() == 1;
   entity.created_at = reader.number();
@@ -255,6 +298,12 @@ std::optional<Entity> decode_entity(std::string_view id, std::string_view text) 
   for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left) {
     std::string name = reader.text();
     entity.metadata.emplace(std::move(name), reader.text());
+  }
+  if (written == format_with_plan) {
+    entity.plan = reader.text();
+    entity.plan_stamp = reader.number();
+    if (!in_range(entity.plan_stamp, limits::latest_stamp)) return std::nullopt;
+    if (!entity.plan.empty() && !limits::check_plan(entity.plan)) return std::nullopt;
   }
   if (!entity.parent.empty() && (!limits::check_entity(entity.parent) || entity.parent == id))
     return std::nullopt;

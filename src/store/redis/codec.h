@@ -60,6 +60,13 @@ limits::LimitsRecordRef decode_limits(std::string_view text);
 /// A record in place of one that cannot be used: what can be read of its stamp and owner, and no limits.
 limits::LimitsRecordRef bad_limits(std::string_view text, std::string sentence);
 
+/// `1 FROM_FILE n (RESOURCE RECORD)*n`, where the resource of the set for all is `_default_`, and a record is
+/// as a level has it.
+std::string encode(const limits::PlanRecord& plan);
+/// Null if it cannot be used.
+limits::PlanRecordRef decode_plan(std::string_view text);
+
+/// With a plan, or without one after it had one, the text begins with 3 and ends with the plan and its stamp.
 std::string encode(const Entity& entity);
 std::optional<Entity> decode_entity(std::string_view id, std::string_view text);
 

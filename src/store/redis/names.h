@@ -41,6 +41,10 @@ struct Names {
   std::string children(std::string_view name_space, std::string_view parent) const {
     return base::join(of(name_space, "children:"), parent);
   }
+  std::string plans(std::string_view name_space) const { return of(name_space, "plans"); }
+  std::string members(std::string_view name_space, std::string_view plan) const {
+    return base::join(of(name_space, "members:"), plan);
+  }
   std::string audit(std::string_view name_space) const { return of(name_space, "audit"); }
   std::string audit_of(std::string_view name_space, std::string_view subject) const {
     return base::join(of(name_space, "audit:"), subject);

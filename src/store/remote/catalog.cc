@@ -31,10 +31,7 @@ void Catalog::change(const store::Changes& changes, store::Completion<std::vecto
   Result<std::vector<store::Changed>> changed = [&] {
     const base::Guard guard(changing_);
     int needed = store::plain_client;
-    for (const auto& change : changes.changes) {
-      if (const auto* const write = std::get_if<store::LimitsWrite>(&change))
-        needed = std::max(needed, store::client_of(write->limits, write->inherit));
-    }
+    for (const auto& change : changes.changes) needed = std::max(needed, store::client_of(change));
     if (needed > required_) {
       if (auto required = require_client(needed); !required)
         return Result<std::vector<store::Changed>>(required.error());
@@ -102,9 +99,48 @@ void Catalog::entity(std::string_view name_space, std::string_view id, store::Co
 
 void Catalog::children(std::string_view name_space, std::string_view id, const store::Paging& paging,
                        store::Completion<store::Page<std::string>> done) {
-  auto listed = list(name_space, {.of = Listing::Of::children, .entity = std::string(id)}, paging);
+  done(ids(name_space, {.of = Listing::Of::children, .owner = std::string(id)}, paging));
+}
+
+void Catalog::members(std::string_view name_space, std::string_view plan, const store::Paging& paging,
+                      store::Completion<store::Page<std::string>> done) {
+  done(ids(name_space, {.of = Listing::Of::members, .owner = std::string(plan)}, paging));
+}
+
+Result<store::Page<std::string>> Catalog::ids(std::string_view name_space, const Listing& listing,
+                                              const store::Paging& paging) {
+  auto listed = list(name_space, listing, paging);
   if (listed) erase_bad_names(listed->items);
-  done(std::move(listed));
+  return listed;
+}
+
+void Catalog::plan(std::string_view name_space, std::string_view name,
+                   store::Completion<limits::PlanRecordRef> done) {
+  auto found = plans_by_name(name_space, {std::string(name)});
+  if (!found) return done(found.error());
+  if (found->empty()) return done(table::no_plan(name));
+  limits::PlanRecordRef plan = std::move(found->begin()->second);
+  if (!plan->bad.empty()) return done(Error{ErrorCode::unavailable, plan->bad});
+  done(std::move(plan));
+}
+
+void Catalog::plans(std::string_view name_space, const store::Paging& paging,
+                    store::Completion<store::Page<store::StoredPlan>> done) {
+  done(plans_now(name_space, paging));
+}
+
+Result<store::Page<store::StoredPlan>> Catalog::plans_now(std::string_view name_space,
+                                                          const store::Paging& paging) {
+  auto names = list(name_space, {.of = Listing::Of::plans}, paging);
+  if (!names) return names.error();
+  std::erase_if(names->items, [](const std::string& name) { return !limits::check_plan(name); });
+  auto found = plans_by_name(name_space, {names->items.begin(), names->items.end()});
+  if (!found) return found.error();
+  store::Page<store::StoredPlan> page{.items = {}, .next = names->next};
+  for (auto& [name, plan] : *found) {
+    if (plan->bad.empty()) page.items.push_back({name, std::move(plan)});
+  }
+  return page;
 }
 
 void Catalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,

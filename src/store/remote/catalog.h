@@ -19,9 +19,9 @@ namespace weir::remote {
 
 /// Names that a store keeps in order.
 struct Listing {
-  enum class Of : unsigned char { limits, entities, children };
-  Of of = Of::limits;            ///< keys of table::level_key(), or ids
-  std::string entity = {};       ///< the parent, for children
+  enum class Of : unsigned char { limits, entities, children, plans, members };
+  Of of = Of::limits;            ///< keys of table::level_key(), ids, or names of plans
+  std::string owner = {};        ///< the parent of children, the plan of members
   std::string begins_with = {};  ///< what the names begin with
 };
 
@@ -38,6 +38,12 @@ class Catalog : public store::Catalog {
                 store::Completion<store::Page<std::string>> done) final;
   void entities(std::string_view name_space, const store::Paging& paging,
                 store::Completion<store::Page<Entity>> done) final;
+  void plan(std::string_view name_space, std::string_view name,
+            store::Completion<limits::PlanRecordRef> done) final;
+  void plans(std::string_view name_space, const store::Paging& paging,
+             store::Completion<store::Page<store::StoredPlan>> done) final;
+  void members(std::string_view name_space, std::string_view plan, const store::Paging& paging,
+               store::Completion<store::Page<std::string>> done) final;
   void audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
              store::Completion<store::Page<store::AuditEvent>> done) final;
 
@@ -50,6 +56,10 @@ class Catalog : public store::Catalog {
   using EntitiesById = std::map<std::string, Result<Entity>>;
   virtual Result<EntitiesById> entities_by_id(std::string_view name_space,
                                               const std::set<std::string>& ids) = 0;
+  /// One that cannot be used has no limits, and says so.
+  using PlansByName = std::map<std::string, limits::PlanRecordRef>;
+  virtual Result<PlansByName> plans_by_name(std::string_view name_space,
+                                            const std::set<std::string>& names) = 0;
   /// Visits events, newest first, from the cursor on until `visit` returns false. An empty subject: all.
   virtual Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                                       const store::Paging& paging,
@@ -77,6 +87,9 @@ class Catalog : public store::Catalog {
   Result<store::Page<store::StoredLimitsItem>> list_limits_now(std::string_view name_space,
                                                                const store::LimitsFilter& filter,
                                                                const store::Paging& paging);
+  Result<store::Page<store::StoredPlan>> plans_now(std::string_view name_space, const store::Paging& paging);
+  Result<store::Page<std::string>> ids(std::string_view name_space, const Listing& listing,
+                                       const store::Paging& paging);
   Result<store::Page<Entity>> entities_now(std::string_view name_space, const store::Paging& paging);
 
   CatalogCache& cache_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/maxima.h"
+#include "base/text.h"
 #include "store/table/draft.h"
 
 namespace weir::remote {
@@ -75,16 +76,25 @@ CatalogCache::Ticket CatalogCache::reading(const CacheKey& key) {
   const base::Guard guard(mutex_);
   Tenant& in = tenant(key.name_space);
   const Entry* const known = entry(in, key);
-  return {known == nullptr ? 0 : known->seen, in.changes};
+  if (known == nullptr) return {0, in.changes};
+  return {known->seen, in.changes, known->found.plan};
 }
 
 bool CatalogCache::learn(const CacheKey& key, store::Found& found, const Ticket& ticket) {
   const Clock::time_point now = Clock::now();
   const base::Guard guard(mutex_);
   Tenant& in = tenant(key.name_space);
-  for (std::size_t i = 0; i < found.levels.size(); ++i)
-    found.levels[i] = intern(in, table::level_key(static_cast<Source>(i), key.entity, key.resource),
-                             std::move(found.levels[i]));
+  for (const Source level : limits::recorded_levels) {
+    limits::LimitsRecordRef& record = found.levels.at(level);
+    record = intern(in, table::level_key(level, key.entity, key.resource), std::move(record));
+  }
+  if (!found.plan.empty()) {
+    for (const std::string_view resource : {key.resource, std::string_view()}) {
+      limits::LimitsRecordRef& record =
+          found.levels[resource.empty() ? limits::Levels::plan_on_all : limits::Levels::plan_on_resource];
+      record = intern(in, base::join("p ", found.plan, " ", resource), std::move(record));
+    }
+  }
   if (found.generation < in.generation) return false;
   if (found.generation > in.generation) in.entities.clear();
   in.generation = found.generation;

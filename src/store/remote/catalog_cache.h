@@ -48,6 +48,8 @@ class CatalogCache {
   struct Ticket {
     std::int64_t seen = 0;
     std::uint64_t changes = 0;
+    std::string plan =
+        {};  ///< that the entity had when it was read before; it is read together with the rest
   };
   /// Called before the catalog is read for a bucket; learn() takes the ticket.
   Ticket reading(const CacheKey& key);

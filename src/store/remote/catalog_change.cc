@@ -28,6 +28,7 @@ Result<std::optional<std::vector<store::Changed>>> CatalogChange::attempt() {
   tenant_ = {};
   levels_read_.clear();
   entities_read_.clear();
+  plans_read_.clear();
   auto begun = begin();
   if (!begun) return begun.error();
   if (!*begun) return start_over;
@@ -82,8 +83,8 @@ Result<void> CatalogChange::read_concerned() {
     } else if (const auto* put = std::get_if<store::EntityPut>(&change)) {
       entities.insert(put->entity.id);
       if (!put->entity.parent.empty()) entities.insert(put->entity.parent);
-    } else {
-      erased.insert(std::get<store::EntityErase>(change).id);
+    } else if (const auto* erase = std::get_if<store::EntityErase>(&change)) {
+      erased.insert(erase->id);
     }
   }
   entities.insert(erased.begin(), erased.end());
@@ -96,6 +97,7 @@ Result<void> CatalogChange::read_concerned() {
   if (auto read = read_levels(levels); !read) return read;
   if (auto read = read_entities(entities); !read) return read;
   if (auto read = read_ancestors(); !read) return read;
+  if (auto read = read_concerned_plans(); !read) return read;
   std::set<std::string> moving;
   for (const store::Change& change : changes_.changes) {
     const auto* const put = std::get_if<store::EntityPut>(&change);
@@ -103,6 +105,37 @@ Result<void> CatalogChange::read_concerned() {
   }
   if (auto read = read_children(moving, true); !read) return read;
   return read_children(erased, false);
+}
+
+/// The plans that are put or deleted, those that entities name, and those that they leave.
+Result<void> CatalogChange::read_concerned_plans() {
+  std::set<std::string> names;
+  for (const store::Change& change : changes_.changes) {
+    if (const auto* const put = std::get_if<store::PlanPut>(&change)) {
+      names.insert(put->name);
+    } else if (const auto* const entity = std::get_if<store::EntityPut>(&change)) {
+      names.insert(entity->entity.plan);
+      names.insert(plan_before(entity->entity.id));
+    } else if (const auto* const erase = std::get_if<store::PlanErase>(&change)) {
+      names.insert(erase->name);
+      auto members = list_all({.of = Listing::Of::members, .owner = erase->name});
+      if (!members) return members.error();
+      tenant_.members[erase->name] = {members->begin(), members->end()};
+    }
+  }
+  return read_plans(names);
+}
+
+Result<void> CatalogChange::read_plans(const std::set<std::string>& names) {
+  std::set<std::string> wanted;
+  for (const std::string& name : names) {
+    if (!name.empty() && plans_read_.insert(name).second) wanted.insert(name);
+  }
+  if (wanted.empty()) return {};
+  auto found = catalog_.plans_by_name(name_space_, wanted);
+  if (!found) return found.error();
+  for (auto& [name, plan] : *found) tenant_.plans[name] = std::move(plan);
+  return {};
 }
 
 Result<std::vector<std::string>> CatalogChange::list_all(const Listing& listing) {
@@ -130,10 +163,12 @@ Result<void> CatalogChange::read_levels_of(const std::string& entity,
   std::set<std::string> keys;
   for (const std::string& resource : resources) {
     if (!limits::check_resource(resource)) continue;
-    for (std::size_t i = 0; i < limits::Levels().size(); ++i)
-      keys.insert(table::level_key(static_cast<Source>(i), entity, resource));
+    for (const Source level : limits::recorded_levels) keys.insert(table::level_key(level, entity, resource));
   }
-  return read_levels(keys);
+  if (keys.empty()) return {};
+  if (auto read = read_levels(keys); !read) return read;
+  if (auto read = read_entities({entity}); !read) return read;
+  return read_plans({plan_before(entity)});
 }
 
 Result<void> CatalogChange::read_entities(const std::set<std::string>& ids) {
@@ -166,7 +201,7 @@ Result<void> CatalogChange::read_children(const std::set<std::string>& of, bool 
   std::set<std::string> next;
   for (const std::string& id : of) {
     if (tenant_.children.contains(id)) continue;
-    auto children = list_all({.of = Listing::Of::children, .entity = id});
+    auto children = list_all({.of = Listing::Of::children, .owner = id});
     if (!children) return children.error();
     next.insert(children->begin(), children->end());
     tenant_.children[id] = {children->begin(), children->end()};
@@ -176,8 +211,7 @@ Result<void> CatalogChange::read_children(const std::set<std::string>& of, bool 
 
 limits::ResolutionRef CatalogChange::resolve(const table::Draft& draft, std::string_view entity,
                                              std::string_view resource, Time at) const {
-  return limits::ResolutionRef(
-      limits::resolve(draft.levels(entity, resource), {}, at, changes_.ttl_multiplier).get());
+  return limits::ResolutionRef(draft.resolve_adopted(entity, resource, at, changes_.ttl_multiplier).get());
 }
 
 std::map<std::string, std::map<std::string, Time>> CatalogChange::new_stamps(const table::Draft& draft) {
@@ -188,12 +222,21 @@ std::map<std::string, std::map<std::string, Time>> CatalogChange::new_stamps(con
     Time& stamp = stamps[level.entity()][level.resource()];
     stamp = std::max(stamp, record->current.stamp);
   }
+  for (const std::string& id : draft.reassigned()) {
+    Time& stamp = stamps[id][""];
+    stamp = std::max(stamp, draft.entity(id)->plan_stamp);
+  }
   return stamps;
 }
 
 std::string CatalogChange::parent_before(const std::string& entity) const {
   const auto found = tenant_.entities.find(entity);
   return found == tenant_.entities.end() ? std::string() : found->second.parent;
+}
+
+std::string CatalogChange::plan_before(const std::string& entity) const {
+  const auto found = tenant_.entities.find(entity);
+  return found == tenant_.entities.end() ? std::string() : found->second.plan;
 }
 
 }  // namespace weir::remote

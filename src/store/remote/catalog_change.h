@@ -55,15 +55,19 @@ class CatalogChange {
   /// Reads the levels that hold for buckets of an entity.
   Result<void> read_levels_of(const std::string& entity, const std::vector<std::string>& resources);
   Result<void> read_entities(const std::set<std::string>& ids);
+  Result<void> read_plans(const std::set<std::string>& names);
   /// Reads the children of entities, and with `all_below` all descendants.
   Result<void> read_children(const std::set<std::string>& of, bool all_below);
   /// The resolution of a bucket after the change.
   limits::ResolutionRef resolve(const table::Draft& draft, std::string_view entity, std::string_view resource,
                                 Time at) const;
-  /// The newest stamp of entities that stay and whose limits change, by resource; an empty one: all of them.
+  /// The newest stamp of entities that stay and whose limits or plan change, by resource; an empty one: all
+  /// of them.
   static std::map<std::string, std::map<std::string, Time>> new_stamps(const table::Draft& draft);
   /// The parent of an entity before the changes; empty: none.
   std::string parent_before(const std::string& entity) const;
+  /// The plan of an entity before the changes; empty: none.
+  std::string plan_before(const std::string& entity) const;
 
   const std::string_view name_space_;
   const store::Changes& changes_;
@@ -77,6 +81,7 @@ class CatalogChange {
   Result<std::optional<std::vector<store::Changed>>> attempt();
   Result<void> read_concerned();
   Result<void> read_ancestors();
+  Result<void> read_concerned_plans();
   Result<std::vector<std::string>> list_all(const Listing& listing);
   Result<std::vector<store::Changed>> draft_all(table::Draft& draft);
   void tell(std::size_t done);
@@ -84,6 +89,7 @@ class CatalogChange {
   Catalog& catalog_;
   std::set<std::string> levels_read_;    ///< found or not
   std::set<std::string> entities_read_;  ///< the same
+  std::set<std::string> plans_read_;     ///< the same
   std::size_t told_ = 0;
 };
 

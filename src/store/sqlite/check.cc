@@ -104,7 +104,8 @@ void count_rows(Database& database, Time now, const std::string& name_space, std
     findings.push_back(number ? Finding{Severity::ok, what, std::to_string(*number)}
                               : failed(what, number.error()));
   };
-  count("limits", "limits", " AND limits IS NOT NULL");
+  count("limits", "limits", " AND limits IS NOT NULL AND entity NOT LIKE 'plan %'");
+  count("sets of limits in plans", "limits", " AND limits IS NOT NULL AND entity LIKE 'plan %'");
   count("entities", "entities");
   count("buckets", "buckets");
   count("expired buckets not cleaned yet", "buckets",

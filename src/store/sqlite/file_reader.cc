@@ -17,6 +17,17 @@ using Past = table::TableCatalog::Past;
 
 constexpr std::size_t most_sets_kept = 65'536;
 
+Result<void> check_set_of_plan(std::string_view plan, std::string_view resource) {
+  if (auto known = limits::check_plan(plan); !known) return known;
+  return resource == default_resource ? Result<void>() : limits::check_resource(resource);
+}
+
+std::string described_set(std::string_view plan, std::string_view resource) {
+  std::string text = base::join("plan ", base::quoted(plan));
+  if (resource != default_resource) text += base::join(" on resource ", base::quoted(resource));
+  return text;
+}
+
 Time time_or_never(const Statement& row, int column) {
   return row.is_null(column) ? never : row.integer(column);
 }
@@ -177,6 +188,12 @@ Result<Past> FileReader::past() {
   if (auto read = read_limits(past); !read) return read.error();
   if (auto read = read_entities(past); !read) return read.error();
   if (auto read = read_stamps(past); !read) return read.error();
+  for (const auto& [name_space, tenant] : past.tenants) {
+    for (const auto& [id, entity] : tenant.entities) {
+      if (!entity.plan.empty() && !tenant.plans.contains(entity.plan))
+        bad_.report(table::missing_plan(name_space, id, entity.plan));
+    }
+  }
   return past;
 }
 
@@ -192,14 +209,22 @@ Result<void> FileReader::read_limits(Past& past) {
     auto row = rows.step();
     if (!row) return row.error();
     if (!*row) return {};
+    const auto plan = plan_of_row(rows.text(1));
     const Level level = level_of_row(rows.text(1), rows.text(2));
-    if (auto known = limits::check_level(level); !known) {
+    if (auto known = plan ? check_set_of_plan(*plan, rows.text(2)) : limits::check_level(level); !known) {
       bad_.report(base::join(database_->path(), ": a row of limits in namespace ", base::quoted(rows.text(0)),
                              " cannot be used: ", known.error().message, ". Delete the row"));
       continue;
     }
     auto record = record_of(rows);
-    if (!record) record = bad_record_of(rows, level, record.error());
+    if (!record) {
+      record = bad_record_of(rows, plan ? described_set(*plan, rows.text(2)) : table::described(level),
+                             record.error());
+    }
+    if (plan) {
+      add_set(past, rows, *plan, **record);
+      continue;
+    }
     past.last_stamp = std::max(past.last_stamp, (*record)->current.stamp);
     past.tenants[std::string(rows.text(0))].limits.emplace(table::level_key(level),
                                                            limits::LimitsRecordRef(record->get()));
@@ -235,15 +260,34 @@ Result<base::Ref<limits::LimitsRecord>> FileReader::record_of(const Statement& r
   return record;
 }
 
+/// Adds a row to the plan that it belongs to.
+void FileReader::add_set(Past& past, const Statement& row, std::string_view plan,
+                         const limits::LimitsRecord& record) {
+  past.last_stamp = std::max(past.last_stamp, record.current.stamp);
+  auto& plans = past.tenants[std::string(row.text(0))].plans;
+  const auto found = plans.find(plan);
+  auto next = found == plans.end() ? base::make_ref<limits::PlanRecord>()
+                                   : base::make_ref<limits::PlanRecord>(*found->second);
+  const limits::LimitsRecordRef set(&record);
+  if (row.text(2) == default_resource) {
+    next->limits = set;
+  } else {
+    next->resources[std::string(row.text(2))] = set;
+  }
+  next->from_file = next->from_file || row.integer(8) != 0;
+  if (next->bad.empty()) next->bad = record.bad;
+  plans[std::string(plan)] = limits::PlanRecordRef(next.get());
+}
+
 /// A record in place of one that cannot be used.
-base::Ref<limits::LimitsRecord> FileReader::bad_record_of(const Statement& row, const Level& level,
+base::Ref<limits::LimitsRecord> FileReader::bad_record_of(const Statement& row, const std::string& of,
                                                           const Error& why) {
   auto record = base::make_ref<limits::LimitsRecord>();
   record->current.stamp = row.integer(9);
   if (!limits::can_be_used(record->current)) record->current.stamp = 0;
   record->owner = row.text(4) == "sync" ? Owner::sync : Owner::operator_;
   record->bad =
-      base::join("the limits of ", table::described(level), " in namespace ", base::quoted(row.text(0)),
+      base::join("the limits of ", of, " in namespace ", base::quoted(row.text(0)),
                  " cannot be used: ", why.message, ". The next level holds; set or delete these limits");
   bad_.report(record->bad);
   return record;
@@ -252,7 +296,9 @@ base::Ref<limits::LimitsRecord> FileReader::bad_record_of(const Statement& row, 
 Result<void> FileReader::read_entities(Past& past) {
   Statement rows(
       *database_,
-      "SELECT namespace, id, parent, cascade, name, metadata, created_at_ms, from_file FROM entities");
+      "SELECT namespace, id, parent, cascade, name, metadata, created_at_ms, from_file, "
+      "CASE WHEN later IS NULL THEN 0 WHEN json_valid(later) THEN coalesce(later ->> '$.plan_stamp', 0) "
+      "ELSE -1 END, CASE WHEN json_valid(later) THEN later ->> '$.plan' END FROM entities");
   rows.begin();
   for (;;) {
     auto row = rows.step();
@@ -270,6 +316,7 @@ Result<void> FileReader::read_entities(Past& past) {
       tenant.bad_entities.emplace(id, sentence);
       entity = Entity{.id = id};
     }
+    past.last_stamp = std::max(past.last_stamp, entity->plan_stamp);
     tenant.entities.insert_or_assign(tenant.entities.end(), id, *std::move(entity));
   }
 }
@@ -289,6 +336,13 @@ Result<Entity> FileReader::entity_of(const Statement& row) {
   entity.metadata = *std::move(metadata);
   entity.created_at = row.integer(6);
   entity.from_file = row.integer(7) != 0;
+  entity.plan_stamp = row.integer(8);
+  if (entity.plan_stamp < 0 || entity.plan_stamp > limits::latest_stamp)
+    return json_.damaged("the stamp of its plan");
+  entity.plan = row.text(9);
+  if (!entity.plan.empty()) {
+    if (auto known = limits::check_plan(entity.plan); !known) return known.error();
+  }
   return entity;
 }
 

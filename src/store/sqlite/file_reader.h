@@ -22,7 +22,7 @@ class FileReader {
   Result<std::optional<table::Marker>> load_marker(const table::Nonce& nonce);
   Result<store::Page<store::AuditEvent>> audit(std::string_view name_space, std::string_view subject,
                                                const store::Paging& paging, Time oldest);
-  /// Limits, entities, and their latest stamp and audit id.
+  /// Limits, plans, entities, and their latest stamp and audit id.
   Result<table::TableCatalog::Past> past();
   /// Reads every record, so that bad() knows those that cannot be used.
   Result<void> check_records();
@@ -32,8 +32,10 @@ class FileReader {
   Result<table::RecordPtr> record_at(Statement& row, const table::Key& key) WEIR_REQUIRES(mutex_);
   Result<table::RecordPtr> read_record(Statement& row, const table::Key& key) WEIR_REQUIRES(mutex_);
   Result<base::Ref<limits::LimitsRecord>> record_of(const Statement& row) WEIR_REQUIRES(mutex_);
-  base::Ref<limits::LimitsRecord> bad_record_of(const Statement& row, const Level& level, const Error& why)
+  base::Ref<limits::LimitsRecord> bad_record_of(const Statement& row, const std::string& of, const Error& why)
       WEIR_REQUIRES(mutex_);
+  static void add_set(table::TableCatalog::Past& past, const Statement& row, std::string_view plan,
+                      const limits::LimitsRecord& record);
   Result<Entity> entity_of(const Statement& row) WEIR_REQUIRES(mutex_);
   Result<limits::LimitSetRef> limits_of(std::int64_t set_id) WEIR_REQUIRES(mutex_);
   Result<void> read_limits(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);

@@ -40,11 +40,18 @@ FileWriter::FileWriter(std::unique_ptr<Database> database, Checkpointer& checkpo
                       "UPDATE settings SET value = ?1 WHERE name = 'least_client' AND value < ?1"),
       upsert_entity_(*database_,
                      "INSERT INTO entities (namespace, id, parent, cascade, name, metadata, "
-                     "created_at_ms, from_file) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
+                     "created_at_ms, from_file, later) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
+                     "iif(?10 = 0, NULL, json_object('plan', ?9, 'plan_stamp', ?10))) "
                      "ON CONFLICT DO UPDATE SET parent = excluded.parent, cascade = excluded.cascade, "
                      "name = excluded.name, metadata = excluded.metadata, "
-                     "created_at_ms = excluded.created_at_ms, from_file = excluded.from_file"),
+                     "created_at_ms = excluded.created_at_ms, from_file = excluded.from_file, "
+                     // Fields of later versions stay.
+                     "later = nullif(iif(?10 = 0, json_remove(later, '$.plan', '$.plan_stamp'), "
+                     "json_set(coalesce(later, '{}'), '$.plan', ?9, '$.plan_stamp', ?10)), '{}')"),
       delete_entity_(*database_, "DELETE FROM entities WHERE namespace = ?1 AND id = ?2"),
+      delete_sets_(*database_,
+                   "DELETE FROM limits WHERE namespace = ?1 AND entity = ?2 AND resource NOT IN "
+                   "(SELECT value FROM json_each(?3))"),
       delete_buckets_(*database_, "DELETE FROM buckets WHERE namespace = ?1 AND entity = ?2"),
       add_event_(
           *database_,
@@ -126,7 +133,12 @@ Result<void> FileWriter::keep(table::Table& table, std::string_view name_space, 
 Result<void> FileWriter::write(const table::Draft& draft, std::string_view name_space,
                                const std::vector<store::AuditEvent>& events) {
   for (const auto& [key, record] : draft.limits()) {
-    if (auto done = write_limits(name_space, table::level_of(key), *record); !done) return done;
+    const Level level = table::level_of(key);
+    if (auto done = write_limits({name_space, level.entity(), resource_of_row(level)}, *record); !done)
+      return done;
+  }
+  for (const auto& [name, plan] : draft.plans()) {
+    if (auto done = write_plan(name_space, name, plan); !done) return done;
   }
   for (const auto& [id, entity] : draft.entities()) {
     auto done = entity ? write_entity(name_space, *entity)
@@ -143,19 +155,40 @@ Result<void> FileWriter::write(const table::Draft& draft, std::string_view name_
   return {};
 }
 
-Result<void> FileWriter::write_limits(std::string_view name_space, const Level& level,
-                                      const limits::LimitsRecord& record) {
+Result<void> FileWriter::write_plan(std::string_view name_space, const std::string& name,
+                                    const limits::PlanRecordRef& plan) {
+  const std::string entity = entity_of_plan(name);
+  std::vector<std::string> kept;
+  if (plan && plan->limits) kept.emplace_back(default_resource);
+  if (plan) {
+    for (const auto& [resource, set] : plan->resources) kept.push_back(resource);
+  }
+  const std::string kept_json = to_json(kept);
+  auto deleted = delete_sets_.begin().bind(name_space).bind(std::string_view(entity)).bind(kept_json).run();
+  if (!deleted || !plan) return deleted;
+  const auto write_set = [&](std::string_view resource, const limits::LimitsRecordRef& set) -> Result<void> {
+    if (!set) return {};
+    return write_limits({name_space, entity, resource, plan->from_file}, *set);
+  };
+  if (auto done = write_set(default_resource, plan->limits); !done) return done;
+  for (const auto& [resource, set] : plan->resources) {
+    if (auto done = write_set(resource, set); !done) return done;
+  }
+  return require_client_.begin().bind(std::int64_t{store::plan_client}).run();
+}
+
+Result<void> FileWriter::write_limits(const LimitsRow& at, const limits::LimitsRecord& record) {
   const std::string limits = record.current.limits ? to_json(*record.current.limits) : std::string();
   const std::string earlier = to_json(record.earlier);
   Statement& row = upsert_limits_.begin();
-  row.bind(name_space).bind(std::string_view(level.entity())).bind(resource_of_row(level));
+  row.bind(at.name_space).bind(at.entity).bind(at.resource);
   row.bind_or_null(limits).bind(std::string_view(weir::name_of(record.owner)));
   record.expires_at == limits::never ? row.bind_null() : row.bind(record.expires_at);
   const auto& multiplier = record.bucket_ttl_refill_multiplier;
   multiplier ? row.bind(std::int64_t{*multiplier}) : row.bind_null();
   const auto& policy = record.on_unavailable;
   policy ? row.bind(std::string_view(weir::name_of(*policy))) : row.bind_null();
-  row.bind(std::int64_t{record.from_file}).bind(record.current.stamp).bind(earlier);
+  row.bind(std::int64_t{record.from_file || at.from_file}).bind(record.current.stamp).bind(earlier);
   if (auto done = row.bind(std::int64_t{record.inherits()}).run(); !done) return done;
   const int needed = store::client_of(record);
   if (needed == store::plain_client) return {};
@@ -167,7 +200,8 @@ Result<void> FileWriter::write_entity(std::string_view name_space, const Entity&
   Statement& row = upsert_entity_.begin();
   row.bind(name_space).bind(std::string_view(entity.id)).bind_or_null(entity.parent);
   row.bind(std::int64_t{entity.cascade}).bind(std::string_view(entity.name)).bind(metadata);
-  return row.bind(entity.created_at).bind(std::int64_t{entity.from_file}).run();
+  row.bind(entity.created_at).bind(std::int64_t{entity.from_file});
+  return row.bind(std::string_view(entity.plan)).bind(entity.plan_stamp).run();
 }
 
 Result<void> FileWriter::write_event(std::string_view name_space, const store::AuditEvent& event) {

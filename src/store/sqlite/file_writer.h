@@ -52,8 +52,16 @@ class FileWriter {
   Result<void> flush_locked(table::Table& table) WEIR_REQUIRES(mutex_);
   Result<void> write(const table::Draft& draft, std::string_view name_space,
                      const std::vector<store::AuditEvent>& events) WEIR_REQUIRES(mutex_);
-  Result<void> write_limits(std::string_view name_space, const Level& level,
-                            const limits::LimitsRecord& record) WEIR_REQUIRES(mutex_);
+  /// The key of a row of limits.
+  struct LimitsRow {
+    std::string_view name_space;
+    std::string_view entity;
+    std::string_view resource;
+    bool from_file = false;  ///< of the plan that it belongs to
+  };
+  Result<void> write_plan(std::string_view name_space, const std::string& name,
+                          const limits::PlanRecordRef& plan) WEIR_REQUIRES(mutex_);
+  Result<void> write_limits(const LimitsRow& at, const limits::LimitsRecord& record) WEIR_REQUIRES(mutex_);
   Result<void> write_entity(std::string_view name_space, const Entity& entity) WEIR_REQUIRES(mutex_);
   Result<void> write_event(std::string_view name_space, const store::AuditEvent& event) WEIR_REQUIRES(mutex_);
   /// One transaction: writes the batch, calls `more`, and commits. Fails with outcome_unknown if the commit
@@ -74,6 +82,7 @@ class FileWriter {
   Statement require_client_ WEIR_GUARDED_BY(mutex_);
   Statement upsert_entity_ WEIR_GUARDED_BY(mutex_);
   Statement delete_entity_ WEIR_GUARDED_BY(mutex_);
+  Statement delete_sets_ WEIR_GUARDED_BY(mutex_);
   Statement delete_buckets_ WEIR_GUARDED_BY(mutex_);
   Statement add_event_ WEIR_GUARDED_BY(mutex_);
   Statement set_setting_ WEIR_GUARDED_BY(mutex_);

@@ -97,7 +97,8 @@ void TableCatalog::put_in_place(const store::Changes& changes, Draft& draft,
 /// charged for one whose limits change: existing plans are out of date, and new ones wait for the lock.
 Result<void> TableCatalog::hold_still(std::string_view name_space, const Draft& draft) {
   const std::vector<std::string> moved = draft.moved();
-  if (moved.empty() && draft.erased().empty() && draft.limits().empty()) return {};
+  if (moved.empty() && draft.erased().empty() && draft.limits().empty() && draft.reassigned().empty())
+    return {};
   generation_.fetch_add(1, std::memory_order_acq_rel);
   for (const std::string& id : moved) {
     if (auto brought = table_.bring_in(name_space, id); !brought) return brought.error();
@@ -106,16 +107,24 @@ Result<void> TableCatalog::hold_still(std::string_view name_space, const Draft& 
   return {};
 }
 
-/// Buckets adopt the new limits of their entity. If the change then fails, they continue under the stricter
-/// of the two.
+/// Buckets adopt the new limits of their entity, and its new plan. If the change then fails, they continue
+/// under the stricter of the two.
 Result<void> TableCatalog::adopt(std::string_view name_space, const Draft& draft, Time now, int multiplier) {
+  // `on`: the resource; empty: every one.
+  const auto adopt_of = [&](const std::string& entity, const std::string& on) -> Result<void> {
+    if (auto brought = table_.bring_in(name_space, entity); !brought) return brought;
+    table_.adopt(name_space, entity, on, [&](std::string_view resource) {
+      return draft.resolve_adopted(entity, resource, now, multiplier);
+    });
+    return {};
+  };
   for (const auto& [key, record] : draft.limits()) {
     const Level changed = level_of(key);
     if (changed.entity().empty()) continue;
-    if (auto brought = table_.bring_in(name_space, changed.entity()); !brought) return brought.error();
-    table_.adopt(name_space, changed.entity(), changed.resource(), [&](std::string_view resource) {
-      return limits::resolve(draft.levels(changed.entity(), resource), {}, now, multiplier);
-    });
+    if (auto adopted = adopt_of(changed.entity(), changed.resource()); !adopted) return adopted;
+  }
+  for (const std::string& id : draft.reassigned()) {
+    if (auto adopted = adopt_of(id, {}); !adopted) return adopted;
   }
   return {};
 }
@@ -126,6 +135,7 @@ void TableCatalog::resume(Past past) {
   for (auto& [name, tenant] : tenants_) {
     for (const auto& [id, entity] : tenant.entities) {
       if (!entity.parent.empty()) tenant.children[entity.parent].insert(id);
+      if (!entity.plan.empty()) tenant.members[entity.plan].insert(id);
     }
   }
   last_stamp_ = past.last_stamp;
@@ -142,13 +152,11 @@ void TableCatalog::find(std::string_view name_space, std::string_view entity, st
     const base::Guard guard(mutex_);
     const Tenant& in = tenant(name_space);
     if (const auto at = in.bad_entities.find(entity); at != in.bad_entities.end()) bad = at->second;
-    for (std::size_t i = 0; i < found.levels.size(); ++i) {
-      const auto at = in.limits.find(level_key(static_cast<Source>(i), entity, resource));
-      if (at != in.limits.end()) found.levels[i] = at->second;
-    }
+    found.levels = levels_of(in, entity, resource);
     const auto at = in.entities.find(entity);
     found.is_entity = at != in.entities.end();
     if (found.is_entity && at->second.cascade) found.parent = at->second.parent;
+    if (found.is_entity) found.plan = at->second.plan;
     found.generation = generation_.load(std::memory_order_acquire);
   }
   if (!bad.empty()) return done(Error{ErrorCode::unavailable, std::move(bad)});
@@ -207,17 +215,52 @@ void TableCatalog::entity(std::string_view name_space, std::string_view id, stor
 
 void TableCatalog::children(std::string_view name_space, std::string_view id, const store::Paging& paging,
                             store::Completion<store::Page<std::string>> done) {
+  done(list_names(name_space, &Tenant::children, id, paging));
+}
+
+void TableCatalog::members(std::string_view name_space, std::string_view plan, const store::Paging& paging,
+                           store::Completion<store::Page<std::string>> done) {
+  done(list_names(name_space, &Tenant::members, plan, paging));
+}
+
+store::Page<std::string> TableCatalog::list_names(std::string_view name_space, NameSets Tenant::* sets,
+                                                  std::string_view owner, const store::Paging& paging) {
   store::Page<std::string> page;
+  const base::Guard guard(mutex_);
+  const NameSets& all = tenant(name_space).*sets;
+  const auto found = all.find(owner);
+  if (found == all.end()) return page;
+  fill(found->second, paging, page.next, [&](const std::string& name) {
+    page.items.push_back(name);
+    return true;
+  });
+  return page;
+}
+
+void TableCatalog::plan(std::string_view name_space, std::string_view name,
+                        store::Completion<limits::PlanRecordRef> done) {
+  limits::PlanRecordRef record;
   {
     const base::Guard guard(mutex_);
-    const auto& children = tenant(name_space).children;
-    const auto found = children.find(id);
-    if (found != children.end()) {
-      fill(found->second, paging, page.next, [&](const std::string& child) {
-        page.items.push_back(child);
-        return true;
-      });
-    }
+    const auto& plans = tenant(name_space).plans;
+    const auto found = plans.find(name);
+    if (found != plans.end()) record = found->second;
+  }
+  if (!record) return done(no_plan(name));
+  if (!record->bad.empty()) return done(Error{ErrorCode::unavailable, record->bad});
+  done(std::move(record));
+}
+
+void TableCatalog::plans(std::string_view name_space, const store::Paging& paging,
+                         store::Completion<store::Page<store::StoredPlan>> done) {
+  store::Page<store::StoredPlan> page;
+  {
+    const base::Guard guard(mutex_);
+    fill(tenant(name_space).plans, paging, page.next, [&](const auto& item) {
+      if (!item.second->bad.empty()) return false;
+      page.items.push_back({item.first, item.second});
+      return true;
+    });
   }
   done(std::move(page));
 }

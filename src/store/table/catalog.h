@@ -1,4 +1,4 @@
-// Limits, entities and the audit in memory.
+// Limits, plans, entities and the audit in memory.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class TableCatalog final : public store::Catalog {
 
   /// The state of an earlier catalog on the same backing.
   struct Past {
-    std::map<std::string, Tenant, std::less<>> tenants;  ///< without children and audit
+    std::map<std::string, Tenant, std::less<>> tenants;  ///< without children, members and audit
     Time last_stamp = 0;
     std::uint64_t audit_sequence = 0;
     Time audited_to = 0;
@@ -52,11 +52,20 @@ class TableCatalog final : public store::Catalog {
                 store::Completion<store::Page<std::string>> done) override;
   void entities(std::string_view name_space, const store::Paging& paging,
                 store::Completion<store::Page<Entity>> done) override;
+  void plan(std::string_view name_space, std::string_view name,
+            store::Completion<limits::PlanRecordRef> done) override;
+  void plans(std::string_view name_space, const store::Paging& paging,
+             store::Completion<store::Page<store::StoredPlan>> done) override;
+  void members(std::string_view name_space, std::string_view plan, const store::Paging& paging,
+               store::Completion<store::Page<std::string>> done) override;
   void audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
              store::Completion<store::Page<store::AuditEvent>> done) override;
 
  private:
   Tenant& tenant(std::string_view name_space) WEIR_REQUIRES(mutex_);
+  store::Page<std::string> list_names(std::string_view name_space, NameSets Tenant::* sets,
+                                      std::string_view owner, const store::Paging& paging)
+      WEIR_EXCLUDES(mutex_);
   Result<std::vector<store::Changed>> change_all(const store::Changes& changes) WEIR_EXCLUDES(mutex_);
   Result<void> hold_still(std::string_view name_space, const Draft& draft) WEIR_REQUIRES(mutex_);
   Result<void> adopt(std::string_view name_space, const Draft& draft, Time now, int multiplier)

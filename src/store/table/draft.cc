@@ -103,13 +103,6 @@ std::vector<store::AuditEvent> Draft::sign(std::string_view principal, Time audi
   return events;
 }
 
-limits::Levels Draft::levels(std::string_view entity, std::string_view resource) const {
-  limits::Levels levels;
-  for (std::size_t i = 0; i < levels.size(); ++i)
-    levels[i] = record(level_key(static_cast<Source>(i), entity, resource));
-  return levels;
-}
-
 LimitsRecordRef Draft::record(const std::string& key) const {
   if (const auto found = limits_.find(key); found != limits_.end()) return found->second;
   const auto found = tenant_.limits.find(key);
@@ -122,34 +115,6 @@ const Entity* Draft::entity(std::string_view id) const {
   }
   const auto found = tenant_.entities.find(id);
   return found == tenant_.entities.end() ? nullptr : &found->second;
-}
-
-void Draft::adopt(const std::string& parent, const std::string& child) {
-  if (parent.empty()) return;
-  Children& changes = children_[parent];
-  if (changes.removed.erase(child) == 0) changes.added.insert(child);
-}
-
-void Draft::release(const std::string& parent, const std::string& child) {
-  if (parent.empty()) return;
-  Children& changes = children_[parent];
-  if (changes.added.erase(child) == 0) changes.removed.insert(child);
-}
-
-template <class Visit>
-void Draft::visit_children(std::string_view id, Visit&& visit) const {
-  const auto changes = children_.find(id);
-  if (changes != children_.end()) {
-    for (const std::string& child : changes->second.added) {
-      if (visit(child)) return;
-    }
-  }
-  const auto before = tenant_.children.find(id);
-  if (before == tenant_.children.end()) return;
-  for (const std::string& child : before->second) {
-    const bool removed = changes != children_.end() && changes->second.removed.contains(child);
-    if (!removed && visit(child)) return;
-  }
 }
 
 std::vector<std::string> Draft::moved() const {
@@ -181,12 +146,22 @@ Result<store::Changed> Draft::apply(const store::LimitsWrite& limits_write) {
   return store::Changed{.limits = write(key, old, limits_write), .taken_from_sync = taken};
 }
 
+Time Draft::next_stamp() {
+  last_stamp_ = std::max(now_, std::min(last_stamp_ + 1, limits::latest_stamp));
+  return last_stamp_;
+}
+
+base::Ref<limits::LimitsRecord> Draft::next_record(const LimitsRecordRef& old, limits::LimitSetRef limits,
+                                                   Time stamp) {
+  auto next = limits::next_record(old, std::move(limits), stamp, now_);
+  // A replaced record may have expired, and its expiry is a version too; later stamps must follow it.
+  last_stamp_ = std::max(last_stamp_, next->current.stamp);
+  return next;
+}
+
 LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
                              const store::LimitsWrite& limits_write) {
-  last_stamp_ = std::max(now_, std::min(last_stamp_ + 1, limits::latest_stamp));
-  auto next = limits::next_record(old, limits_write.limits, last_stamp_, now_);
-  // A replaced record may have expired, and its expiry is a version too; later stamps must follow it.
-  last_stamp_ = next->current.stamp;
+  auto next = next_record(old, limits_write.limits, next_stamp());
   next->owner = limits_write.owner;
   if (limits_write.expires_in)
     next->expires_at = limits::whole_seconds(base::saturating_add(now_, *limits_write.expires_in));
@@ -207,7 +182,7 @@ LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
 std::size_t Draft::height(std::string_view id, std::size_t enough) const {
   std::size_t below = 0;
   if (enough > 0) {
-    visit_children(id, [&](const std::string& child) {
+    children_.visit(tenant_.children, id, [&](const std::string& child) {
       below = std::max(below, height(child, enough - 1));
       return below >= enough;
     });
@@ -243,10 +218,11 @@ Result<store::Changed> Draft::apply(const store::EntityPut& put) {
   if (next.parent != parent) {
     if (auto checked = check_chain(next); !checked) return checked.error();
   }
+  if (auto assigned = assign_plan(next, old); !assigned) return assigned.error();
   events_.push_back(store::entity_event(old, &next));
   if (next.parent != parent) {
-    release(parent, next.id);
-    adopt(next.parent, next.id);
+    children_.erase(parent, next.id);
+    children_.insert(next.parent, next.id);
   }
   entities_[next.id] = next;
   return store::Changed{.entity = std::move(next)};
@@ -256,14 +232,15 @@ Result<store::Changed> Draft::apply(const store::EntityErase& erase) {
   const Entity* const old = entity(erase.id);
   if (old == nullptr) return error(ErrorCode::not_found, "entity ", quoted(erase.id), " does not exist");
   std::string child;
-  visit_children(erase.id, [&](const std::string& one) { return child = one, true; });
+  children_.visit(tenant_.children, erase.id, [&](const std::string& one) { return child = one, true; });
   if (!child.empty()) {
     return error(ErrorCode::conflict, "entity ", quoted(erase.id), " has children, such as ", quoted(child),
                  "; delete them first");
   }
   delete_limits_of(erase.id);
   events_.push_back(store::entity_event(old, nullptr));
-  release(old->parent, erase.id);
+  children_.erase(old->parent, erase.id);
+  leave_plan(*old);
   entities_[erase.id].reset();
   erased_.insert(erase.id);
   return store::Changed{};
@@ -294,12 +271,15 @@ void Draft::merge_into(Tenant& tenant) && {
       tenant.entities.erase(id);
     }
   }
-  for (auto& [id, changes] : children_) {
-    std::set<std::string>& children = tenant.children[id];
-    for (const std::string& child : changes.removed) children.erase(child);
-    children.merge(changes.added);
-    if (children.empty()) tenant.children.erase(id);
+  for (auto& [name, plan] : plans_) {
+    if (plan) {
+      tenant.plans[name] = std::move(plan);
+    } else {
+      tenant.plans.erase(name);
+    }
   }
+  std::move(children_).merge_into(tenant.children);
+  std::move(members_).merge_into(tenant.members);
 }
 
 }  // namespace weir::table

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "store/catalog.h"
+#include "store/table/name_sets.h"
 
 namespace weir::table {
 
@@ -18,7 +19,9 @@ namespace weir::table {
 struct Tenant {
   std::map<std::string, limits::LimitsRecordRef, std::less<>> limits;  ///< by level_key()
   std::map<std::string, Entity, std::less<>> entities;
-  std::map<std::string, std::set<std::string>, std::less<>> children;
+  NameSets children;
+  std::map<std::string, limits::PlanRecordRef, std::less<>> plans;
+  NameSets members;  ///< of plans
   /// Entities whose stored record cannot be used, with a sentence that says so. They are among `entities`
   /// too, without a parent, so that a put or a delete replaces them.
   std::map<std::string, std::string, std::less<>> bad_entities = {};
@@ -40,6 +43,15 @@ std::string described(const Level& level);
 /// The error for a change of parent or cascade while the entity has buckets.
 Error has_buckets(std::string_view entity);
 
+/// The error for a plan that is not there.
+Error no_plan(std::string_view name);
+
+/// For the operator: an entity names a plan that is not there. Only another program can have written that.
+std::string missing_plan(std::string_view name_space, std::string_view entity, std::string_view plan);
+
+/// The records of all levels for a bucket.
+limits::Levels levels_of(const Tenant& tenant, std::string_view entity, std::string_view resource);
+
 /// Not safe for concurrent use; the catalog's lock guards it.
 class Draft {
  public:
@@ -57,11 +69,15 @@ class Draft {
   /// Limits and entities that differ after the changes; an empty entity was erased.
   const std::map<std::string, limits::LimitsRecordRef>& limits() const { return limits_; }
   const std::map<std::string, std::optional<Entity>>& entities() const { return entities_; }
+  /// Plans that differ after the changes; an empty one was deleted.
+  const std::map<std::string, limits::PlanRecordRef>& plans() const { return plans_; }
   /// The events of the audit, with ids that follow `audited_to` and `sequence`.
   std::vector<store::AuditEvent> sign(std::string_view principal, Time audited_to,
                                       std::uint64_t sequence) const;
   /// Entities whose parent or cascade changes: they must not have a bucket.
   std::vector<std::string> moved() const;
+  /// Entities that get another plan, or lose theirs: their buckets adopt that at once.
+  std::vector<std::string> reassigned() const;
   /// Entities whose buckets are deleted.
   const std::set<std::string>& erased() const { return erased_; }
   Time last_stamp() const { return last_stamp_; }
@@ -69,6 +85,11 @@ class Draft {
   limits::LimitsRecordRef record(const std::string& key) const;
   /// The records of all levels for a bucket after the changes.
   limits::Levels levels(std::string_view entity, std::string_view resource) const;
+  /// The limits that an existing bucket adopts with the changes. Without limits, it adopts nothing.
+  base::Ref<limits::Resolution> resolve_adopted(std::string_view entity, std::string_view resource, Time at,
+                                                int multiplier) const;
+  /// A plan as it is after the changes; may be empty.
+  limits::PlanRecordRef plan(std::string_view name) const;
   /// An entity as it is after the changes; null if there is none.
   const Entity* entity(std::string_view id) const;
 
@@ -79,17 +100,17 @@ class Draft {
   Result<store::Changed> apply(const store::LimitsWrite& write);
   Result<store::Changed> apply(const store::EntityPut& put);
   Result<store::Changed> apply(const store::EntityErase& erase);
+  Result<store::Changed> apply(const store::PlanPut& put);
+  Result<store::Changed> apply(const store::PlanErase& erase);
 
-  /// Changes among the children of one entity.
-  struct Children {
-    std::set<std::string> added;
-    std::set<std::string> removed;
-  };
-  void adopt(const std::string& parent, const std::string& child);
-  void release(const std::string& parent, const std::string& child);
-  /// Calls `visit(child)` for each child until it returns true.
-  template <class Visit>
-  void visit_children(std::string_view id, Visit&& visit) const;
+  bool reassigned(std::string_view id) const;
+  /// Checks the plan of an entity that is put, and gives it a stamp if it changes.
+  Result<void> assign_plan(Entity& next, const Entity* old);
+  void leave_plan(const Entity& erased);
+  /// Later than every stamp before.
+  Time next_stamp();
+  base::Ref<limits::LimitsRecord> next_record(const limits::LimitsRecordRef& old, limits::LimitSetRef limits,
+                                              Time stamp);
   std::size_t height(std::string_view id, std::size_t enough) const;
   Result<void> check_chain(const Entity& entity) const;
   limits::LimitsRecordRef write(const std::string& key, const limits::LimitsRecordRef& old,
@@ -101,7 +122,9 @@ class Draft {
   Time last_stamp_;
   std::map<std::string, limits::LimitsRecordRef> limits_;
   std::map<std::string, std::optional<Entity>> entities_;
-  std::map<std::string, Children, std::less<>> children_;
+  std::map<std::string, limits::PlanRecordRef> plans_;
+  NameSetChanges children_;
+  NameSetChanges members_;
   std::vector<store::AuditEvent> events_;
   std::set<std::string> erased_;
 };
