@@ -47,6 +47,10 @@ struct Arguments {
   std::string file;
   bool dry_run = false;
 
+  // Plans.
+  std::optional<std::string> plan;
+  std::vector<std::string> inherit_on;  ///< resources
+
   // Entities.
   std::optional<std::string> parent;
   bool cascade = false;

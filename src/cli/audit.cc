@@ -12,18 +12,23 @@ using base::join;
 
 /// The subject to list; empty: all.
 Result<std::string> read_subject(const Arguments& arguments) {
-  const int said = (arguments.entity ? 1 : 0) + (arguments.resource ? 1 : 0) + (arguments.system ? 1 : 0);
-  if (said > 1) return base::invalid("say one of ENTITY, --resource R and --system, or none of them");
+  const int said = (arguments.entity ? 1 : 0) + (arguments.resource ? 1 : 0) + (arguments.system ? 1 : 0) +
+                   (arguments.plan ? 1 : 0);
+  if (said > 1)
+    return base::invalid("say one of ENTITY, --plan P, --resource R and --system, or none of them");
+  if (arguments.plan) return join("$PLAN:", *arguments.plan);
   if (arguments.system) return std::string("$SYSTEM");
   if (arguments.resource) return join("$RESOURCE:", *arguments.resource);
   return arguments.entity.value_or("");
 }
 
-/// "entity key-1 on gpt-4", "resource gpt-4", "the system".
+/// "entity key-1 on gpt-4", "plan pro", "resource gpt-4", "the system".
 std::string subject_text(const AuditEvent& event) {
   constexpr std::string_view resource = "$RESOURCE:";
   if (event.subject == "$SYSTEM") return "the system";
   if (event.subject.starts_with(resource)) return join("resource ", event.subject.substr(resource.size()));
+  constexpr std::string_view plan = "$PLAN:";
+  if (event.subject.starts_with(plan)) return join("plan ", event.subject.substr(plan.size()));
   return join("entity ", event.subject, event.resource.empty() ? "" : " on ", event.resource);
 }
 

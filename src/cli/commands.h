@@ -24,6 +24,12 @@ Result<ExitCode> limits_plan(Session& session, const Arguments& arguments);
 Result<ExitCode> limits_apply(Session& session, const Arguments& arguments);
 Result<ExitCode> limits_diff(Session& session, const Arguments& arguments);
 
+Result<ExitCode> plan_set(Session& session, const Arguments& arguments);
+Result<ExitCode> plan_get(Session& session, const Arguments& arguments);
+Result<ExitCode> plan_delete(Session& session, const Arguments& arguments);
+Result<ExitCode> plan_list(Session& session, const Arguments& arguments);
+Result<ExitCode> plan_members(Session& session, const Arguments& arguments);
+
 Result<ExitCode> entity_create(Session& session, const Arguments& arguments);
 Result<ExitCode> entity_get(Session& session, const Arguments& arguments);
 Result<ExitCode> entity_delete(Session& session, const Arguments& arguments);

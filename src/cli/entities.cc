@@ -20,6 +20,7 @@ void print_entity(const Session& session, const Entity& entity) {
   session.print_fields({{"entity", entity.id},
                         {"name", entity.name},
                         {"parent", parent},
+                        {"plan", entity.plan},
                         {"created", join(relative_text(entity.created_at, session.now()), ", ",
                                          moment_text(entity.created_at))},
                         {"metadata", metadata},
@@ -30,6 +31,7 @@ Result<Entity> read_entity(const Arguments& arguments) {
   Entity entity{.id = *arguments.entity};
   entity.parent = arguments.parent.value_or("");
   entity.cascade = arguments.cascade;
+  entity.plan = arguments.plan.value_or("");
   entity.name = arguments.name.value_or("");
   if (entity.cascade && entity.parent.empty()) return base::invalid("--cascade needs --parent");
   for (const std::string& text : arguments.metadata) {

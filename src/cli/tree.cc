@@ -48,6 +48,7 @@ Tree::Tree() : root("Exact rate limits and quotas for APIs and LLM gateways.", "
   add_limits_commands(*this);
   add_limits_listings(*this);
   add_limits_file_commands(*this);
+  add_plan_commands(*this);
   add_entity_commands(*this);
   add_audit_command(*this);
   add_store_commands(*this);

@@ -105,20 +105,21 @@ void add_limits_commands(Tree& tree) {
                                 "weir limits set --system -l rpm:100/min\n"
                                 "weir limits effective key-1 gpt-4\n"
                                 "weir limits plan limits.yaml");
-  CLI::App& set = tree.command(
-      limits, "set",
-      "Set the limits of a level, in place of those that it had. The first level that has "
-      "limits holds: entity on "
-      "resource, entity, resource, system. With --inherit, limits that it does not name come from the next "
-      "one.",
-      limits_set,
-      {.usage = std::string(level_usage) + " -l NAME:LIMIT... [OPTION...]",
-       .examples = "weir limits set --system -l rpm:100/min -l tpm:50000/min\n"
-                   "weir limits set --resource gpt-4 -l rpm:10/min:20\n"
-                   "weir limits set --entity key-1 --resource gpt-4 -l rpm:1000/min\n"
-                   "weir limits set --entity key-1 --inherit -l rpm:1000/min\n"
-                   "weir limits set --resource gpt-4 -l rpm:10/min -l tpm:5000/min:shadow\n"
-                   "weir limits set --entity key-1 --owner sync --expires 30s -l rpm:50/min"});
+  CLI::App& set =
+      tree.command(limits, "set",
+                   "Set the limits of a level, in place of those that it had. The first level that has "
+                   "limits holds: entity on "
+                   "resource, entity, the entity's plan, resource, system. With --inherit, limits that it "
+                   "does not name come from the next "
+                   "one.",
+                   limits_set,
+                   {.usage = std::string(level_usage) + " -l NAME:LIMIT... [OPTION...]",
+                    .examples = "weir limits set --system -l rpm:100/min -l tpm:50000/min\n"
+                                "weir limits set --resource gpt-4 -l rpm:10/min:20\n"
+                                "weir limits set --entity key-1 --resource gpt-4 -l rpm:1000/min\n"
+                                "weir limits set --entity key-1 --inherit -l rpm:1000/min\n"
+                                "weir limits set --resource gpt-4 -l rpm:10/min -l tpm:5000/min:shadow\n"
+                                "weir limits set --entity key-1 --owner sync --expires 30s -l rpm:50/min"});
   add_level(set, arguments);
   add_values(set, "-l,--limit", arguments.limits, "NAME:LIMIT", about_limits)->required();
   add_value(set, "--owner", arguments.owner, "operator|sync",
@@ -250,17 +251,20 @@ void add_gateway_command(Tree& tree) {
 void add_entity_commands(Tree& tree) {
   Arguments& arguments = tree.arguments;
   CLI::App& entity =
-      tree.group("entity", "Give entities a parent, a name, metadata.",
+      tree.group("entity", "Give entities a parent, a plan, a name, metadata.",
                  "weir entity create key-1 --parent project --cascade\nweir entity children project");
   CLI::App& create = tree.command(
       entity, "create",
       "Store an entity, in place of what was stored about it. Entities need not be stored to be charged.",
       entity_create,
       {.examples = "weir entity create key-1 --parent project --cascade\n"
+                   "weir entity create key-1 --plan pro\n"
                    "weir entity create project --name 'Search team' --meta cost-center=42"});
   add_entity(create, arguments);
   add_value(create, "--parent", arguments.parent, "ENTITY", "The entity above it");
   create.add_flag("--cascade", arguments.cascade, "Charge the parent, too, for what this entity uses");
+  add_value(create, "--plan", arguments.plan, "PLAN",
+            "The plan whose limits hold where it has none of its own");
   add_value(create, "--name", arguments.name, "NAME", "A name for people");
   add_values(create, "--meta", arguments.metadata, "NAME=VALUE",
              "Anything to remember about it; once for each");
@@ -278,11 +282,12 @@ void add_entity_commands(Tree& tree) {
 
 void add_audit_command(Tree& tree) {
   Arguments& arguments = tree.arguments;
-  CLI::App& audit_app =
-      tree.command(tree.root, "audit", "Show who changed which limits and entities, newest first.", audit,
-                   {.usage = "[ENTITY | --resource R | --system] [OPTION...]",
-                    .examples = "weir audit\nweir audit key-1\nweir audit --resource gpt-4 --limit 10"});
+  CLI::App& audit_app = tree.command(
+      tree.root, "audit", "Show who changed which limits, plans and entities, newest first.", audit,
+      {.usage = "[ENTITY | --plan P | --resource R | --system] [OPTION...]",
+       .examples = "weir audit\nweir audit key-1\nweir audit --resource gpt-4 --limit 10"});
   add_argument(audit_app, "ENTITY,--entity", arguments.entity, "Only changes of this entity and its limits");
+  add_value(audit_app, "--plan", arguments.plan, "PLAN", "Only changes of this plan");
   add_value(audit_app, "--resource", arguments.resource, "RESOURCE",
             "Only changes of this resource's limits");
   audit_app.add_flag("--system", arguments.system, "Only changes of the system's limits");
