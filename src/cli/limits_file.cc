@@ -70,6 +70,9 @@ Result<config::Current> read_current(client::Target& target) {
   listed = for_each_item([&](const Paging& paging) { return target.entities(paging); },
                          [&](const Entity& entity) { current.entities.push_back(entity); });
   if (!listed) return listed.error();
+  listed = for_each_item([&](const Paging& paging) { return target.plans(paging); },
+                         [&](const LimitsPlan& plan) { current.plans.push_back(plan); });
+  if (!listed) return listed.error();
   return current;
 }
 

@@ -26,6 +26,16 @@ void read_cascade(MappingReader& in, const EntityFields& fields, const Subject& 
                " has cascade on but no parent; name a parent, or remove cascade");
 }
 
+void read_plan(MappingReader& in, std::uint32_t id, const Subject& subject, DesiredEntity& entity) {
+  const YamlNode* const node = in.scalar(id, subject, "plan", "the name of a plan");
+  if (node == nullptr) return;
+  if (auto checked = limits::check_plan(in.text(*node)); !checked) {
+    in.problem(node->place, "plan of ", subject.text(), ": ", checked.error().message);
+    return;
+  }
+  entity.plan = in.text(*node);
+}
+
 void read_name(MappingReader& in, std::uint32_t id, const Subject& subject, DesiredEntity& entity) {
   const YamlNode* const node = in.scalar(id, subject, "name", "text");
   if (node == nullptr) return;
@@ -75,7 +85,9 @@ DesiredEntity read_entity(MappingReader& in, const Subject& subject, const Entit
   if (fields.cascade != 0) read_cascade(in, fields, subject, entity);
   if (fields.name != 0) read_name(in, fields.name, subject, entity);
   if (fields.metadata != 0) read_metadata(in, fields.metadata, subject, entity);
-  entity.declared = fields.parent != 0 || fields.cascade != 0 || fields.name != 0 || fields.metadata != 0;
+  if (fields.plan != 0) read_plan(in, fields.plan, subject, entity);
+  entity.declared = fields.parent != 0 || fields.cascade != 0 || fields.name != 0 || fields.metadata != 0 ||
+                    fields.plan != 0;
   return entity;
 }
 

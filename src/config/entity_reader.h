@@ -14,6 +14,7 @@ struct EntityFields {
   std::uint32_t cascade;
   std::uint32_t name;
   std::uint32_t metadata;
+  std::uint32_t plan;
 };
 
 /// A field that is true or false.

@@ -15,14 +15,14 @@ using base::join;
 using base::quoted;
 
 /// Whether the file determines the stored entity. Limits alone do not declare an entity; but one that an
-/// earlier apply has put must lose a parent that the file does not give it.
+/// earlier apply has put must lose a parent or a plan that the file does not give it.
 bool has_a_say(const DesiredEntity& desired, const Entity* stored) {
   return desired.declared || (stored != nullptr && stored->from_file);
 }
 
 bool as_desired(const DesiredEntity& desired, const Entity& stored) {
   return desired.parent == stored.parent && desired.cascade == stored.cascade &&
-         (!desired.name || *desired.name == stored.name) &&
+         desired.plan == stored.plan && (!desired.name || *desired.name == stored.name) &&
          (!desired.metadata || *desired.metadata == stored.metadata);
 }
 
@@ -32,6 +32,7 @@ Entity entity_of(const DesiredEntity& desired, const Entity* stored) {
   if (stored != nullptr) entity = *stored;
   entity.parent = desired.parent;
   entity.cascade = desired.cascade;
+  entity.plan = desired.plan;
   if (desired.name) entity.name = *desired.name;
   if (desired.metadata) entity.metadata = *desired.metadata;
   entity.from_file = true;

@@ -30,6 +30,11 @@ struct Member {
 
   /// Whether the file declares the entity, and it is stored as declared.
   bool as_desired() const { return desired != nullptr && desired->declared && !put; }
+  /// The plan that the entity has afterwards; empty: none.
+  std::string_view plan_afterwards() const {
+    if (put) return put->plan;
+    return stored == nullptr || removed ? std::string_view() : std::string_view(stored->plan);
+  }
   bool changes_parent() const {
     return put && put->parent != (stored == nullptr ? std::string() : stored->parent);
   }

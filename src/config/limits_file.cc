@@ -46,7 +46,7 @@ class Reader {
   Desired read() {
     constexpr std::uint32_t root = 0;
     const Subject file{"the file"};
-    constexpr std::array<std::string_view, 4> names{"namespace", "system", "resources", "entities"};
+    constexpr std::array<std::string_view, 5> names{"namespace", "system", "resources", "plans", "entities"};
     if (in_.is_empty(root)) {
       in_.problem(
           in_.place(root),
@@ -54,11 +54,12 @@ class Reader {
           "\"resources: {}\" to remove everything that was set from a file");
       return {};
     }
-    const auto [name_space, system, resources, entities] =
+    const auto [name_space, system, resources, plans, entities] =
         in_.fields(root, file, names, "{resources: {gpt-4: {limits: {rpm: 100/min}}}}");
     if (name_space != 0) read_namespace(name_space);
     if (system != 0) read_system(system);
     if (resources != 0) read_resources(resources, {});
+    if (plans != 0) read_plans(plans);
     if (entities != 0) read_entities(entities);
     return std::move(out_);
   }
@@ -131,6 +132,43 @@ class Reader {
     }
   }
 
+  void read_plans(std::uint32_t id) {
+    if (in_.node(id).kind == NodeKind::nothing) return;
+    for (const MappingEntry& entry : in_.entries(id, {"plans"}, "{pro: {limits: {rpm: 100/min}}}")) {
+      if (check(entry.place, limits::check_plan(entry.name))) read_plan(entry);
+    }
+  }
+
+  void read_plan(const MappingEntry& entry) {
+    const Subject subject{"plan", entry.name};
+    constexpr std::array<std::string_view, 4> names{"limits", "inherit", "mode", "resources"};
+    const auto [limits, inherit, mode, resources] =
+        in_.fields(entry.value, subject, names, with_limits_example);
+    LimitsPlan plan{.name = std::string(entry.name), .from_file = true};
+    const bool has_resources = resources != 0 && !in_.is_empty(resources);
+    if (limits != 0 || inherit != 0 || mode != 0 || !has_resources) {
+      if (auto set = read_set(limits, entry.value, subject, {inherit, mode})) plan.limits = *std::move(set);
+    }
+    if (has_resources) read_plan_resources(resources, entry.name, plan);
+    out_.plans.push_back(std::move(plan));
+  }
+
+  void read_plan_resources(std::uint32_t id, std::string_view name, LimitsPlan& plan) {
+    const Subject list = Subject{"plan", name}.part_of("resources of ");
+    for (const MappingEntry& entry : in_.entries(id, list, "{gpt-4: {limits: {rpm: 100/min}}}")) {
+      if (!check(entry.place, limits::check_resource(entry.name))) continue;
+      const Subject subject{"plan", name, entry.name};
+      constexpr std::array<std::string_view, 3> names{"limits", "inherit", "mode"};
+      const auto [limits, inherit, mode] = in_.fields(entry.value, subject, names, with_limits_example);
+      if (auto set = read_set(limits, entry.value, subject, {inherit, mode}))
+        plan.resources.emplace(entry.name, *std::move(set));
+    }
+    if (plan.resources.size() > maxima::plan_resources) {
+      in_.problem(in_.place(id), list.text(), " are ", std::to_string(plan.resources.size()),
+                  "; the most is ", std::to_string(maxima::plan_resources));
+    }
+  }
+
   void read_entities(std::uint32_t id) {
     if (in_.node(id).kind == NodeKind::nothing) return;
     for (const MappingEntry& entry : in_.entries(id, {"entities"}, "{key-1: {limits: {rpm: 100/min}}}")) {
@@ -145,11 +183,11 @@ class Reader {
       in_.problem(entry.place, subject.text(), " is empty; give it limits or a parent, or remove it");
       return;
     }
-    constexpr std::array<std::string_view, 8> names{"limits", "inherit", "mode", "resources",
-                                                    "parent", "cascade", "name", "metadata"};
-    const auto [limits, inherit, mode, resources, parent, cascade, name, metadata] =
+    constexpr std::array<std::string_view, 9> names{"limits",  "inherit", "mode", "resources", "parent",
+                                                    "cascade", "name",    "plan", "metadata"};
+    const auto [limits, inherit, mode, resources, parent, cascade, name, plan, metadata] =
         in_.fields(entry.value, subject, names, with_limits_example);
-    out_.entities.push_back(read_entity(in_, subject, {parent, cascade, name, metadata}));
+    out_.entities.push_back(read_entity(in_, subject, {parent, cascade, name, metadata, plan}));
     parent_places_.push_back(in_.place(parent != 0 ? parent : entry.value));
     if (limits != 0 || inherit != 0 || mode != 0)
       read_level(limits, entry.value, subject, Level::entity_default(entry.name), {inherit, mode});
@@ -162,20 +200,26 @@ class Reader {
     std::uint32_t mode = 0;
   };
 
-  /// `id`: the value of the field; 0: it is missing in `owner`, which must have it.
   void read_level(std::uint32_t id, std::uint32_t owner, const Subject& subject, const Level& level,
                   const BesideLimits& beside) {
+    if (auto set = read_set(id, owner, subject, beside))
+      out_.limits.push_back({level, std::move(set->limits), set->inherit});
+  }
+
+  /// `id`: the value of the field; 0: it is missing in `owner`, which must have it.
+  std::optional<PlanLimits> read_set(std::uint32_t id, std::uint32_t owner, const Subject& subject,
+                                     const BesideLimits& beside) {
     // A value that is no mapping is already reported.
-    if (id == 0 && in_.node(owner).kind != NodeKind::mapping) return;
+    if (id == 0 && in_.node(owner).kind != NodeKind::mapping) return std::nullopt;
     if (id == 0 || in_.is_empty(id)) {
       in_.problem(in_.place(id == 0 ? owner : id), subject.text(),
                   " has no limits; write \"limits: {rpm: 100/min}\", for example, or remove it");
-      return;
+      return std::nullopt;
     }
-    std::vector<NamedLimit> limits = read_limits(in_, id, subject);
-    limits::set_mode(limits, read_mode(in_, beside.mode, subject));
-    out_.limits.push_back({level, std::move(limits),
-                           beside.inherit != 0 && read_flag(in_, beside.inherit, subject, "inherit")});
+    PlanLimits set{.limits = read_limits(in_, id, subject)};
+    limits::set_mode(set.limits, read_mode(in_, beside.mode, subject));
+    set.inherit = beside.inherit != 0 && read_flag(in_, beside.inherit, subject, "inherit");
+    return set;
   }
 
   /// Parents that the file does not name are checked when the plan is made.

@@ -3,7 +3,9 @@
 //   namespace: default
 //   system: {on_unavailable: deny, bucket_ttl_refill_multiplier: 7, limits: {rpm: 100/min}}
 //   resources: {gpt-4: {limits: {rpm: 10/min, tpm: {capacity: 40000, burst: 60000}}}}
-//   entities: {key-1: {parent: org, cascade: true, limits: {...}, resources: {gpt-4: {limits: {...}}}}}
+//   plans: {pro: {limits: {rpm: 100/min}, resources: {gpt-4: {limits: {rpm: 20/min}}}}}
+//   entities: {key-1: {parent: org, cascade: true, plan: pro, limits: {...}, resources: {gpt-4: {limits:
+//   {...}}}}}
 //
 // docs/limits-file.md describes it for users, docs/limits-file.schema.json for editors.
 #pragma once
@@ -42,6 +44,7 @@ struct DesiredEntity {
   std::string id;
   std::string parent = {};  ///< empty: none
   bool cascade = false;
+  std::string plan = {};  ///< empty: none
   /// Nothing: the file does not mention it, and the stored value stays.
   std::optional<std::string> name = {};
   std::optional<std::map<std::string, std::string>> metadata = {};
@@ -55,6 +58,7 @@ struct Desired {
   std::optional<OnUnavailable> on_unavailable = {};      ///< of the system's limits
   std::optional<int> bucket_ttl_refill_multiplier = {};  ///< of the system's limits
   std::vector<DesiredLimits> limits = {};                ///< in the order of the file, no level twice
+  std::vector<LimitsPlan> plans = {};                    ///< in the order of the file, no name twice
   std::vector<DesiredEntity> entities = {};              ///< in the order of the file, no id twice
 };
 

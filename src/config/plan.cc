@@ -3,10 +3,14 @@
 #include "config/plan.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/text.h"
 #include "config/family.h"
+#include "config/plan_sets.h"
 #include "config/wording.h"
 
 namespace weir::config {
@@ -15,8 +19,17 @@ namespace {
 using base::join;
 
 /// The order of steps. Entities leave their parents before they are removed, and are removed before others
-/// are put where a chain would be too long.
-enum class Phase : unsigned char { leave, remove_entity, remove_limits, put_entity, set_limits };
+/// are put where a chain would be too long. Plans are put before their first member, and removed after their
+/// last.
+enum class Phase : unsigned char {
+  put_plan,
+  leave,
+  remove_entity,
+  remove_limits,
+  put_entity,
+  set_limits,
+  remove_plan
+};
 
 /// The order in which levels are shown.
 std::tuple<int, std::string_view, std::string_view> order_of(const Level& level) {
@@ -50,11 +63,15 @@ class Planner {
       const DesiredLimits* const want = take_want ? wants[i++] : nullptr;
       const StoredLimits* const have = take_stored ? stored[j++] : nullptr;
       const Level& level = want != nullptr ? want->level : have->level;
-      if (!level.entity().empty()) compare_entities_up_to(level.entity());
+      if (!level.entity().empty()) {
+        compare_plans();
+        compare_entities_up_to(level.entity());
+      }
       compare(level, want, have);
     }
+    compare_plans();
     compare_entities_up_to({});
-    plan_.kept = family_.kept();
+    plan_.kept.insert(plan_.kept.begin(), family_.kept().begin(), family_.kept().end());
     put_steps_in_order();
     return std::move(plan_);
   }
@@ -65,6 +82,51 @@ class Planner {
     int rank;  ///< within the phase
     CatalogChange change;
   };
+
+  /// Plans are shown before entities.
+  void compare_plans() {
+    if (std::exchange(plans_compared_, true)) return;
+    std::map<std::string_view, std::pair<const LimitsPlan*, const LimitsPlan*>> plans;
+    for (const LimitsPlan& want : desired_.plans) plans[want.name].first = &want;
+    for (const LimitsPlan& have : current_.plans) plans[have.name].second = &have;
+    for (const auto& [name, plan] : plans) compare(plan.first, plan.second);
+  }
+
+  void compare(const LimitsPlan* want, const LimitsPlan* have) {
+    if (want == nullptr && !have->from_file) return;
+    if (want == nullptr) {
+      if (const std::string member = member_of(have->name); !member.empty()) {
+        plan_.kept.push_back(join("plan ", have->name, " stays although the file does not name it: entity ",
+                                  member, " has it"));
+        return;
+      }
+    }
+    const auto sets = differences(want, have);
+    if (sets.empty()) return void(++plan_.unchanged);
+    if (want != nullptr) {
+      add_step(Phase::put_plan, 0, PutPlan{*want});
+    } else {
+      add_step(Phase::remove_plan, 0, DeletePlan{have->name});
+    }
+    for (const SetDifference& set : sets) {
+      const auto words = [](const PlanLimits* one) {
+        return one == nullptr ? std::string() : in_words(one->limits, {}, {}, one->inherit);
+      };
+      note(set.stored == nullptr   ? ChangeKind::add
+           : set.wanted == nullptr ? ChangeKind::remove
+                                   : ChangeKind::change,
+           set.subject, words(set.stored), words(set.wanted),
+           want != nullptr && have != nullptr && !have->from_file ? by_hand : "");
+    }
+  }
+
+  /// An entity that has the plan afterwards; empty: none.
+  std::string member_of(std::string_view plan) const {
+    for (const Member& member : family_.members()) {
+      if (member.plan_afterwards() == plan) return std::string(member.id);
+    }
+    return {};
+  }
 
   /// Entities are shown before their limits. An empty id: all remaining entities.
   void compare_entities_up_to(std::string_view id) {
@@ -185,6 +247,7 @@ class Planner {
   const Current& current_;
   const Family& family_;
   std::size_t next_member_ = 0;
+  bool plans_compared_ = false;
   std::vector<Step> steps_;
   Plan plan_;
 };
@@ -206,6 +269,16 @@ const char* name_of(ChangeKind kind) {
 Result<Plan> make_plan(const Desired& desired, const Current& current) {
   const auto family = Family::make(desired, current);
   if (!family) return family.error();
+  std::set<std::string_view> plans;
+  for (const auto* const known : {&desired.plans, &current.plans}) {
+    for (const LimitsPlan& plan : *known) plans.insert(plan.name);
+  }
+  for (const Member& member : family->members()) {
+    if (!member.put || member.put->plan.empty() || plans.contains(member.put->plan)) continue;
+    return base::error(ErrorCode::conflict, "entity ", base::quoted(member.id), " names plan ",
+                       base::quoted(member.put->plan),
+                       ", which neither the file nor the store has; add it under \"plans\"");
+  }
   return Planner(desired, current, *family).run();
 }
 

@@ -1,5 +1,5 @@
 // The changes that lead from the stored state to that of a limits file. Pure; the caller lists the stored
-// state (Limiter::list_limits, Limiter::entities) and makes the steps (Limiter::change).
+// state (Limiter::list_limits, Limiter::entities, Limiter::plans) and makes the steps (Limiter::change).
 //
 // Limits and entities that match the file are left alone, whatever their origin. Those that differ are
 // changed and marked as the file's. Those that the file does not name are removed if they have that mark.
@@ -20,6 +20,7 @@ namespace weir::config {
 struct Current {
   std::vector<StoredLimits> limits;
   std::vector<Entity> entities;
+  std::vector<LimitsPlan> plans = {};
 };
 
 enum class ChangeKind : unsigned char { add, change, remove };
@@ -30,7 +31,7 @@ const char* name_of(ChangeKind kind);
 /// One difference between the stored state and the file, as text.
 struct Change {
   ChangeKind kind;
-  std::string subject;      ///< "system", "resource gpt-4", "entity key-1", "entity key-1 on gpt-4"
+  std::string subject;      ///< "system", "resource gpt-4", "plan pro on gpt-4", "entity key-1 on gpt-4"
   std::string before = {};  ///< "rpm 100/min, tpm 50000/min:60000", "parent org, cascade on"; empty: absent
   std::string after = {};   ///< the same; empty: absent
   std::string note = {};    ///< a remark, such as "takes the limits from sync"; usually empty
@@ -39,12 +40,12 @@ struct Change {
 
 /// The changes to show, and the steps that make them.
 struct Plan {
-  /// To show: system, resources, then entities by name, each before its limits.
+  /// To show: system, resources, plans, then entities by name, each before its limits.
   std::vector<Change> changes = {};
   /// To make, in this order and all in one call of Limiter::change. Not one per change: deleting an entity
   /// takes its limits along, and an entity may have to leave its parent before it can get another.
   std::vector<CatalogChange> steps = {};
-  /// The entities that stay although the file does not name them, and why; a sentence each.
+  /// The entities and plans that stay although the file does not name them, and why; a sentence each.
   std::vector<std::string> kept = {};
   std::size_t added = 0;
   std::size_t changed = 0;
@@ -55,7 +56,7 @@ struct Plan {
 };
 
 /// Compares. Fails with conflict if the file and the other stored entities together would make a cycle of
-/// parents or a chain that is too long.
+/// parents or a chain that is too long, and if an entity names a plan that neither of the two has.
 Result<Plan> make_plan(const Desired& desired, const Current& current);
 
 /// "3 to add, 1 to change, 2 to remove, 10 unchanged".

@@ -54,6 +54,7 @@ std::string in_words(const Entity& entity, const Entity* other) {
   if (entity.parent != base.parent)
     add(text, entity.parent.empty() ? "no parent" : join("parent ", entity.parent));
   if (entity.cascade != base.cascade) add(text, entity.cascade ? "cascade on" : "cascade off");
+  if (entity.plan != base.plan) add(text, entity.plan.empty() ? "no plan" : join("plan ", entity.plan));
   if (entity.name != base.name)
     add(text, entity.name.empty() ? "no name" : join("name ", base::json_string(entity.name)));
   if (entity.metadata != base.metadata) add(text, metadata_text(entity));

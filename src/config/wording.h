@@ -18,8 +18,8 @@ std::string in_words(const Level& level);
 std::string in_words(const std::vector<NamedLimit>& limits, std::optional<OnUnavailable> on_unavailable = {},
                      std::optional<int> bucket_ttl_refill_multiplier = {}, bool inherit = false);
 
-/// `parent org, cascade on, name "Search", metadata {"team": "search"}`: the fields that differ from `other`,
-/// if given, else those that are set. "no parent" if none is.
+/// `parent org, cascade on, plan pro, name "Search", metadata {"team": "search"}`: the fields that differ
+/// from `other`, if given, else those that are set. "no parent" if none is.
 std::string in_words(const Entity& entity, const Entity* other = nullptr);
 
 }  // namespace weir::config
