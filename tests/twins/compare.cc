@@ -109,10 +109,41 @@ std::string World::compare_entities() {
   if (!page) return "no listing of entities: " + page.error().message;
   std::vector<Entity> ideal;
   for (const Oracle::StoredEntity& stored : oracle_.stored_entities()) {
-    ideal.push_back(entity_of(stored.entity, stored.parent, stored.cascade));
+    ideal.push_back(entity_of(stored.entity, stored.parent, stored.cascade, stored.plan));
     ideal.back().created_at = stored.created_at;
   }
-  return page->items == ideal ? std::string() : "the entities differ";
+  std::vector<Entity> real = page->items;
+  // The version of a bucket tells of the stamp.
+  for (Entity& entity : real) entity.plan_stamp = 0;
+  return real == ideal ? std::string() : "the entities differ";
+}
+
+std::string World::compare_plans() {
+  const auto page = limiters_[0].plans({.cursor = {}, .limit = 1000});
+  if (!page) return "no listing of plans: " + page.error().message;
+  const auto words = [](const LimitsPlan& plan) {
+    std::string out = plan.name;
+    const auto add = [&](const std::string& resource, const PlanLimits& set) {
+      out += " " + resource + (set.inherit ? " inherits" : "");
+      for (const NamedLimit& limit : set.limits) out += " " + limit.name + limit.limit.to_json();
+    };
+    add("all", plan.limits);
+    for (const auto& [resource, set] : plan.resources) add(resource, set);
+    return out;
+  };
+  std::vector<std::string> real;
+  for (const LimitsPlan& plan : page->items) real.push_back(words(plan));
+  std::vector<std::string> ideal;
+  for (int plan = 0; plan < config_.oracle.plans; ++plan) {
+    if (const auto sets = oracle_.stored_plan(plan)) ideal.push_back(words(plan_of(plan, *sets)));
+    std::vector<std::string> members;
+    for (const Oracle::StoredEntity& stored : oracle_.stored_entities()) {
+      if (stored.plan == plan) members.push_back(entity_name(stored.entity));
+    }
+    const auto listed = limiters_[0].members(plan_name(plan));
+    if (!listed || listed->items != members) return "the members of " + plan_name(plan) + " differ";
+  }
+  return difference("plans", real, ideal);
 }
 
 /// The newest events, as far as one page goes.
@@ -129,7 +160,8 @@ std::string World::compare_audit() {
   for (auto event = events.rbegin(); event != events.rend() && ideal.size() < 1000; ++event) {
     if (event->at <= oldest) continue;
     const LevelId& subject = event->subject;
-    const std::string name = subject.entity >= 0     ? entity_name(subject.entity)
+    const std::string name = subject.plan >= 0       ? "$PLAN:" + plan_name(subject.plan)
+                             : subject.entity >= 0   ? entity_name(subject.entity)
                              : subject.resource >= 0 ? "$RESOURCE:" + resource_name(subject.resource)
                                                      : "$SYSTEM";
     const bool on_resource = subject.entity >= 0 && subject.resource >= 0;
@@ -145,6 +177,7 @@ std::string World::compare_all() {
   }
   if (std::string wrong = compare_limits(); !wrong.empty()) return wrong;
   if (std::string wrong = compare_entities(); !wrong.empty()) return wrong;
+  if (std::string wrong = compare_plans(); !wrong.empty()) return wrong;
   return compare_audit();
 }
 

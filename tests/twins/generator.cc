@@ -15,6 +15,7 @@ Generator::Generator(const Shape& shape, std::uint64_t seed, const Traits& trait
   constexpr std::array<Time, 3> deadlines = {60'000, 600'000, day};
   config_.oracle.entities = shape.depth() + 1;
   config_.oracle.resources = resource_count;
+  config_.oracle.plans = plan_count;
   config_.oracle.lease_for = outlives ? 1000 * day : deadlines[below(3)];
   config_.oracle.clock_bound = traits.clock_bound;
   config_.start = static_cast<Time>(below(1'000'000'000));
@@ -86,11 +87,13 @@ std::vector<Op> Generator::setup() {
   const int depth = shape_.depth();
   const int sibling = depth;
   std::vector<Op> ops;
+  for (int plan = 0; shape_.has_plans() && plan < 2; ++plan) ops.push_back(put_plan(plan, draw_plan()));
   const auto put = [&](int entity, int parent) {
     Op one = op(Kind::put_entity);
     one.entity = entity;
     one.parent = parent;
     one.cascade = parent >= 0;
+    if (shape_.has_plans() && chance(70)) one.plan = pick_index(2);
     ops.push_back(one);
   };
   for (int entity = 0; entity + 1 < depth; ++entity) put(entity, entity + 1);
@@ -114,7 +117,8 @@ std::vector<Op> Generator::setup() {
                            is(Factor::leases, leases_reborn) || is(Factor::clock, clock_expiry);
   for (int entity = 0; entity < config_.oracle.entities; ++entity) {
     if (leaf(entity) && shape_.request_limits() && !shape_.inherits()) continue;
-    const bool own = shape_.request_limits() || shape_.inherits() ? true : chance(40);
+    const bool own =
+        shape_.request_limits() || shape_.inherits() ? true : chance(shape_.has_plans() ? 15 : 40);
     if (!own) continue;
     const bool by_default = (leaf(entity) && must_expire) || chance(50);
     std::vector<std::pair<LevelId, Set>> levels;
@@ -174,7 +178,62 @@ Set Generator::changed(Set set) {
   return set;
 }
 
+/// Where limits come with the request, the plan leaves them in force on some resource.
+PlanSets Generator::draw_plan() {
+  PlanSets sets;
+  const auto add = [&](int resource) {
+    PlanSet set{draw_set(shape_.limits()), shape_.inherits() && chance(80)};
+    while (set.inherit && set.limits.size() > 1 && chance(60))
+      set.limits.erase(set.limits.begin() + pick_index(set.limits.size()));
+    sets[resource] = std::move(set);
+  };
+  if (!shape_.request_limits() || chance(30)) add(-1);
+  for (int resource = 0; resource < resource_count; ++resource) {
+    if (chance(40)) add(resource);
+  }
+  if (sets.empty()) add(resource_count - 1);
+  return sets;
+}
+
+Op Generator::put_plan(int plan, PlanSets sets) {
+  Op one = op(Kind::put_plan);
+  one.plan = plan;
+  one.sets = std::move(sets);
+  return one;
+}
+
+Op Generator::assign(const World& world, int entity, int plan) {
+  Op one = op(Kind::put_entity);
+  one.entity = entity;
+  one.parent = world.oracle().parent_of(entity);
+  one.cascade = world.oracle().cascades(entity);
+  one.plan = plan;
+  return one;
+}
+
+Op Generator::draw_plan_change(const World& world) {
+  const int plan = pick_index(plan_count);
+  const auto stored = world.oracle().stored_plan(plan);
+  if (chance(50)) {
+    const int entity = chance(60) ? 0 : pick_index(static_cast<std::size_t>(config_.oracle.entities));
+    return assign(world, entity, chance(20) ? -1 : plan);
+  }
+  if (!stored) return put_plan(plan, draw_plan());
+  if (chance(8)) {
+    Op one = op(Kind::delete_plan);
+    one.plan = plan;
+    return one;
+  }
+  if (chance(10)) return put_plan(plan, draw_plan());
+  PlanSets sets = *stored;
+  for (auto& [resource, set] : sets) {
+    if (sets.size() == 1 || chance(60)) set.limits = changed(set.limits);
+  }
+  return put_plan(plan, std::move(sets));
+}
+
 std::optional<Op> Generator::draw_change(const World& world) {
+  if (shape_.has_plans() && chance(50)) return draw_plan_change(world);
   const auto stored = world.oracle().stored_levels(world.now());
   if (shape_.request_limits() && chance(60)) {
     request_set_ = chance(50) ? std::make_shared<const Set>(changed(*request_set_))
@@ -222,6 +281,7 @@ void Generator::forget_entity() {
     one.entity = 0;
     one.parent = shape_.depth() > 1 ? 1 : -1;
     one.cascade = one.parent >= 0;
+    if (shape_.has_plans() && chance(70)) one.plan = 0;
     return one;
   });
   for (const auto& [level, limits] : leaf_levels_)
@@ -350,6 +410,7 @@ Op Generator::next(const World& world) {
     one.entity = 0;
     one.parent = shape_.depth() > 1 ? 1 : -1;
     one.cascade = false;
+    one.plan = world.oracle().plan_of(0);
     if (one.parent >= 0) {
       later([this, one](const World&) -> std::optional<Op> {
         Op back = one;

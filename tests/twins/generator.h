@@ -44,6 +44,12 @@ class Generator {
   Op set_level(const LevelId& level, Set limits);
   std::vector<Op> limits_of(int entity);
   std::optional<Op> draw_change(const World& world);
+  // Plans.
+  PlanSets draw_plan();
+  Op put_plan(int plan, PlanSets sets);
+  /// The entity as it is, with another plan; -1: none.
+  Op assign(const World& world, int entity, int plan);
+  Op draw_plan_change(const World& world);
   void sleep_through_changes();
 
   // Requests.

@@ -237,6 +237,7 @@ void Generator::saw(const Op& op, const World& world) {
     }
     case Kind::set_limits:
     case Kind::delete_limits:
+    case Kind::put_plan:
       if (is(Factor::changes, changes_asleep) || is(Factor::changes, last_change_)) saw(Factor::changes);
       return;
     case Kind::advance:
@@ -271,6 +272,9 @@ void Generator::saw_decision(const Op& op, const World& world) {
   if (above == shape_.burst_above()) saw(Factor::burst);
   bool of_request = false;
   bool mixed = false;
+  bool of_plan = false;
+  for (const Line& line : answer.lines) of_plan = of_plan || line.source == Source::plan;
+  if (of_plan == shape_.has_plans()) saw(Factor::plans);
   for (const Line& line : answer.lines) {
     if (line.entity != answer.lines[0].entity) continue;
     of_request = of_request || line.source == Source::request;

@@ -53,6 +53,11 @@ const std::string& limit_name(int limit) {
   return names[static_cast<std::size_t>(limit)];
 }
 
+const std::string& plan_name(int plan) {
+  static const auto names = numbered<plan_count>('p', 1);
+  return names[static_cast<std::size_t>(plan)];
+}
+
 std::string text(const Terms& terms) {
   return std::to_string(terms.capacity) + ":" + std::to_string(terms.burst) + "+" +
          std::to_string(terms.amount) + "/" + std::to_string(terms.period) + "ms";
@@ -95,9 +100,19 @@ std::string text(const Op& op) {
       return out + "delete " + text(op.level);
     case Kind::put_entity:
       return out + "put " + entity_name(op.entity) + " under " +
-             (op.parent < 0 ? "nobody" : entity_name(op.parent)) + (op.cascade ? " cascading" : "");
+             (op.parent < 0 ? "nobody" : entity_name(op.parent)) + (op.cascade ? " cascading" : "") +
+             (op.plan < 0 ? "" : " with plan " + plan_name(op.plan));
     case Kind::delete_entity:
       return out + "delete entity " + entity_name(op.entity);
+    case Kind::put_plan:
+      out += "put plan " + plan_name(op.plan);
+      for (const auto& [resource, set] : op.sets) {
+        out += " " + (resource < 0 ? std::string("all") : resource_name(resource)) + " " + text(set.limits) +
+               (set.inherit ? " inherits" : "");
+      }
+      return out;
+    case Kind::delete_plan:
+      return out + "delete plan " + plan_name(op.plan);
     case Kind::reopen:
       return out + "reopen";
     case Kind::compare:

@@ -17,6 +17,8 @@ enum class Kind : unsigned char {
   delete_limits,
   put_entity,
   delete_entity,
+  put_plan,
+  delete_plan,
   reopen,
   compare,  ///< of the buckets of an entity
 };
@@ -41,14 +43,18 @@ struct Op {
   int entity = -1;
   int parent = -1;
   bool cascade = false;
+  int plan = -1;
+  PlanSets sets = {};
 };
 
 inline constexpr int most_entities = 10;
 inline constexpr int most_limits = 20;
 inline constexpr int resource_count = 2;
+inline constexpr int plan_count = 3;
 const std::string& entity_name(int entity);
 const std::string& resource_name(int resource);
 const std::string& limit_name(int limit);
+const std::string& plan_name(int plan);
 
 std::string text(const Terms& terms);
 std::string text(const Set& set);

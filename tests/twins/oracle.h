@@ -63,8 +63,17 @@ struct LevelId {
   Source kind = Source::system;
   int entity = -1;
   int resource = -1;
+  int plan = -1;  ///< of Source::plan
   friend auto operator<=>(const LevelId&, const LevelId&) = default;
 };
+
+/// One set of a plan.
+struct PlanSet {
+  Set limits;
+  bool inherit = false;
+};
+/// By resource; -1: for all that have none of their own.
+using PlanSets = std::map<int, PlanSet>;
 
 struct Asked {
   int limit = 0;
@@ -159,6 +168,7 @@ class Oracle {
   struct Config {
     int entities = 1;
     int resources = 1;
+    int plans = 2;
     int multiplier = 7;
     Time lease_for = 600'000;
     /// A bucket that was refilled further ahead of the clock than this is repaired.
@@ -175,7 +185,10 @@ class Oracle {
   using Outcome = std::optional<ErrorCode>;
   Outcome set_limits(const LevelId& level, Set limits, const SetOptions& options, Time now);
   Outcome delete_limits(const LevelId& level, Time now);
-  Outcome put_entity(int entity, int parent, bool cascade, Time now);
+  /// `plan`: -1 for none.
+  Outcome put_entity(int entity, int parent, bool cascade, int plan, Time now);
+  Outcome put_plan(int plan, const PlanSets& sets, Time now);
+  Outcome delete_plan(int plan, Time now);
   Outcome delete_entity(int entity, Time now);
 
   Answer acquire(const Request& request, Time now);
@@ -209,9 +222,14 @@ class Oracle {
     int entity = 0;
     int parent = -1;
     bool cascade = false;
+    int plan = -1;
     Time created_at = 0;
   };
   std::vector<StoredEntity> stored_entities() const;
+  /// What a plan has; nothing: there is none.
+  std::optional<PlanSets> stored_plan(int plan) const;
+  int plan_of(int entity) const { return entities_[static_cast<std::size_t>(entity)].plan; }
+  bool cascades(int entity) const { return entities_[static_cast<std::size_t>(entity)].cascade; }
   /// The stored limits that hold for an entity on a resource; null: none.
   SetRef effective(int entity, int resource, Time now) const {
     return resolve(entity, resource, nullptr, now).limits;
@@ -255,9 +273,12 @@ class Oracle {
     int multiplier = 7;
     bool kept_for_good = false;
     Time follows = 0;  ///< how long the limits keep a bucket that follow when a level expires
-    std::array<const Record*, 4> records{};
-    std::map<int, Source> sources;  ///< of each limit
-    bool request_in_force = false;  ///< some limits came with the request
+    /// Entity and resource, entity, plan on the resource, plan, resource, system.
+    std::array<const Record*, 6> records{};
+    Time plan_stamp = 0;                     ///< when the entity got its plan, or lost it
+    std::array<const Record*, 2> left_by{};  ///< the sets of the plan that it loses at this moment
+    std::map<int, Source> sources;           ///< of each limit
+    bool request_in_force = false;           ///< some limits came with the request
     Source source_of(int limit) const { return sources.at(limit); }
   };
   struct Missed {
@@ -302,6 +323,8 @@ class Oracle {
     int parent = -1;
     bool cascade = false;
     Time created_at = 0;
+    int plan = -1;
+    Time plan_stamp = 0;
   };
   using KeyOf = std::tuple<std::string, int, int, std::vector<Asked>>;
 
@@ -310,7 +333,21 @@ class Oracle {
   const Record& record(const LevelId& level) const { return const_cast<Oracle*>(this)->record(level); }
   std::size_t bucket_index(int entity, int resource) const;
   void write(const LevelId& level, SetRef limits, const SetOptions& options, Time now);
-  void adopt(const LevelId& level, Time now);
+  static void replace(Record& record, SetRef limits, const SetOptions& options, Time now, Time& stamp);
+  /// `left`: the plan that the entity loses; -1: none.
+  void adopt(const LevelId& level, Time now, int left = -1);
+  /// Null: there is none. `resource` -1: the set for all.
+  const Record* plan_record(int plan, int resource) const;
+  /// The history of one record since a version, as a bucket feels it.
+  struct History {
+    std::set<Time> changes;
+    std::vector<Set> felt;
+    bool always = false;  ///< it had limits all the time, and did not inherit
+    std::set<int> named_always;
+  };
+  static History history_of(const Record* record, std::int64_t version, Time now);
+  static History history_of_plan(const Resolution& resolution, std::size_t level, std::int64_t version,
+                                 Time now);
   Resolution resolve(int entity, int resource, const SetRef& request_limits, Time now, int depth = 0) const;
   static Time keep(const Terms& terms, int multiplier);
   static Missed missed_since(const Resolution& resolution, std::int64_t version, Time now);
@@ -331,6 +368,8 @@ class Oracle {
 
   Config config_;
   std::vector<Record> records_;
+  std::vector<Record> plan_records_;
+  std::vector<bool> plans_;  ///< which are stored
   std::vector<EntityState> entities_;
   std::vector<std::optional<BucketState>> buckets_;
   std::vector<Lease> leases_;

@@ -72,6 +72,8 @@ Oracle::Oracle(const Config& config) : config_(config) {
   const auto entities = static_cast<std::size_t>(config.entities);
   const auto resources = static_cast<std::size_t>(config.resources);
   records_.resize(1 + resources + entities + entities * resources);
+  plan_records_.resize(static_cast<std::size_t>(config.plans) * (resources + 1));
+  plans_.resize(static_cast<std::size_t>(config.plans));
   entities_.resize(entities);
   buckets_.resize(entities * resources);
 }
@@ -121,13 +123,16 @@ std::vector<Oracle::StoredLevel> Oracle::stored_levels(Time now) const {
 }
 
 void Oracle::write(const LevelId& level, SetRef limits, const SetOptions& options, Time now) {
-  Record& record = this->record(level);
   events_.push_back({now, limits ? "limits.set" : "limits.delete", level});
   last_stamp_ = std::max(now, last_stamp_ + 1);
+  replace(record(level), std::move(limits), options, now, last_stamp_);
+}
+
+void Oracle::replace(Record& record, SetRef limits, const SetOptions& options, Time now, Time& stamp) {
   std::optional<int> multiplier;
   if (record.written) {
     const Version last = version_at(record, now);
-    last_stamp_ = std::max(last_stamp_, last.stamp + 1);
+    stamp = std::max(stamp, last.stamp + 1);
     if (last.stamp != record.current.stamp) record.earlier.insert(record.earlier.begin(), record.current);
     record.earlier.insert(record.earlier.begin(), last);
     while (record.earlier.size() > remembered_versions) {
@@ -142,7 +147,7 @@ void Oracle::write(const LevelId& level, SetRef limits, const SetOptions& option
     if (last.limits && limits) multiplier = record.multiplier;
   }
   record.written = true;
-  record.current = {last_stamp_, std::move(limits), options.inherit};
+  record.current = {stamp, std::move(limits), options.inherit};
   record.owner = options.owner;
   record.multiplier = options.multiplier ? options.multiplier : multiplier;
   record.expires_at = options.expires_in ? now + *options.expires_in : never;
@@ -168,7 +173,7 @@ Oracle::Outcome Oracle::delete_limits(const LevelId& level, Time now) {
 }
 
 /// The buckets of an entity take over its new limits at once.
-void Oracle::adopt(const LevelId& level, Time now) {
+void Oracle::adopt(const LevelId& level, Time now, int left) {
   const int entity = level.entity;
   for (int resource = 0; resource < config_.resources; ++resource) {
     if (level.resource >= 0 && level.resource != resource) continue;
@@ -177,6 +182,7 @@ void Oracle::adopt(const LevelId& level, Time now) {
     Stop stop;
     stop.entity = entity;
     stop.resolution = resolve(entity, resource, nullptr, now);
+    if (left >= 0) stop.resolution.left_by = {plan_record(left, resource), plan_record(left, -1)};
     if (!stop.resolution.limits) continue;
     stop.state = &*state;
     stop.claims = claim(stop.state, stop.resolution, now);
@@ -185,15 +191,81 @@ void Oracle::adopt(const LevelId& level, Time now) {
   }
 }
 
-Oracle::Outcome Oracle::put_entity(int entity, int parent, bool cascade, Time now) {
+Oracle::Outcome Oracle::put_entity(int entity, int parent, bool cascade, int plan, Time now) {
   EntityState& at = entities_[static_cast<std::size_t>(entity)];
+  const bool assigned = at.plan != plan;
+  if (assigned && plan >= 0 && !plans_[static_cast<std::size_t>(plan)]) return ErrorCode::invalid_argument;
   const bool moves = at.parent != parent || at.cascade != cascade;
   for (int resource = 0; moves && resource < config_.resources; ++resource) {
     if (bucket(entity, resource, now) != nullptr) return ErrorCode::conflict;
   }
-  at = {true, parent, cascade, at.stored ? at.created_at : now};
+  const EntityState before = at;
+  if (assigned) last_stamp_ = std::max(now, last_stamp_ + 1);
+  at = {true, parent, cascade, at.stored ? at.created_at : now, plan, assigned ? last_stamp_ : at.plan_stamp};
   events_.push_back({now, "entity.put", {Source::entity_default, entity, -1}});
+  if (!assigned) return {};
+  // Where nothing holds without the plan, the buckets follow what they missed of it: nobody knows it later.
+  for (int resource = 0; resource < config_.resources; ++resource) {
+    if (resolve(entity, resource, nullptr, now).limits) continue;
+    const EntityState after = at;
+    at = before;
+    adopt({Source::entity, entity, resource}, now);
+    at = after;
+  }
+  adopt({Source::entity_default, entity, -1}, now, before.plan);
   return {};
+}
+
+const Oracle::Record* Oracle::plan_record(int plan, int resource) const {
+  const int place = resource < 0 ? config_.resources : resource;
+  const Record& found = plan_records_[static_cast<std::size_t>(plan * (config_.resources + 1) + place)];
+  return found.written ? &found : nullptr;
+}
+
+/// All sets that differ change at one moment; those that do not are left alone.
+Oracle::Outcome Oracle::put_plan(int plan, const PlanSets& sets, Time now) {
+  plans_[static_cast<std::size_t>(plan)] = true;
+  events_.push_back({now, "plan.put", {Source::plan, -1, -1, plan}});
+  bool stamped = false;
+  for (int resource = -1; resource < config_.resources; ++resource) {
+    const int place = resource < 0 ? config_.resources : resource;
+    Record& record = plan_records_[static_cast<std::size_t>(plan * (config_.resources + 1) + place)];
+    const auto wanted = sets.find(resource);
+    const bool has = record.written && record.current.limits;
+    if (wanted == sets.end() && !has) continue;
+    if (wanted != sets.end() && has && *record.current.limits == wanted->second.limits &&
+        record.current.gap == wanted->second.inherit)
+      continue;
+    if (!stamped) last_stamp_ = std::max(now, last_stamp_ + 1);
+    stamped = true;
+    SetRef limits = wanted == sets.end() ? nullptr : std::make_shared<const Set>(wanted->second.limits);
+    replace(record, std::move(limits), {.inherit = wanted != sets.end() && wanted->second.inherit}, now,
+            last_stamp_);
+  }
+  return {};
+}
+
+Oracle::Outcome Oracle::delete_plan(int plan, Time now) {
+  if (!plans_[static_cast<std::size_t>(plan)]) return ErrorCode::not_found;
+  for (const EntityState& at : entities_) {
+    if (at.stored && at.plan == plan) return ErrorCode::conflict;
+  }
+  for (int place = 0; place <= config_.resources; ++place)
+    plan_records_[static_cast<std::size_t>(plan * (config_.resources + 1) + place)] = {};
+  plans_[static_cast<std::size_t>(plan)] = false;
+  events_.push_back({now, "plan.delete", {Source::plan, -1, -1, plan}});
+  return {};
+}
+
+std::optional<PlanSets> Oracle::stored_plan(int plan) const {
+  if (!plans_[static_cast<std::size_t>(plan)]) return std::nullopt;
+  PlanSets sets;
+  for (int resource = -1; resource < config_.resources; ++resource) {
+    const Record* const record = plan_record(plan, resource);
+    if (record != nullptr && record->current.limits)
+      sets[resource] = {*record->current.limits, record->current.gap};
+  }
+  return sets;
 }
 
 Oracle::Outcome Oracle::delete_entity(int entity, Time now) {
@@ -206,10 +278,17 @@ Oracle::Outcome Oracle::delete_entity(int entity, Time now) {
     const Record& limits = record(level);
     if (limits.written && version_at(limits, now).limits) write(level, nullptr, {}, now);
   };
-  forget({Source::entity_default, entity, -1});
+  const LevelId by_default{Source::entity_default, entity, -1};
+  const bool had_default = record(by_default).written && version_at(record(by_default), now).limits;
+  forget(by_default);
   for (int resource = 0; resource < config_.resources; ++resource) {
     forget({Source::entity, entity, resource});
     buckets_[bucket_index(entity, resource)].reset();
+  }
+  // The stamp of its plan goes with the entity, so that a later one stays.
+  if (at.plan_stamp != 0 && !had_default) {
+    last_stamp_ = std::max(now, last_stamp_ + 1);
+    replace(record(by_default), nullptr, {}, now, last_stamp_);
   }
   at = {};
   events_.push_back({now, "entity.delete", {Source::entity_default, entity, -1}});
@@ -220,7 +299,7 @@ std::vector<Oracle::StoredEntity> Oracle::stored_entities() const {
   std::vector<StoredEntity> stored;
   for (std::size_t i = 0; i < entities_.size(); ++i) {
     const EntityState& at = entities_[i];
-    if (at.stored) stored.push_back({static_cast<int>(i), at.parent, at.cascade, at.created_at});
+    if (at.stored) stored.push_back({static_cast<int>(i), at.parent, at.cascade, at.plan, at.created_at});
   }
   return stored;
 }
@@ -253,13 +332,19 @@ Oracle::Resolution Oracle::resolve(int entity, int resource, const SetRef& reque
       if (resolution.sources.emplace(named.limit, source).second) merged.push_back(named);
     }
   };
-  const LevelId levels[] = {{Source::entity, entity, resource},
-                            {Source::entity_default, entity, -1},
-                            {Source::resource, -1, resource},
-                            {Source::system, -1, -1}};
-  for (std::size_t i = 0; i < 4; ++i) {
-    const Record& at = record(levels[i]);
-    if (!at.written) continue;
+  const EntityState& of = entities_[static_cast<std::size_t>(entity)];
+  resolution.plan_stamp = resolution.stamp = of.plan_stamp;
+  const std::array<std::pair<Source, const Record*>, 6> levels = {
+      {{Source::entity, &record({Source::entity, entity, resource})},
+       {Source::entity_default, &record({Source::entity_default, entity, -1})},
+       {Source::plan, of.plan < 0 ? nullptr : plan_record(of.plan, resource)},
+       {Source::plan, of.plan < 0 ? nullptr : plan_record(of.plan, -1)},
+       {Source::resource, &record({Source::resource, -1, resource})},
+       {Source::system, &record({Source::system, -1, -1})}}};
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const Source kind = levels[i].first;
+    if (levels[i].second == nullptr || !levels[i].second->written) continue;
+    const Record& at = *levels[i].second;
     resolution.records[i] = &at;
     const Version version = version_at(at, now);
     resolution.stamp = std::max(resolution.stamp, version.stamp);
@@ -269,10 +354,10 @@ Oracle::Resolution Oracle::resolve(int entity, int resource, const SetRef& reque
     if (!open) continue;
     open = version.gap;
     if (merged.empty()) {
-      resolution.source = levels[i].kind;
+      resolution.source = kind;
       resolution.owner = at.owner;
     }
-    add(version.limits, levels[i].kind);
+    add(version.limits, kind);
   }
   if (open && request_limits) {
     add(request_limits, Source::request);
@@ -296,49 +381,84 @@ Oracle::Resolution Oracle::resolve(int entity, int resource, const SetRef& reque
   return resolution;
 }
 
+Oracle::History Oracle::history_of(const Record* record, std::int64_t version, Time now) {
+  History found;
+  if (record == nullptr) return found;
+  std::vector<Version> history;
+  history.push_back(version_at(*record, now));
+  if (history[0].stamp != record->current.stamp) history.push_back(record->current);
+  history.insert(history.end(), record->earlier.begin(), record->earlier.end());
+  bool always = true;
+  bool reached = false;
+  std::optional<std::set<int>> named_always;
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    const Version& one = history[i];
+    always = always && one.limits && !one.gap;
+    std::set<int> names;
+    for (const NamedTerms& named : one.limits ? *one.limits : Set()) names.insert(named.limit);
+    // A version that was merged from several may have had no limits at times.
+    const bool merged = record->earlier.size() == remembered_versions && i + 1 == history.size();
+    if (merged && one.gap) names.clear();
+    if (named_always)
+      std::erase_if(*named_always, [&](int name) { return names.count(name) == 0; });
+    else
+      named_always = names;
+    if (one.limits) found.felt.push_back(*one.limits);
+    if (one.stamp <= version) {
+      reached = true;
+      break;
+    }
+    found.changes.insert(one.stamp);
+  }
+  found.always = always && reached;
+  if (reached) found.named_always = *named_always;
+  return found;
+}
+
+/// Before an entity got its plan, the plan that it left was in force.
+Oracle::History Oracle::history_of_plan(const Resolution& resolution, std::size_t level, std::int64_t version,
+                                        Time now) {
+  const Time since = resolution.plan_stamp;
+  if (since <= version) return history_of(resolution.records[level], version, now);
+  History after = history_of(resolution.records[level], since, now);
+  const History before = history_of(resolution.left_by[level - 2], version, now);
+  after.changes.insert(before.changes.begin(), before.changes.end());
+  after.felt.insert(after.felt.end(), before.felt.begin(), before.felt.end());
+  after.always = after.always && before.always;
+  std::erase_if(after.named_always, [&](int name) { return before.named_always.count(name) == 0; });
+  return after;
+}
+
 /// What changed since a version of a bucket's parameters. Changes below a level that had limits all the time
 /// do not count.
 Oracle::Missed Oracle::missed_since(const Resolution& resolution, std::int64_t version, Time now) {
   Missed missed;
-  int changes = 0;
-  std::set<int> shadows;  // named by a stronger level all the time
-  for (const Record* const record : resolution.records) {
-    if (record == nullptr) continue;
-    std::vector<Version> history;
-    history.push_back(version_at(*record, now));
-    if (history[0].stamp != record->current.stamp) history.push_back(record->current);
-    history.insert(history.end(), record->earlier.begin(), record->earlier.end());
-    bool always = true;
-    bool reached = false;
-    std::optional<std::set<int>> named_always;
-    for (std::size_t i = 0; i < history.size(); ++i) {
-      const Version& one = history[i];
-      always = always && one.limits && !one.gap;
-      Set felt;
-      std::set<int> names;
-      for (const NamedTerms& named : one.limits ? *one.limits : Set()) {
-        if (shadows.count(named.limit) == 0) felt.push_back(named);
-        names.insert(named.limit);
-      }
-      // A version that was merged from several may have had no limits at times.
-      const bool merged = record->earlier.size() == remembered_versions && i + 1 == history.size();
-      if (merged && one.gap) names.clear();
-      if (named_always)
-        std::erase_if(*named_always, [&](int name) { return names.count(name) == 0; });
-      else
-        named_always = names;
-      if (!felt.empty()) tighten(missed.lowest, std::make_shared<const Set>(std::move(felt)));
-      if (one.stamp <= version) {
-        reached = true;
-        break;
-      }
-      ++changes;
-      missed.moment = std::max(missed.moment, one.stamp);
+  std::size_t changes = 0;
+  std::set<Time> of_plan;  // a change of a plan may concern both of its sets
+  std::set<int> shadows;   // named by a stronger level all the time
+  for (std::size_t i = 0; i < resolution.records.size(); ++i) {
+    const bool is_plan = i == 2 || i == 3;
+    if (i == 2 && resolution.plan_stamp > version) of_plan.insert(resolution.plan_stamp);
+    const History history = is_plan ? history_of_plan(resolution, i, version, now)
+                                    : history_of(resolution.records[i], version, now);
+    if (is_plan) {
+      of_plan.insert(history.changes.begin(), history.changes.end());
+    } else {
+      changes += history.changes.size();
     }
-    if (always && reached) break;
-    if (reached) shadows.insert(named_always->begin(), named_always->end());
+    for (const Time change : history.changes) missed.moment = std::max(missed.moment, change);
+    for (const Set& set : history.felt) {
+      Set felt;
+      for (const NamedTerms& named : set) {
+        if (shadows.count(named.limit) == 0) felt.push_back(named);
+      }
+      if (!felt.empty()) tighten(missed.lowest, std::make_shared<const Set>(std::move(felt)));
+    }
+    if (history.always) break;
+    shadows.insert(history.named_always.begin(), history.named_always.end());
   }
-  missed.several = changes > 1;
+  for (const Time change : of_plan) missed.moment = std::max(missed.moment, change);
+  missed.several = changes + of_plan.size() > 1;
   return missed;
 }
 

@@ -27,6 +27,7 @@ const std::array<Values, factor_count>& factors() {
       {"request limits", {"no", "yes"}},
       {"inherit", {"no", "yes"}},
       {"modes", {"no", "yes"}},
+      {"plans", {"no", "yes"}},
       {"clock", {"small", "refill", "beyond expiry", "back a little", "ahead and back"}},
   }};
   return all;

@@ -22,9 +22,10 @@ enum class Factor : unsigned char {
   request,     ///< whether limits come with the request
   inherit,     ///< whether levels inherit
   modes,       ///< whether limits have modes
+  plans,       ///< whether entities have plans
   clock,       ///< how time passes
 };
-inline constexpr std::size_t factor_count = 13;
+inline constexpr std::size_t factor_count = 14;
 
 enum Age : int { age_new, age_existing, age_expired };
 enum Named : int { named_all, named_subset, named_zeros };
@@ -51,6 +52,7 @@ struct Shape {
   bool burst_above() const { return (*this)[Factor::burst] == 1; }
   bool inherits() const { return (*this)[Factor::inherit] == 1; }
   bool has_modes() const { return (*this)[Factor::modes] == 1; }
+  bool has_plans() const { return (*this)[Factor::plans] == 1; }
   bool request_limits() const { return (*this)[Factor::request] == 1; }
   std::string text() const;
 };

@@ -34,12 +34,20 @@ std::vector<NamedLimit> named(const Set& set) {
   return limits;
 }
 
-Entity entity_of(int entity, int parent, bool cascade) {
+Entity entity_of(int entity, int parent, bool cascade, int plan) {
   return {.id = entity_name(entity),
           .parent = parent < 0 ? std::string() : entity_name(parent),
           .cascade = cascade,
           .name = "n\xc3\xa9 \"x\"",
-          .metadata = {{"plan", "gold\n"}}};
+          .metadata = {{"plan", "gold\n"}},
+          .plan = plan < 0 ? std::string() : plan_name(plan)};
+}
+
+LimitsPlan plan_of(int plan, const PlanSets& sets) {
+  LimitsPlan out{.name = plan_name(plan)};
+  for (const auto& [resource, set] : sets)
+    (resource < 0 ? out.limits : out.resources[resource_name(resource)]) = {named(set.limits), set.inherit};
+  return out;
 }
 
 namespace {

@@ -14,7 +14,8 @@ namespace weir::twins {
 Level level_of(const LevelId& level);
 std::vector<NamedLimit> named(const Set& set);
 /// An entity as the twins put it, with texts that are hard to store.
-Entity entity_of(int entity, int parent, bool cascade);
+Entity entity_of(int entity, int parent, bool cascade, int plan);
+LimitsPlan plan_of(int plan, const PlanSets& sets);
 
 /// A number, or "none".
 std::string number(std::optional<Time> value);

@@ -76,9 +76,23 @@ std::string World::run(const Op& op) {
       return wrong.empty() ? hear() : wrong;
     }
     case Kind::put_entity: {
+      ideal_.change(oracle_, false, now_);
       const std::string wrong =
-          compare_errors(limiter(op).put_entity(entity_of(op.entity, op.parent, op.cascade)),
-                         oracle_.put_entity(op.entity, op.parent, op.cascade, now_));
+          compare_errors(limiter(op).put_entity(entity_of(op.entity, op.parent, op.cascade, op.plan)),
+                         oracle_.put_entity(op.entity, op.parent, op.cascade, op.plan, now_));
+      ideal_.change(oracle_, false, now_);
+      return wrong.empty() ? hear() : wrong;
+    }
+    case Kind::put_plan: {
+      ideal_.change(oracle_, false, now_);
+      const std::string wrong = compare_errors(limiter(op).put_plan(plan_of(op.plan, op.sets)),
+                                               oracle_.put_plan(op.plan, op.sets, now_));
+      ideal_.change(oracle_, true, now_);
+      return wrong.empty() ? hear() : wrong;
+    }
+    case Kind::delete_plan: {
+      const std::string wrong =
+          compare_errors(limiter(op).delete_plan(plan_name(op.plan)), oracle_.delete_plan(op.plan, now_));
       return wrong.empty() ? hear() : wrong;
     }
     case Kind::delete_entity: {

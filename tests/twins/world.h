@@ -98,6 +98,7 @@ class World {
   std::string compare_entity(int entity, bool other);
   std::string compare_limits();
   std::string compare_entities();
+  std::string compare_plans();
   std::string compare_audit();
   std::string compare(const Result<Decision>& real, const Answer& ideal, int resource);
   std::string compare(const LimitReport& real, const Answer& ideal, int resource);
