@@ -276,12 +276,12 @@ void Generator::forget_entity() {
     one.entity = 0;
     return one;
   });
-  later([this](const World&) -> std::optional<Op> {
+  later([this](const World& then) -> std::optional<Op> {
     Op one = op(Kind::put_entity);
     one.entity = 0;
     one.parent = shape_.depth() > 1 ? 1 : -1;
     one.cascade = one.parent >= 0;
-    if (shape_.has_plans() && chance(70)) one.plan = 0;
+    if (then.oracle().stored_plan(0) && chance(70)) one.plan = 0;
     return one;
   });
   for (const auto& [level, limits] : leaf_levels_)
