@@ -90,7 +90,7 @@ TEST_F(CommandLineTest, WhatIsTooMuchIsRefused) {
             R"(weir: acquire does not expect "x"; quote what has spaces in it)");
   EXPECT_EQ(complaint("limits get --entity a --entity b"), "weir: --entity is given more than once");
   EXPECT_EQ(complaint("audit e --system"),
-            "weir: say one of ENTITY, --resource R and --system, or none of them");
+            "weir: say one of ENTITY, --plan P, --resource R and --system, or none of them");
   EXPECT_EQ(complaint("acquire -- -e r -c rpm=1"),
             "weir: everything after -- is an argument; put -c before it");
 }

@@ -105,7 +105,7 @@ void count_rows(Database& database, Time now, const std::string& name_space, std
                               : failed(what, number.error()));
   };
   count("limits", "limits", " AND limits IS NOT NULL AND entity NOT LIKE 'plan %'");
-  count("sets of limits in plans", "limits", " AND limits IS NOT NULL AND entity LIKE 'plan %'");
+  count("limits in plans", "limits", " AND limits IS NOT NULL AND entity LIKE 'plan %'");
   count("entities", "entities");
   count("buckets", "buckets");
   count("expired buckets not cleaned yet", "buckets",
