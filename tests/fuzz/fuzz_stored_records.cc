@@ -71,6 +71,12 @@ limits::LimitsRecord some_record() {
   record.bucket_ttl_refill_multiplier = 7;
   return record;
 }
+limits::PlanRecord some_plan() {
+  limits::PlanRecord plan;
+  plan.limits = limits::LimitsRecordRef(new limits::LimitsRecord(some_record()));
+  plan.resources["r"] = plan.limits;
+  return plan;
+}
 bucket::State some_state() {
   bucket::State state{1'700'000'000'000, 1'600'000'000'000, 7, 1'800'000'000'000, {}};
   const limits::LimitSetRef set = some_set();
@@ -119,14 +125,16 @@ void change(std::vector<dynamodb::Attribute>& members, Input& in, int depth) {
 
 void read_item(Input& in) {
   using namespace dynamodb;
-  const std::uint8_t which = in.byte() % 6;
+  const std::uint8_t which = in.byte() % 7;
   Item item;
   if (which == 0) item = write_bucket({"default", "key", "r"}, {some_state(), "parent"}, {"tpm"}, 1);
   if (which == 1)
     item =
         write_marker({"ENTITY#key", "#LEASE#1"}, {{1, false, some_lease(), {"key"}, {7}}, 1'800'000'000'000});
   if (which == 2) item = write_limits("default", "e key r", some_record());
-  if (which == 3) item = write_entity("default", {.id = "key", .parent = "top", .cascade = true}, {"a"});
+  if (which == 3)
+    item = write_entity(
+        "default", {.id = "key", .parent = "top", .cascade = true, .plan = "pro", .plan_stamp = 5}, {"a"});
   if (which == 4) item = write_event({"AUDIT#key", "#AUDIT#1"}, {.id = "1", .at = 5}, 1000);
   if (which == 5)
     item = {{"PK", Value::of("ENTITY#key")},
@@ -138,6 +146,7 @@ void read_item(Input& in) {
             {"refill_amount_milli", Value::of(7000)},
             {"refill_period_ms", Value::of(1000)},
             {"data", Value::of_map({{"total_consumed_milli", Value::of(5)}})}};
+  if (which == 6) item = write_plan("default", "pro", some_plan());
   // Bounded: a change of an item without attributes takes no input.
   for (int i = 0; i < most_changes && !in.empty(); ++i) change(item, in, 0);
   if (const auto read = read_bucket(item)) use(read->state);
@@ -145,6 +154,7 @@ void read_item(Input& in) {
   const auto limits = read_limits(item);
   use(limits::LimitsRecordRef(limits ? limits->get() : bad_limits(item, limits.error()).get()));
   (void)read_entity(item);
+  if (const auto plan = read_plan(item)) use((*plan)->limits);
   (void)read_beyond(item);
   (void)read_moving(item);
   (void)read_event(item);
@@ -176,8 +186,10 @@ void change(std::string& text, Input& in) {
 }
 
 void read_redis(Input& in) {
-  const std::uint8_t which = in.byte() % 4;
+  const std::uint8_t which = in.byte() % 6;
   std::string text;
+  if (which == 4) text = redis::encode(some_plan());
+  if (which == 5) text = redis::encode(Entity{.id = "key", .plan = "pro", .plan_stamp = 5});
   if (which == 0) text = redis::encode(redis::StoredBucket{some_state(), 1, {}}).bytes;
   if (which == 1) text = redis::encode(decision::Marker{some_lease(), 1'800'000'000'000, {{"key", 7}}});
   if (which == 2) text = redis::encode(some_record());
@@ -187,6 +199,7 @@ void read_redis(Input& in) {
   (void)redis::decode_marker(text);
   const limits::LimitsRecordRef limits = redis::decode_limits(text);
   use(limits ? limits : redis::bad_limits(text, "bad"));
+  if (const auto plan = redis::decode_plan(text)) use(plan->limits);
   (void)redis::decode_entity("key", text);
   (void)redis::decode_event(text);
 }

@@ -111,6 +111,23 @@ TEST_F(RedisBadRecords, LimitsWithACapacityAboveTheBurstDoNotEndTheProcessButFal
   ASSERT_EQ(limiter.warnings().size(), 1U) << "once for each record";
 }
 
+TEST_F(RedisBadRecords, APlanThatCannotBeReadFallsToTheNextLevelUntilItIsPut) {
+  const LimitsPlan plan{.name = "pro", .limits = {{{"rpm", *Limit::parse("100/min")}}}};
+  ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "5/min"}}));
+  ASSERT_TRUE(limiter.put_plan(plan));
+  ASSERT_TRUE(limiter.put_entity({.id = "key", .plan = "pro"}));
+  EXPECT_EQ(limiter.effective_limits("key", "r")->source, Source::plan);
+  for (const char* const value : {"nonsense", "1 0 1 _default_ 1 2 3", "1 0 1 a%20b 1 0", "2 0 0"}) {
+    write("p pro", value);
+    EXPECT_EQ(limiter.effective_limits("key", "r")->source, Source::system);
+    EXPECT_EQ(limiter.plan("pro").error().code, ErrorCode::unavailable);
+    EXPECT_TRUE(limiter.plans()->items.empty());
+    EXPECT_NE(findings().find("plan \"pro\""), std::string::npos) << findings();
+    ASSERT_TRUE(limiter.put_plan(plan));
+    EXPECT_EQ(limiter.effective_limits("key", "r")->source, Source::plan);
+  }
+}
+
 TEST_F(RedisBadRecords, AnEntityThatCannotBeReadIsRefusedUntilItIsPutOrDeleted) {
   ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "5/min"}}));
   ASSERT_TRUE(limiter.put_entity({.id = "key"}));

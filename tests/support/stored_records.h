@@ -139,12 +139,16 @@ struct StoredEntity {
 inline void make_shared_records(Limiter& limiter) {
   ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "1000/min"}}));
   ASSERT_TRUE(limiter.set_limits(Level::resource("r"), {{"rpm", "900/min"}, {"tpm", "5000/min:6000"}}));
-  ASSERT_TRUE(limiter.put_entity({.id = "top"}));
+  const NamedLimit limit{"rpm", *Limit::parse("800/min")};
+  ASSERT_TRUE(limiter.put_plan({.name = "plan",
+                                .limits = {{limit}, true},
+                                .resources = {{"r", {.limits = {limit}, .inherit = true}}}}));
+  ASSERT_TRUE(limiter.put_entity({.id = "top", .plan = "plan"}));
 }
 
 inline StoredEntity make_records(Limiter& limiter, const std::string& id) {
   StoredEntity made{id};
-  EXPECT_TRUE(limiter.put_entity({.id = id, .parent = "top", .cascade = true, .name = "n"}));
+  EXPECT_TRUE(limiter.put_entity({.id = id, .parent = "top", .cascade = true, .name = "n", .plan = "plan"}));
   EXPECT_TRUE(limiter.set_limits(Level::entity_default(id), {{"rpm", "50/min"}}));
   EXPECT_TRUE(limiter.set_limits(Level::entity(id, "r"), {{"old", "7/day"}, {"rpm", "100/min"}}));
   EXPECT_TRUE(limiter.acquire(id, "r", {{"old", 3}, {"rpm", 2}}));
@@ -174,6 +178,9 @@ inline void read_everything(Limiter& limiter, const StoredEntity& entity) {
   (void)limiter.buckets(entity.id);
   (void)limiter.entity(entity.id);
   (void)limiter.children("top");
+  (void)limiter.plan("plan");
+  (void)limiter.plans();
+  (void)limiter.members("plan");
 }
 
 /// A put and a delete repair the record of limits, and deleting the entity repairs the rest.
