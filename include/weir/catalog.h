@@ -140,6 +140,13 @@ struct Page {
   std::string next = {};
 };
 
+/// What is held of a concurrent limit until a deadline, at which it is given back at the latest.
+struct HeldAmount {
+  Time deadline = 0;
+  Amount amount;
+  friend bool operator==(const HeldAmount&, const HeldAmount&) = default;
+};
+
 /// One limit of a bucket, as it is stored.
 struct BucketLimit {
   std::string name;
@@ -147,6 +154,7 @@ struct BucketLimit {
   Amount tokens;         ///< the stored balance, without refill since Bucket::refilled_at; may be negative
   Amount consumed;       ///< charged since the bucket was created
   bool in_force = true;  ///< false: dormant; it left the set before it was full, and refills
+  std::vector<HeldAmount> held = {};  ///< of a concurrent limit, by deadline, also deadlines that have passed
 };
 
 /// A bucket as it is stored: the state of all limits of one entity on one resource.

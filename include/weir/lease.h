@@ -1,6 +1,7 @@
 // A lease: an admitted charge that can still be adjusted, settled or rolled back.
 #pragma once
 
+#include <chrono>
 #include <exception>
 #include <initializer_list>
 #include <memory>
@@ -22,7 +23,8 @@ namespace weir {
 ///
 /// A lease that is destroyed keeps its charge. If it is destroyed because an exception leaves its scope, the
 /// destructor rolls it back, even if its id was handed out. A lease that is never settled keeps its charge,
-/// and after its deadline it cannot be changed.
+/// and after its deadline it cannot be changed. What it holds of concurrent limits is given back when it
+/// ends, and at its deadline at the latest.
 class WEIR_API Lease {
  public:
   Lease(Lease&& other) noexcept;
@@ -37,12 +39,17 @@ class WEIR_API Lease {
   /// @overload
   Result<LimitReport> adjust(std::span<const Charge> differences);
 
-  /// States the true cost and ends the lease. Limits that are left out keep their charge; one that the
-  /// acquire did not name is charged too. Settling again with the same amounts changes nothing; with others
-  /// it fails with conflict.
+  /// States the true cost and ends the lease. Concurrent limits are given back. Limits that are left out keep
+  /// their charge; one that the acquire did not name is charged too. Settling again with the same amounts
+  /// changes nothing; with others it fails with conflict.
   Result<LimitReport> settle(std::initializer_list<Charge> actual) { return settle(as_span(actual)); }
   /// @overload
   Result<LimitReport> settle(std::span<const Charge> actual);
+
+  /// Moves the deadline: the lease can be changed, and holds concurrent limits, for `lease_for` from now on
+  /// (1 ms to a year), rounded up as by an acquire. The deadline is never moved to an earlier time. Fails
+  /// with conflict after the lease has ended, and with expired after its deadline. Returns the new deadline.
+  Result<Time> extend(std::chrono::milliseconds lease_for);
 
   /// Gives everything back and ends the lease. Rolling back again changes nothing; a lease that was settled
   /// fails with conflict.

@@ -84,6 +84,10 @@ struct AcquireOptions {
   /// No limit refuses, as if all were in shadow mode: those that would are left uncharged and reported. A
   /// later change of the lease that names such a limit charges it, unless the limit itself is in shadow mode.
   bool shadow = false;
+  /// How long the lease can be changed, and holds concurrent limits; 1 ms to a year. 0:
+  /// Options::lease_deadline. A lease that holds something of a concurrent limit may get up to an eighth
+  /// more; see Lease::deadline().
+  std::chrono::milliseconds lease_for{0};
 };
 
 /// Decides requests on one store, in one namespace.
@@ -170,6 +174,9 @@ class WEIR_API Limiter {
   Result<LimitReport> settle(std::string_view lease_id, std::span<const Charge> actual);
   /// Gives back the whole charge of a lease by its id, and ends it: see Lease::rollback.
   Result<LimitReport> rollback(std::string_view lease_id);
+
+  /// Extends a lease by its id: see Lease::extend. Returns the new deadline.
+  Result<Time> extend(std::string_view lease_id, std::chrono::milliseconds lease_for);
 
   /// Stores the limits of one level, in place of all limits that the level had. The first level that has
   /// limits replaces the whole set of the levels below it, also limits that it does not name, unless

@@ -37,10 +37,11 @@ struct LimitStatus {
   bool exceeded;  ///< whether this limit refused
   /// How long until this limit alone would admit the request: 0 unless exceeded; nothing if it can never fit.
   std::optional<std::chrono::milliseconds> retry_after;
-  std::chrono::seconds window;  ///< time in which an empty bucket refills its capacity, rounded up
+  std::chrono::seconds window;  ///< time in which an empty bucket refills its capacity, rounded up; 0: none
   Source source;                ///< the level that this limit came from
   Owner owner;
   Mode mode;          ///< of the limit
+  Kind kind;          ///< of the limit
   bool would_refuse;  ///< a limit in shadow mode did not hold the amount; it was not charged
 };
 
@@ -66,6 +67,13 @@ class WEIR_API LimitReport {
   bool would_refuse() const {
     for (std::size_t i = 0; i < bucket_count_; ++i) {
       if (buckets()[i].named >> 16U != 0) return true;
+    }
+    return false;
+  }
+  /// Whether a bucket has a concurrent limit.
+  bool has_concurrent() const {
+    for (std::size_t i = 0; i < line_count_; ++i) {
+      if (lines()[i].name.kind() == Kind::concurrent) return true;
     }
     return false;
   }
@@ -108,18 +116,21 @@ class WEIR_API LimitReport {
   struct Name {
     std::uint16_t at;
     std::uint8_t size;
-    std::uint8_t marks = 0;  ///< 1 + the Source of an inherited limit, 0: the Source of its bucket; the mode
+    /// 1 + the Source of an inherited limit, 0: the Source of its bucket; the mode; the kind.
+    std::uint8_t marks = 0;
     friend bool operator==(const Name& a, const Name& b) { return a.at == b.at && a.size == b.size; }
 
-    static std::uint8_t marks_of(std::optional<Source> from, Mode mode) {
+    static std::uint8_t marks_of(std::optional<Source> from, Mode mode, Kind kind) {
       const unsigned source = from ? 1 + static_cast<unsigned>(*from) : 0;
-      return static_cast<std::uint8_t>(source | static_cast<unsigned>(mode) << 4U);
+      return static_cast<std::uint8_t>(source | static_cast<unsigned>(mode) << 4U |
+                                       static_cast<unsigned>(kind) << 6U);
     }
     std::optional<Source> source() const {
       const unsigned from = marks & 15U;
       return from == 0 ? std::nullopt : std::optional(static_cast<Source>(from - 1));
     }
-    Mode mode() const { return static_cast<Mode>(marks >> 4U); }
+    Mode mode() const { return static_cast<Mode>(marks >> 4U & 3U); }
+    Kind kind() const { return static_cast<Kind>(marks >> 6U); }
   };
   struct Line {
     std::int64_t capacity, burst, requested, remaining;

@@ -9,6 +9,13 @@
 namespace weir::api {
 
 Amount held_at(const Bucket& bucket, const BucketLimit& limit, Time now) {
+  if (limit.limit.kind() == Kind::concurrent) {
+    std::int64_t free = limit.limit.capacity().millitokens();
+    for (const HeldAmount& held : limit.held) {
+      if (held.deadline > now) free -= held.amount.millitokens();
+    }
+    return Amount::milli(free);
+  }
   const bucket::Parameters parameters = limits::parameters_of(limit.limit);
   const Time from = std::max<Time>(bucket.refilled_at, 0);
   return Amount::milli(
@@ -16,6 +23,8 @@ Amount held_at(const Bucket& bucket, const BucketLimit& limit, Time now) {
 }
 
 Time full_at(const Bucket& bucket, const BucketLimit& limit, Time now) {
+  if (limit.limit.kind() == Kind::concurrent)
+    return limit.held.empty() ? now : std::max(now, limit.held.back().deadline);
   const bucket::Parameters parameters = limits::parameters_of(limit.limit);
   // The next decision repairs a refill time that lies too far ahead.
   const bool ahead = decision::is_ahead(bucket.refilled_at, now);

@@ -6,10 +6,12 @@
 
 namespace weir::api {
 
-/// The balance of the limit at `now`, under the parameters that the bucket was last written with.
+/// The balance of the limit at `now`, of a concurrent limit what is free, under the parameters that the
+/// bucket was last written with.
 Amount held_at(const Bucket& bucket, const BucketLimit& limit, Time now);
 
-/// When the limit reaches its burst if nothing more is charged; at least `now`.
+/// When the limit reaches its burst if nothing more is charged, and no lease with a concurrent limit ends
+/// before its deadline; at least `now`.
 Time full_at(const Bucket& bucket, const BucketLimit& limit, Time now);
 
 }  // namespace weir::api

@@ -24,8 +24,17 @@ std::string limit_json(const Bucket& bucket, const BucketLimit& limit, Time now)
   json.text("name", limit.name).raw("remaining", held_at(bucket, limit, now).to_string());
   json.raw("tokens", limit.tokens.to_string()).raw("consumed", limit.consumed.to_string());
   json.raw("capacity", limit.limit.capacity().to_string()).raw("burst", limit.limit.burst().to_string());
-  json.raw("refill_amount", limit.limit.refill_amount().to_string());
-  json.number("refill_period_ms", limit.limit.refill_period().count());
+  if (limit.limit.kind() == Kind::concurrent) {
+    auto held = JsonWriter::array();
+    for (const HeldAmount& one : limit.held) {
+      auto entry = JsonWriter::object();
+      held.add(entry.number("deadline_ms", one.deadline).raw("amount", one.amount.to_string()).str());
+    }
+    json.text("kind", "concurrent").raw("held", held.str());
+  } else {
+    json.raw("refill_amount", limit.limit.refill_amount().to_string());
+    json.number("refill_period_ms", limit.limit.refill_period().count());
+  }
   json.number("full_at_ms", full_at(bucket, limit, now)).flag("in_force", limit.in_force);
   return json.str();
 }

@@ -21,7 +21,7 @@ std::string wait_json(const std::optional<std::chrono::milliseconds>& wait) {
 
 /// The most bytes that write_status() writes.
 std::size_t room_for(const LimitStatus& status) {
-  constexpr std::size_t fixed = 230;
+  constexpr std::size_t fixed = 250;
   return fixed + 5 * TextWriter::number_room + TextWriter::size_of_json(status.entity) +
          TextWriter::size_of_json(status.resource) + TextWriter::size_of_json(status.name);
 }
@@ -65,6 +65,8 @@ void write_status(TextWriter& writer, const LimitStatus& status) {
     writer.put(R"(,"mode":)");
     writer.json(to_text(status.mode));
   }
+  if (status.kind != Kind::rate) [[unlikely]]
+    writer.put(R"(,"kind":"concurrent")");
   if (status.would_refuse) [[unlikely]]
     writer.put(R"(,"would_refuse":true)");
   writer.put("}");
@@ -88,21 +90,27 @@ std::string limits_json(const LimitReport& report) {
 
 }  // namespace
 
+std::string extended_json(Time deadline) {
+  return JsonWriter::object().number("deadline_ms", deadline).str();
+}
+
 std::string to_json(const LimitReport& report) {
   return JsonWriter::object().raw("limits", limits_json(report)).str();
 }
 
-std::string admitted_json(const LimitReport& report, std::string_view lease_id) {
+std::string admitted_json(const LimitReport& report, std::string_view lease_id, Time deadline) {
   std::string json;
-  append_admitted(json, report, lease_id);
+  append_admitted(json, report, lease_id, deadline);
   return json;
 }
 
-void append_admitted(std::string& out, const LimitReport& report, std::string_view lease_id) {
+void append_admitted(std::string& out, const LimitReport& report, std::string_view lease_id, Time deadline) {
   out += R"({"allowed":true,"lease":")";
   // Consists of letters, digits, - and _, so it needs no escapes.
   out += lease_id;
-  out += R"(","limits":)";
+  out += '"';
+  if (deadline != 0) out += base::join(R"(,"deadline_ms":)", std::to_string(deadline));
+  out += R"(,"limits":)";
   append_limits(out, report);
   out += '}';
 }

@@ -15,9 +15,12 @@ namespace weir::api {
 /// `{"limits":[L...]}`, each L a limit of a bucket: the answer to a change of a lease.
 std::string to_json(const LimitReport& report);
 
-/// The answer to an acquire that was admitted.
-std::string admitted_json(const LimitReport& report, std::string_view lease_id);
-void append_admitted(std::string& out, const LimitReport& report, std::string_view lease_id);
+/// The answer to an acquire that was admitted. `deadline`: of the lease; 0: not shown.
+std::string admitted_json(const LimitReport& report, std::string_view lease_id, Time deadline = 0);
+void append_admitted(std::string& out, const LimitReport& report, std::string_view lease_id,
+                     Time deadline = 0);
+/// The answer to an extension of a lease.
+std::string extended_json(Time deadline);
 /// The answer to an acquire that was admitted although the store is unavailable: nothing was charged.
 std::string degraded_json();
 /// The names of the limits that refused, each once, in the order of the report.

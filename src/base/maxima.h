@@ -12,12 +12,14 @@ inline constexpr std::size_t kib = 1024;
 inline constexpr std::size_t mib = kib * 1024;
 
 // Names and records: a larger one is refused.
-inline constexpr std::size_t limits = 16;       ///< in force for one bucket
-inline constexpr std::size_t limits_kept = 32;  ///< in the state of a bucket, dormant ones included
-inline constexpr std::size_t chain = 8;         ///< entities, the charged one included
-inline constexpr std::size_t charges = 64;      ///< in one request
-inline constexpr std::size_t entity = 256;      ///< bytes of a name, as the next two
-inline constexpr std::size_t resource = 128;    ///< and of the name of a plan
+inline constexpr std::size_t limits = 16;            ///< in force for one bucket
+inline constexpr std::size_t limits_kept = 32;       ///< in the state of a bucket, dormant ones included
+inline constexpr std::size_t concurrent_limits = 2;  ///< in force for one bucket
+inline constexpr std::size_t holds = 16;             ///< of one concurrent limit of a bucket
+inline constexpr std::size_t chain = 8;              ///< entities, the charged one included
+inline constexpr std::size_t charges = 64;           ///< in one request
+inline constexpr std::size_t entity = 256;           ///< bytes of a name, as the next two
+inline constexpr std::size_t resource = 128;         ///< and of the name of a plan
 inline constexpr std::size_t adjust_key = 128;
 inline constexpr std::size_t plan_resources = 100;  ///< with sets of their own in one plan, removed ones too
 inline constexpr std::size_t entity_text =

@@ -9,7 +9,23 @@ using limits::Resolution;
 
 LimitClaim added(std::string_view name, const Parameters& parameters) {
   const Claim full = Claim{0, 0}.then(parameters.capacity, parameters.burst);
-  return {std::string(name), -1, true, true, true, parameters, full};
+  const bool refills = parameters.kind() == Kind::rate;
+  return {std::string(name), -1, true, true, refills, parameters, full};
+}
+
+/// What is free of a concurrent limit: its capacity less the holds whose deadline has not passed.
+void claim_holds(LimitClaim& claim, const LimitState& limit, Time at) {
+  claim.holds = live(limit.holds, at);
+  claim.claim = {claim.parameters.capacity - total(claim.holds), claim.parameters.capacity};
+  claim.anew = true;
+}
+
+/// Whether a limit was of another kind, before the change or, where several were missed, between them.
+bool changes_kind(const Parameters& old, const Parameters& next, std::string_view name,
+                  const Resolution::Missed& missed) {
+  if (old.kind() != next.kind()) return true;
+  const int index = missed.several && missed.lowest ? missed.lowest->find(name) : -1;
+  return index >= 0 && (*missed.lowest)[static_cast<std::size_t>(index)].kind() != next.kind();
 }
 
 /// The slowest rate and the smallest capacity and burst of a limit among its own and those of several missed
@@ -32,6 +48,11 @@ Parameters strictest(Parameters own, std::string_view name, const Resolution::Mi
 /// several changes were missed, by the strictest of them.
 Claim claim_of_change(const Parameters& old, const Parameters& next, std::string_view name,
                       const Resolution::Missed& missed, Time from, Time to) {
+  const Time moment = std::clamp(missed.moment, from, to);
+  // A limit of another kind had no balance, so this one starts empty, or with its debt: nothing is given by
+  // changing kinds.
+  if (changes_kind(old, next, name, missed))
+    return Claim{0, 0}.then(granted(next.rate, moment, to), next.burst);
   const Parameters before = missed.several ? strictest(old, name, missed) : old;
   return claim_across(before.rate, before.burst, next, from, missed.moment, to);
 }
@@ -109,19 +130,22 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
     // A limit that left the set after several changes refills by its strictest parameters: which were in
     // force last is unknown.
     Parameters next = in_force ? set[static_cast<std::size_t>(index)] : limit.parameters;
-    if (!in_force && missed.several) next = strictest(next, limit.name, missed);
+    const bool concurrent = next.kind() == Kind::concurrent;
+    const bool other_kind = changes_kind(limit.parameters, next, limit.name, missed);
+    if (!in_force && missed.several && !concurrent && !other_kind) next = strictest(next, limit.name, missed);
     Claim claim = claim_of_change(limit.parameters, next, limit.name, missed, state->refilled_at, claims.at);
     // A dormant limit is dropped once it holds its capacity, and a limit that returns after that starts at
     // its capacity: so a returning one is cut there. Among several missed changes it may have returned and
     // left again.
     const bool returns = in_force && limit.dormant;
-    if (returns || (limit.dormant && missed.several)) {
+    if (!other_kind && (returns || (limit.dormant && missed.several))) {
       const Parameters low = missed.several ? strictest(next, limit.name, missed) : next;
       claim = claim.then(0, low.capacity);
     }
     claims.changed = claims.changed || returns;
-    claims.limits.push_back(
-        {limit.name, static_cast<int>(i), in_force, next != limit.parameters, returns, next, claim});
+    claims.limits.push_back({limit.name, static_cast<int>(i), in_force, next != limit.parameters,
+                             returns && !concurrent, next, claim, limit.parameters.kind() != next.kind()});
+    if (concurrent) claim_holds(claims.limits.back(), limit, claims.at);
   }
   for (std::size_t i = 0; i < set.size(); ++i) {
     if (state->find(set.name(i)) == nullptr) claims.limits.push_back(added(set.name(i), set[i]));

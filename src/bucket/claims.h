@@ -21,9 +21,12 @@ struct LimitClaim {
   bool joins = false;     ///< added, or dormant before: it refills only once it is written as in force
   Parameters parameters;  ///< from now on
   Claim claim;
+  /// The claim does not depend on the stored balance: the limit is concurrent, or was.
+  bool anew = false;
+  Holds holds = {};  ///< of a concurrent limit: those whose deadline has not passed
 
   std::int64_t held(const State* state) const {
-    return claim.held(index < 0 ? 0 : state->limits[static_cast<std::size_t>(index)].tokens);
+    return claim.held(index < 0 || anew ? 0 : state->limits[static_cast<std::size_t>(index)].tokens);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/maxima.h"
+#include "bucket/holds.h"
 #include "limits/limit_set.h"
 #include "limits/record.h"
 #include "weir/clock.h"
@@ -26,6 +27,8 @@ struct LimitState {
   std::int64_t tokens = 0;    ///< balance at refilled_at; may exceed burst: every reader cuts it
   std::int64_t consumed = 0;  ///< charged since the bucket was created
   bool dormant = false;       ///< not in force when the bucket was last written
+  /// Of a concurrent limit, whose balance is its capacity less what is held.
+  Holds holds = {};
   friend bool operator==(const LimitState&, const LimitState&) = default;
 };
 

@@ -34,6 +34,7 @@ struct Arguments {
   std::vector<std::string> limits;   ///< NAME:LIMIT
   bool lease = false;
   std::string lease_id;
+  std::optional<std::string> lease_for;
   std::optional<std::string> key;
 
   // Limits.

@@ -14,6 +14,7 @@ Result<ExitCode> available(Session& session, const Arguments& arguments);
 Result<ExitCode> lease_adjust(Session& session, const Arguments& arguments);
 Result<ExitCode> lease_settle(Session& session, const Arguments& arguments);
 Result<ExitCode> lease_rollback(Session& session, const Arguments& arguments);
+Result<ExitCode> lease_extend(Session& session, const Arguments& arguments);
 
 Result<ExitCode> limits_set(Session& session, const Arguments& arguments);
 Result<ExitCode> limits_get(Session& session, const Arguments& arguments);

@@ -41,9 +41,10 @@ void print_report(const Session& session, const LimitReport& report, Asked asked
       const std::string wait = status.retry_after ? duration_text(*status.retry_after) : "never fits";
       row.push_back({status.exceeded ? wait : "-", tone});
     }
-    row.push_back({join(name_of(status.source), status.owner == Owner::sync ? " (sync)" : "",
-                        status.mode == Mode::enforce ? "" : join(" (", to_text(status.mode), ")"),
-                        status.would_refuse ? " would refuse" : "")});
+    row.push_back(
+        {join(name_of(status.source), status.owner == Owner::sync ? " (sync)" : "",
+              status.mode == Mode::enforce ? "" : join(" (", to_text(status.mode), ")"),
+              status.kind == Kind::rate ? "" : " (concurrent)", status.would_refuse ? " would refuse" : "")});
     table.add(std::move(row));
   }
   table.print(session.out(), session.style());
@@ -67,6 +68,7 @@ void print_refusal(const Session& session, const Decision& decision, const char*
 struct Wanted {
   std::vector<Charge> charges;
   std::vector<NamedLimit> limits;
+  std::chrono::milliseconds lease_for{0};
 };
 
 Result<Wanted> read_wanted(const Arguments& arguments) {
@@ -76,18 +78,25 @@ Result<Wanted> read_wanted(const Arguments& arguments) {
   if (!limits) return limits.error();
   if (auto made = RequestLimits::make(std::span(std::as_const(*limits))); !made && !limits->empty())
     return base::invalid("-l: ", made.error().message);
-  return Wanted{*std::move(charges), *std::move(limits)};
+  Wanted wanted{*std::move(charges), *std::move(limits)};
+  if (arguments.lease_for) {
+    const auto lease_for = read_duration("--lease-for", *arguments.lease_for);
+    if (!lease_for) return lease_for.error();
+    wanted.lease_for = *lease_for;
+  }
+  return wanted;
 }
 
 client::Request request_of(const Arguments& arguments, const Wanted& wanted) {
-  return {*arguments.entity, *arguments.resource, wanted.charges, wanted.limits};
+  return {*arguments.entity, *arguments.resource, wanted.charges, wanted.limits, wanted.lease_for};
 }
 
 void print_admitted(const Session& session, const client::Acquired& acquired, bool with_lease) {
   if (session.json()) {
-    return session.print_json(acquired.degraded
-                                  ? api::degraded_json()
-                                  : api::admitted_json(acquired.decision.limits(), acquired.lease));
+    if (acquired.degraded) return session.print_json(api::degraded_json());
+    const bool holds = acquired.decision.limits().has_concurrent();
+    return session.print_json(
+        api::admitted_json(acquired.decision.limits(), acquired.lease, holds ? acquired.deadline : 0));
   }
   session.out() << session.style()(Tone::good, "admitted") << '\n';
   if (acquired.degraded)
@@ -169,6 +178,20 @@ Result<ExitCode> lease_settle(Session& session, const Arguments& arguments) {
 Result<ExitCode> lease_rollback(Session& session, const Arguments& arguments) {
   client::Target& target = session.existing();
   return print_changed(session, target.rollback(arguments.lease_id), "rolled back");
+}
+
+Result<ExitCode> lease_extend(Session& session, const Arguments& arguments) {
+  const auto lease_for = read_duration("--for", *arguments.lease_for);
+  if (!lease_for) return lease_for.error();
+  const auto deadline = session.existing().extend(arguments.lease_id, *lease_for);
+  if (!deadline) return deadline.error();
+  if (session.json()) {
+    session.print_json(api::extended_json(*deadline));
+  } else {
+    session.out() << session.style()(Tone::good, "extended") << " until " << moment_text(*deadline) << " ("
+                  << relative_text(*deadline, session.now()) << ")\n";
+  }
+  return done;
 }
 
 }  // namespace weir::cli

@@ -11,13 +11,15 @@ namespace {
 using client::Acquired;
 using client::Request;
 
-/// Calls `decide` with the limits of the request.
+/// Calls `decide` with the options of the request.
 template <class Decide>
-Result<Decision> with_limits(const Request& request, Decide decide) {
-  if (request.limits.empty()) return decide(AcquireOptions{});
+Result<Decision> with_options(const Request& request, Decide decide) {
+  AcquireOptions options{.lease_for = request.lease_for};
+  if (request.limits.empty()) return decide(options);
   const auto limits = RequestLimits::make(request.limits);
   if (!limits) return limits.error();
-  return decide(AcquireOptions{.limits = &*limits});
+  options.limits = &*limits;
+  return decide(options);
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ void Local::tell_warnings() {
 
 Result<Acquired> Local::acquire(const Request& request, bool with_lease) {
   auto decision = with([&](Limiter& limiter) {
-    return with_limits(request, [&](const AcquireOptions& options) {
+    return with_options(request, [&](const AcquireOptions& options) {
       return limiter.acquire(request.entity, request.resource, request.consume, options);
     });
   });
@@ -63,7 +65,7 @@ Result<Acquired> Local::acquire(const Request& request, bool with_lease) {
 
 Result<Decision> Local::available(const Request& request) {
   return with([&](Limiter& limiter) {
-    return with_limits(request, [&](const AcquireOptions& options) {
+    return with_options(request, [&](const AcquireOptions& options) {
       return limiter.available(request.entity, request.resource, request.consume, options);
     });
   });
@@ -80,6 +82,10 @@ Result<LimitReport> Local::settle(std::string_view lease, std::span<const Charge
 
 Result<LimitReport> Local::rollback(std::string_view lease) {
   return with([&](Limiter& limiter) { return limiter.rollback(lease); });
+}
+
+Result<Time> Local::extend(std::string_view lease, std::chrono::milliseconds lease_for) {
+  return with([&](Limiter& limiter) { return limiter.extend(lease, lease_for); });
 }
 
 Result<StoredLimits> Local::set_limits(const Level& level, std::span<const NamedLimit> limits,

@@ -22,6 +22,7 @@ class Local final : public client::Target {
                              std::string_view key) override;
   Result<LimitReport> settle(std::string_view lease, std::span<const Charge> actual) override;
   Result<LimitReport> rollback(std::string_view lease) override;
+  Result<Time> extend(std::string_view lease, std::chrono::milliseconds lease_for) override;
 
   Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
                                   const SetLimitsOptions& options) override;

@@ -56,6 +56,8 @@ void add_deciding_commands(Tree& tree) {
              "A limit to use where none are set, such as rpm:100/min; once for each");
   acquire_app.add_flag("--lease", arguments.lease,
                        "Print the lease and how to settle it (-o json always has it)");
+  add_value(acquire_app, "--lease-for", arguments.lease_for, "DURATION",
+            "How long the lease lasts, and holds concurrent limits, such as 30s; default 10min");
 
   CLI::App& available_app = tree.command(
       tree.root, "available",
@@ -72,7 +74,8 @@ void add_lease_commands(Tree& tree) {
   Arguments& arguments = tree.arguments;
   CLI::App& lease =
       tree.group("lease", "Change a charge after it was admitted.",
-                 "weir acquire key-1 gpt-4 -c tpm=500 --lease\nweir lease settle LEASE -c tpm=380");
+                 "weir acquire key-1 gpt-4 -c tpm=500 --lease\nweir lease settle LEASE -c tpm=380\n"
+                 "weir lease extend LEASE --for 5min");
   CLI::App& adjust = tree.command(
       lease, "adjust", "Charge more, or give back, while the work goes on. May take a balance into debt.",
       lease_adjust,
@@ -97,6 +100,15 @@ void add_lease_commands(Tree& tree) {
   CLI::App& rollback = tree.command(lease, "rollback", "Give everything back, and end the lease.",
                                     lease_rollback, {.examples = "weir lease rollback LEASE"});
   add_lease_id(rollback, arguments);
+  CLI::App& extend = tree.command(
+      lease, "extend",
+      "Move the deadline of a lease, so that it goes on holding its concurrent limits. The deadline is never "
+      "moved to an earlier time.",
+      lease_extend, {.examples = "weir lease extend LEASE --for 5min"});
+  add_lease_id(extend, arguments);
+  add_value(extend, "--for", arguments.lease_for, "DURATION",
+            "How long the lease goes on from now, such as 30s or 5min")
+      ->required();
 }
 
 void add_limits_commands(Tree& tree) {

@@ -97,6 +97,7 @@ std::string moment_text(Time at) {
 }
 
 std::string refill_text(const Limit& limit) {
+  if (limit.kind() == Kind::concurrent) return "concurrent";
   return base::join(amount_text(limit.refill_amount()), " / ", period_text(limit.refill_period()));
 }
 

@@ -22,6 +22,8 @@ struct Problem {
 Result<Acquired> read_acquired(std::string_view json);
 Result<Decision> read_available(std::string_view json);
 Result<LimitReport> read_report(std::string_view json);
+/// The deadline of a lease that was extended.
+Result<Time> read_extended(std::string_view json);
 
 Result<StoredLimits> read_stored(std::string_view json, const Level& level);
 Result<EffectiveLimits> read_effective(std::string_view json);

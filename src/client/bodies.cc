@@ -122,6 +122,7 @@ std::string acquire_body(const Request& request) {
   json.text("entity", request.entity).text("resource", request.resource);
   json.raw("consume", charges_json(request.consume));
   if (!request.limits.empty()) json.raw("limits", limits_json(request.limits));
+  if (request.lease_for.count() != 0) json.number("lease_ms", request.lease_for.count());
   return json.str();
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/maxima.h"
 #include "client/answers.h"
 #include "client/reading.h"
 
@@ -75,6 +76,18 @@ void read_entity_member(Answer& answer, std::string_view key, json::Value& value
   }
 }
 
+std::vector<HeldAmount> read_held(Answer& answer, json::Value& value, std::string_view of) {
+  std::vector<HeldAmount> held;
+  answer.elements(value, of, maxima::holds, [&](json::Value& element) {
+    HeldAmount& one = held.emplace_back();
+    answer.members(element, of, [&](std::string_view key, json::Value& member) {
+      if (key == "deadline_ms") one.deadline = answer.count(member, key);
+      if (key == "amount") one.amount = answer.amount(member, key);
+    });
+  });
+  return held;
+}
+
 void read_plan_member(Answer& answer, std::string_view key, json::Value& value, LimitsPlan& plan) {
   if (key == "plan") plan.name = answer.text(value, key);
   if (key == "limits") plan.limits.limits = answer.limits(value, key);
@@ -103,6 +116,8 @@ BucketLimit read_bucket_limit(Answer& answer, json::Value& element) {
     if (key == "refill_amount") spec.refill_amount = answer.amount(value, key);
     if (key == "refill_period_ms") spec.refill_period = std::chrono::milliseconds(answer.integer(value, key));
     if (key == "in_force") read.in_force = answer.flag(value, key);
+    if (key == "kind") spec.kind = answer.kind(value, key);
+    if (key == "held") read.held = read_held(answer, value, key);
   });
   if (answer.failed()) return read;
   auto limit = Limit::make(spec);

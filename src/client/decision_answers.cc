@@ -20,6 +20,7 @@ struct ReadLine {
   Owner owner = Owner::operator_;
   bool remaining_at_most = false;
   Mode mode = Mode::enforce;
+  Kind kind = Kind::rate;
   bool would_refuse = false;
 
   bool of_same_bucket(const ReadLine& other) const { return entity == other.entity; }
@@ -49,6 +50,7 @@ ReadLine read_line(Answer& answer, json::Value& element) {
     if (key == "source") read.source = answer.source(value, key);
     if (key == "owner") read.owner = answer.owner(value, key);
     if (key == "mode") read.mode = answer.mode(value, key);
+    if (key == "kind") read.kind = answer.kind(value, key);
     if (key == "would_refuse") read.would_refuse = answer.flag(value, key);
   });
   if (exceeded) read.line.wait = wait.value_or(LimitReport::never_fits);
@@ -64,7 +66,7 @@ void add_bucket(LimitReport& report, std::span<ReadLine> lines) {
   std::string names;
   for (ReadLine& read : lines) {
     read.line.name = {static_cast<std::uint16_t>(names.size()), static_cast<std::uint8_t>(read.name.size()),
-                      LimitReport::Name::marks_of(read.source, read.mode)};
+                      LimitReport::Name::marks_of(read.source, read.mode, read.kind)};
     names += read.name;
   }
   const ReadLine& first = lines.front();
@@ -149,6 +151,16 @@ Result<LimitReport> read_report(std::string_view json) {
   });
   if (!report) answer.malform("\"limits\" is missing");
   return answer.finish(report.value_or(LimitReport()));
+}
+
+Result<Time> read_extended(std::string_view json) {
+  Answer answer(json);
+  std::optional<Time> deadline;
+  answer.members([&](std::string_view key, json::Value& value) {
+    if (key == "deadline_ms") deadline = answer.count(value, key);
+  });
+  if (!deadline) answer.malform("\"deadline_ms\" is missing");
+  return answer.finish(deadline.value_or(0));
 }
 
 Result<Problem> read_problem(std::string_view json) {

@@ -43,6 +43,11 @@ class Answer : public json::Document {
     if (!mode) malform(mode.error().message);
     return mode ? *mode : Mode::enforce;
   }
+  Kind kind(json::Value& value, std::string_view of) {
+    const auto kind = parse_kind(text(value, of));
+    if (!kind) malform(kind.error().message);
+    return kind ? *kind : Kind::rate;
+  }
   Owner owner(json::Value& value, std::string_view of) {
     const std::string name = text(value, of);
     if (name != name_of(Owner::operator_) && name != name_of(Owner::sync))

@@ -176,6 +176,14 @@ Result<LimitReport> Remote::rollback(std::string_view lease) {
   return change_lease(lease, "rollback", {}, {});
 }
 
+Result<Time> Remote::extend(std::string_view lease, std::chrono::milliseconds lease_for) {
+  return read<Time>(ask({.method = Method::post,
+                         .target = join("/v1/leases/", escaped(lease), "/extend"),
+                         .body = join("{\"lease_ms\":", std::to_string(lease_for.count()), "}"),
+                         .repeatable = true}),
+                    read_extended);
+}
+
 Result<StoredLimits> Remote::set_limits(const Level& level, std::span<const NamedLimit> limits,
                                         const SetLimitsOptions& options) {
   if (auto checked = limits::check_level(level); !checked) return checked.error();

@@ -37,6 +37,7 @@ class Remote final : public Target {
                              std::string_view key) override;
   Result<LimitReport> settle(std::string_view lease, std::span<const Charge> actual) override;
   Result<LimitReport> rollback(std::string_view lease) override;
+  Result<Time> extend(std::string_view lease, std::chrono::milliseconds lease_for) override;
 
   Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
                                   const SetLimitsOptions& options) override;

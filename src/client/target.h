@@ -1,6 +1,7 @@
 // The target of commands: a store opened in this process, or a service. Commands do not know which.
 #pragma once
 
+#include <chrono>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct Request {
   std::string_view resource;
   std::span<const Charge> consume;
   std::span<const NamedLimit> limits = {};  ///< the lowest level; empty: none
+  std::chrono::milliseconds lease_for{0};   ///< how long the lease lasts; 0: the default
 };
 
 /// A decision and the id of its lease.
@@ -42,6 +44,7 @@ class Target {
                                      std::string_view key) = 0;
   virtual Result<LimitReport> settle(std::string_view lease, std::span<const Charge> actual) = 0;
   virtual Result<LimitReport> rollback(std::string_view lease) = 0;
+  virtual Result<Time> extend(std::string_view lease, std::chrono::milliseconds lease_for) = 0;
 
   virtual Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
                                           const SetLimitsOptions& options) = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/maxima.h"
 #include "base/text.h"
 #include "limits/names.h"
 
@@ -44,10 +45,23 @@ bool read_period(MappingReader& in, std::uint32_t id, const Subject& limit, Limi
   return true;
 }
 
+bool read_kind(MappingReader& in, std::uint32_t id, const Subject& limit, LimitSpec& spec) {
+  if (id == 0) return true;
+  const YamlNode* const node = in.scalar(id, limit, "kind", "rate or concurrent");
+  if (node == nullptr) return false;
+  const auto kind = parse_kind(in.text(*node));
+  if (kind) {
+    spec.kind = *kind;
+  } else {
+    in.problem(node->place, limit.text(), ": ", kind.error().message);
+  }
+  return bool(kind);
+}
+
 std::optional<Limit> read_long_form(MappingReader& in, const MappingEntry& entry, const Subject& limit) {
-  constexpr std::array<std::string_view, 5> names{"capacity", "burst", "refill_amount", "refill_period_ms",
-                                                  "mode"};
-  const auto [capacity, burst, refill_amount, period, mode] =
+  constexpr std::array<std::string_view, 6> names{"capacity",         "burst", "refill_amount",
+                                                  "refill_period_ms", "mode",  "kind"};
+  const auto [capacity, burst, refill_amount, period, mode, kind] =
       in.fields(entry.value, limit, names, "{capacity: 100, burst: 150}");
   LimitSpec spec;
   std::optional<Amount> held;
@@ -56,6 +70,12 @@ std::optional<Limit> read_long_form(MappingReader& in, const MappingEntry& entry
   readable = read_amount(in, refill_amount, limit, names[2], spec.refill_amount) && readable;
   readable = read_period(in, period, limit, spec) && readable;
   spec.mode = read_mode(in, mode, limit);
+  readable = read_kind(in, kind, limit, spec) && readable;
+  if (spec.kind == Kind::concurrent && period != 0) {
+    in.problem(in.place(period), limit.text(),
+               ": a concurrent limit does not refill; leave refill_period_ms out");
+    readable = false;
+  }
   if (capacity == 0)
     in.problem(in.place(entry.value), limit.text(), " has no capacity; add one, such as 100");
   if (!readable || capacity == 0) return std::nullopt;
@@ -125,6 +145,13 @@ std::vector<NamedLimit> read_limits(MappingReader& in, std::uint32_t id, const S
     } else if (const auto limit = read_limit(in, entry, subject)) {
       limits.push_back({std::string(entry.name), *limit});
     }
+  }
+  const auto concurrent = std::count_if(limits.begin(), limits.end(), [](const NamedLimit& limit) {
+    return limit.limit.kind() == Kind::concurrent;
+  });
+  if (static_cast<std::size_t>(concurrent) > maxima::concurrent_limits) {
+    in.problem(in.place(id), subject.text(), " has ", std::to_string(concurrent),
+               " concurrent limits; a bucket holds at most ", std::to_string(maxima::concurrent_limits));
   }
   std::sort(limits.begin(), limits.end(),
             [](const NamedLimit& a, const NamedLimit& b) { return a.name < b.name; });

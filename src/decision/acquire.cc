@@ -49,7 +49,7 @@ void answer_repeated(Chain& chain, const Marker& marker, std::span<const Charge>
                                     [&](const Charge& charge) { return charge.limit == amount.limit; });
     // Without buckets: a change has named a limit that the acquire left out.
     if (asked != charges.end() && amount.buckets != 0)
-      lease.amounts.push_back({amount.limit, asked->amount.millitokens(), amount.buckets});
+      lease.amounts.push_back({amount.limit, asked->amount.millitokens(), amount.buckets, amount.holds});
   }
   // In the order of the first answer: by bucket, then by name.
   std::sort(lease.amounts.begin(), lease.amounts.end(), [](const LeaseAmount& a, const LeaseAmount& b) {

@@ -39,12 +39,14 @@ void conclude(Chain& chain, const Question& question, Decision& decision, Writer
   const bool admitted = std::all_of(chain.begin(), chain.end(), [](const Link& link) { return link.fits; });
   if (admitted) {
     const bool charged = question.verb == Verb::acquire;
+    const Time deadline = lease_deadline(chain, question.now, question.lease_for);
     for (Link& link : chain) {
+      link.hold_until = deadline;
       const std::uint64_t generation = charged ? writer.charge(link) : link.generation;
       report(report_of, link, question.resource, generation, charged);
     }
     decision.set_admitted();
-    decision.set_deadline(base::saturating_add(question.now, question.lease_for));
+    decision.set_deadline(deadline);
     return;
   }
   std::array<std::optional<bucket::State>, limits::max_chain> made;

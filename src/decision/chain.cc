@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "base/wide.h"
 
 namespace weir::decision {
 namespace {
@@ -94,6 +95,35 @@ bool fits_without(Link& link, std::uint32_t shadows) {
     lacking |= std::uint32_t{link.amount[i] > link.held[i]} << i;
   leave_out(link, lacking & shadows);
   return fits(link, link.limit_count());
+}
+
+bool has_concurrent(const Chain& chain) {
+  return std::any_of(chain.begin(), chain.end(), [](const Link& link) {
+    return link.resolution->limits && link.resolution->limits->concurrent() != 0;
+  });
+}
+
+const bucket::LimitClaim& claim_of(const Link& link, std::size_t limit) {
+  const std::string_view name = link.resolution->limits->name(limit);
+  const auto& limits = link.claimed->claims.limits;
+  return *std::find_if(limits.begin(), limits.end(), [&](const auto& claim) { return claim.name == name; });
+}
+
+Time lease_deadline(const Chain& chain, Time now, Time lease_for) {
+  if (!has_concurrent(chain)) [[likely]]
+    return base::saturating_add(now, lease_for);
+  std::vector<const bucket::Holds*> lists;
+  Time from = now;
+  for (const Link& link : chain) {
+    const std::uint32_t taken = link.named & link.resolution->limits->concurrent();
+    for (std::size_t i = 0; taken >> i != 0; ++i) {
+      if ((taken >> i & 1U) == 0 || link.amount[i] == 0) continue;
+      lists.push_back(&claim_of(link, i).holds);
+      from = std::max(from, link.at);
+    }
+  }
+  if (lists.empty()) return base::saturating_add(now, lease_for);
+  return bucket::common_deadline(lists, bucket::rounded_deadline(from, lease_for));
 }
 
 Result<void> check_size(const Link& link) {

@@ -39,6 +39,7 @@ struct Link {
   std::uint64_t generation;  ///< of the stored bucket; 0: there is none
   Time expires_at;           ///< of the stored bucket; `never` where there is none
   Time at;                   ///< the moment of the decision, never before the last refill
+  Time hold_until;  ///< the deadline of what an admission takes of concurrent limits; set by conclude()
   std::array<std::int64_t, limits::max_limits> held;  ///< by the order of the resolved limits
 
   // Set by match() and decide().
@@ -176,6 +177,15 @@ inline void decide(Link& link, bool all) {
       link.fits = fits_without(link, shadows);
   }
 }
+
+/// Whether the chain has a concurrent limit, named or not: fast paths do not know them.
+bool has_concurrent(const Chain& chain);
+/// The claim of a limit of the resolved set. Requires that the link was claimed.
+const bucket::LimitClaim& claim_of(const Link& link, std::size_t limit);
+/// The deadline of a lease on a chain that was claimed and decided. Where it takes something of a concurrent
+/// limit, the deadline is rounded so that every list of holds can take it, and counted from the latest moment
+/// of a bucket: a clock that is behind would otherwise end what is held as soon as it is taken.
+Time lease_deadline(const Chain& chain, Time now, Time lease_for);
 
 /// Fails if the record would have to keep too many limits at once.
 Result<void> check_size(const Link& link);

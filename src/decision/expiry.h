@@ -9,8 +9,12 @@
 //                                time to fill the burst + time to fill the capacity, where burst exceeds
 //                                capacity)
 //
+// A concurrent limit is kept until the last deadline of what is held of it.
+//
 // Buckets whose limits come from an operator's entity+resource level never expire.
 #pragma once
+
+#include <span>
 
 #include "bucket/state.h"
 #include "limits/resolution.h"
@@ -24,9 +28,15 @@ class Expiry {
   Expiry(Time at, const limits::Resolution& resolution)
       : at_(at), multiplier_(resolution.multiplier), keep_for_(resolution.keep_for) {}
 
+  /// Adds what is held of a concurrent limit.
+  void hold(std::span<const bucket::Hold> holds) {
+    if (holds.empty() || keep_for_ == bucket::never) return;
+    keep_for_ = std::max(keep_for_, holds.back().deadline - at_);
+  }
   /// Adds one limit of the record and its balance.
   void hold(const limits::Parameters& parameters, std::int64_t tokens, bool dormant) {
-    if ((!dormant && tokens >= 0) || keep_for_ == bucket::never) return;
+    if ((!dormant && tokens >= 0) || keep_for_ == bucket::never || parameters.kind() == Kind::concurrent)
+      return;
     const Time paid_at = bucket::moment_granted(parameters.rate, at_, -tokens);
     keep_for_ =
         std::max(keep_for_, base::saturating_add(paid_at - at_, limits::keep_for(parameters, multiplier_)));

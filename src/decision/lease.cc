@@ -16,6 +16,7 @@ using base::quoted;
 /// The buckets that have a limit.
 struct Having {
   std::uint8_t buckets = 0;  ///< bit i: the i-th can be charged
+  std::uint8_t holds = 0;    ///< those in which the limit is concurrent
   bool known = false;        ///< some bucket has the limit, in any mode
 };
 
@@ -27,8 +28,10 @@ Having buckets_with(std::string_view limit, std::span<const limits::LimitSetRef>
     const int index = sets[i] ? sets[i]->find(limit) : -1;
     if (index < 0) continue;
     having.known = true;
-    if (sets[i]->mode(static_cast<std::size_t>(index)) == Mode::enforce)
-      having.buckets = static_cast<std::uint8_t>(having.buckets | 1U << i);
+    if (sets[i]->mode(static_cast<std::size_t>(index)) != Mode::enforce) continue;
+    having.buckets = static_cast<std::uint8_t>(having.buckets | 1U << i);
+    const bool concurrent = (*sets[i])[static_cast<std::size_t>(index)].kind() == Kind::concurrent;
+    if (concurrent) having.holds = static_cast<std::uint8_t>(having.holds | 1U << i);
   }
   return having;
 }
@@ -42,7 +45,7 @@ LeaseAmount* amount_of(LeaseRecord& record, std::string_view limit,
   }
   const Having having = buckets_with(limit, sets);
   if (!having.known) return nullptr;
-  return &record.amounts.emplace_back(LeaseAmount{std::string(limit), 0, having.buckets});
+  return &record.amounts.emplace_back(LeaseAmount{std::string(limit), 0, having.buckets, having.holds});
 }
 
 /// The net amount after the change, or an error where it is not allowed.
@@ -78,6 +81,7 @@ bool repeats(const LeaseRecord& record, const LeaseChange& change) {
            std::find(record.keys.begin(), record.keys.end(), change.key) != record.keys.end();
   }
   if (change.verb == LeaseVerb::rollback) return record.ending == Ending::rolled_back;
+  if (change.verb == LeaseVerb::extend) return false;
   if (record.ending != Ending::settled) return false;
   return std::all_of(change.charges.begin(), change.charges.end(), [&](const Charge& charge) {
     const auto same = [&](const LeaseAmount& amount) { return amount.limit == charge.limit; };
@@ -92,7 +96,7 @@ bool can_be_used(const LeaseRecord& record) {
   return record.keys.size() <= max_adjusts &&
          std::all_of(record.amounts.begin(), record.amounts.end(), [](const LeaseAmount& amount) {
            return limits::check_limit_name(amount.limit) && amount.amount >= 0 &&
-                  amount.amount <= Amount::max_millitokens;
+                  amount.amount <= Amount::max_millitokens && (amount.holds & ~amount.buckets) == 0;
          });
 }
 
@@ -133,24 +137,34 @@ Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
     next.keys.emplace_back(change.key);
   }
   for (std::size_t i = 0; i < next.amounts.size(); ++i) {
+    const LeaseAmount& amount = next.amounts[i];
     const std::int64_t before = i < record.amounts.size() ? record.amounts[i].amount : 0;
-    const std::int64_t difference = next.amounts[i].amount - before;
-    if (difference != 0 && next.amounts[i].buckets != 0)
-      result.charges.push_back({next.amounts[i].limit, difference, next.amounts[i].buckets});
+    const std::int64_t difference = amount.amount - before;
+    const auto rates = static_cast<std::uint8_t>(amount.buckets & ~amount.holds);
+    if (difference != 0 && rates != 0) result.charges.push_back({amount.limit, difference, rates});
+    const std::int64_t held = next.ending == Ending::open ? difference : -before;
+    if (held != 0 && amount.holds != 0)
+      result.charges.push_back({amount.limit, held, amount.holds, amount.holds});
   }
   return result;
 }
 
 Result<void> settle_masks(LeaseStep& step) {
-  for (const LeaseAmount& charge : step.charges) {
-    if (charge.amount < 0) continue;
-    if (charge.buckets == 0) {
-      return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(charge.limit),
+  for (LeaseAmount& amount : step.next.amounts) {
+    std::uint8_t charged = 0;
+    bool more = false;
+    for (const LeaseAmount& charge : step.charges) {
+      if (charge.limit != amount.limit) continue;
+      more = more || charge.amount > 0;
+      charged = static_cast<std::uint8_t>(charged | charge.buckets);
+    }
+    if (!more) continue;
+    if (charged == 0) {
+      return base::error(ErrorCode::unknown_limit, "limit ", base::quoted(amount.limit),
                          " is not among the limits of the lease's buckets any more");
     }
-    for (LeaseAmount& amount : step.next.amounts) {
-      if (amount.limit == charge.limit) amount.buckets = charge.buckets;
-    }
+    amount.buckets = charged;
+    amount.holds = static_cast<std::uint8_t>(amount.holds & charged);
   }
   return {};
 }

@@ -1,6 +1,6 @@
-// A lease: an admitted charge that can still be adjusted, settled or rolled back. Pure functions: from the
-// record of a lease and a change to the charges and the next record. A store writes both in one step, so that
-// a change happens once however often it is sent.
+// A lease: an admitted charge that can still be adjusted, extended, settled or rolled back. Pure functions:
+// from the record of a lease and a change to the charges and the next record. A store writes both in one
+// step, so that a change happens once however often it is sent.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "base/maxima.h"
 #include "limits/limit_set.h"
 #include "weir/amount.h"
+#include "weir/clock.h"
 #include "weir/detail/lease_data.h"
 #include "weir/result.h"
 
@@ -40,17 +41,20 @@ struct LeaseChange {
   LeaseVerb verb = LeaseVerb::settle;
   std::string_view key;  ///< adjust only; empty: cannot be repeated
   std::span<const Charge> charges;
+  Time lease_for = 0;  ///< extend only: the lease can be changed for this long from now on
 };
 
 struct LeaseStep {
   bool repeated = false;  ///< it was applied before: charge nothing, write nothing
   LeaseRecord next;
-  std::vector<LeaseAmount> charges;  ///< positive: charge more; negative: give back; never 0
+  /// Positive: charge more; negative: give back; never 0. A limit that is concurrent in some buckets and a
+  /// rate limit in others has one entry for each kind; `holds` is then all of its buckets, or none.
+  std::vector<LeaseAmount> charges;
 };
 
 /// `sets` are the limits in force in each bucket of the chain, for limits that the lease has not charged yet.
 /// Refuses a limit that no bucket has, an adjust below a net of 0, a negative total, and any change after a
-/// different ending.
+/// different ending. An ending gives back everything that is held of concurrent limits.
 Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
                        std::span<const limits::LimitSetRef> sets);
 

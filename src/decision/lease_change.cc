@@ -13,22 +13,37 @@ std::uint8_t without(std::uint8_t buckets, std::size_t position) {
   return static_cast<std::uint8_t>(buckets & ~(1U << position));
 }
 
+/// Holds more of a concurrent limit, or less.
+void hold(bucket::LimitState& limit, Time deadline, std::int64_t amount, Time now) {
+  amount > 0 ? bucket::take(limit.holds, deadline, amount)
+             : bucket::release(limit.holds, deadline, -amount, now);
+  limit.tokens = limit.parameters.capacity - bucket::total(limit.holds);
+}
+
 bool charged_in(const LeaseAmount& charge, std::size_t position) {
   return (charge.buckets >> position & 1U) != 0;
 }
 
-/// Charges the limits that the bucket has, or gives back to them; returns whether anything changed.
+/// Charges the limits that the bucket has, or gives back to them; returns whether anything changed. A limit
+/// that has changed its kind since it was charged is another limit.
 Result<bool> apply(bucket::State& state, std::size_t position, std::span<LeaseAmount> charges,
-                   bool same_bucket) {
+                   bool same_bucket, Time deadline) {
   bool touched = false;
   for (LeaseAmount& charge : charges) {
     if (!charged_in(charge, position) || (charge.amount < 0 && !same_bucket)) continue;
     bool found = false;
     for (bucket::LimitState& limit : state.limits) {
-      if (limit.name != charge.limit) continue;
+      const bool concurrent = limit.parameters.kind() == Kind::concurrent;
+      if (limit.name != charge.limit || concurrent != (charge.holds != 0)) continue;
+      // What a lease holds must be found again when it is extended, so it is held in its own bucket only.
+      if (concurrent && !same_bucket) continue;
+      found = true;
+      if (concurrent) {
+        hold(limit, deadline, charge.amount, state.refilled_at);
+        continue;
+      }
       limit.tokens = std::min(limit.tokens - charge.amount, limit.parameters.burst);
       limit.consumed = base::wrapping_add(limit.consumed, charge.amount);
-      found = true;
       if (auto checked = check_debt(limit.name, limit.tokens); !checked) return checked.error();
     }
     touched = touched || found;
@@ -36,6 +51,24 @@ Result<bool> apply(bucket::State& state, std::size_t position, std::span<LeaseAm
     if (!found && charge.amount > 0) charge.buckets = without(charge.buckets, position);
   }
   return touched;
+}
+
+/// The concurrent limits of a bucket that the lease holds an amount of.
+struct HeldLimit {
+  bucket::LimitState* limit;
+  std::int64_t amount;
+};
+
+std::vector<HeldLimit> held_limits(bucket::State& state, std::size_t position, const LeaseRecord& lease) {
+  std::vector<HeldLimit> held;
+  for (const LeaseAmount& amount : lease.amounts) {
+    if ((amount.holds >> position & 1U) == 0 || amount.amount == 0) continue;
+    for (bucket::LimitState& limit : state.limits) {
+      const bool concurrent = limit.parameters.kind() == Kind::concurrent;
+      if (limit.name == amount.limit && concurrent) held.push_back({&limit, amount.amount});
+    }
+  }
+  return held;
 }
 
 /// Puts the new balances and the differences where the report reads them.
@@ -89,14 +122,44 @@ Result<std::bitset<limits::max_chain>> charge_all(Chain& chain,
     if (auto checked = check_size(link); !checked) return checked.error();
     answer.states[i] = claimed_state(link, new_generation());
     const bool same_bucket = link.generation != 0 && link.generation == question.buckets[i].generation;
-    auto applied = apply(*answer.states[i], i, step.charges, same_bucket);
+    auto applied = apply(*answer.states[i], i, step.charges, same_bucket, question.deadline);
     if (!applied) return applied.error();
     touched[i] = *applied;
   }
   return touched;
 }
 
+/// Moves what the lease holds to its next deadline, which is set. Fails where a bucket was written by a clock
+/// that is past the lease's deadline, since its slots may have been taken by others.
+Result<void> move_holds(const LeaseQuestion& question, const Chain& chain, LeaseAnswer& answer,
+                        std::bitset<limits::max_chain>& touched) {
+  std::vector<HeldLimit> held;
+  std::vector<const bucket::Holds*> lists;
+  Time from = question.now;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    if (!answer.states[i] || chain[i].generation != question.buckets[i].generation) continue;
+    for (const HeldLimit& one : held_limits(*answer.states[i], i, question.record)) {
+      if (auto open = check_open(question.deadline, chain[i].at); !open) return open.error();
+      bucket::release(one.limit->holds, question.deadline, one.amount, chain[i].at);
+      held.push_back(one);
+      lists.push_back(&one.limit->holds);
+      touched[i] = true;
+      from = std::max(from, answer.states[i]->refilled_at);
+    }
+  }
+  answer.deadline = next_deadline(question.change, question.deadline, from, lists);
+  for (const HeldLimit& one : held) bucket::take(one.limit->holds, answer.deadline, one.amount);
+  return {};
+}
+
 }  // namespace
+
+Time next_deadline(const LeaseChange& change, Time deadline, Time from,
+                   std::span<const bucket::Holds* const> lists) {
+  if (change.verb != LeaseVerb::extend) return deadline;
+  if (lists.empty()) return std::max(deadline, base::saturating_add(from, change.lease_for));
+  return bucket::common_deadline(lists, std::max(deadline, bucket::rounded_deadline(from, change.lease_for)));
+}
 
 Result<void> check_open(Time deadline, Time now) {
   if (now < deadline) return {};
@@ -123,11 +186,17 @@ limits::ResolutionRef resolve_as_stored(const limits::Resolution& resolution, co
 Result<LeaseAnswer> change(Chain& chain, std::span<std::optional<bucket::State>> states,
                            const LeaseQuestion& question, const NewGeneration& new_generation,
                            LimitReport& report_of) {
+  // The deadline may have passed since the caller looked.
+  if (auto open = check_open(question.deadline, question.now); !open) return open.error();
   LeaseAnswer answer;
   auto next = step(question.record, question.change, sets_of(chain, states, question.now, answer));
   if (!next) return next.error();
-  const auto touched = charge_all(chain, states, question, new_generation, *next, answer);
+  auto touched = charge_all(chain, states, question, new_generation, *next, answer);
   if (!touched) return touched.error();
+  answer.deadline = question.deadline;
+  if (question.change.verb == LeaseVerb::extend) {
+    if (auto moved = move_holds(question, chain, answer, *touched); !moved) return moved.error();
+  }
   if (auto settled = settle_masks(*next); !settled) return settled.error();
   report_of.clear();
   for (std::size_t i = 0; i < chain.size(); ++i) {

@@ -20,7 +20,22 @@ struct Marker {
   LeaseRecord record;
   Time deadline = 0;                 ///< from here on the marker is void
   std::vector<LeaseBucket> buckets;  ///< the charged buckets, in the order of the chain; empty in format 1
+  Time first_deadline = 0;           ///< before the lease was extended; 0: it never was
 };
+
+/// Whether a marker is that of the lease whose holder knows this deadline. After the deadline of a keyed
+/// lease its key may be used for another one, which takes the place of the marker and whose deadlines are all
+/// later.
+template <class AnyMarker>
+bool marks(const AnyMarker& marker, Time known_deadline) {
+  return known_deadline >= (marker.first_deadline != 0 ? marker.first_deadline : marker.deadline);
+}
+/// Sets the deadline of a lease that was changed.
+template <class AnyMarker>
+void set_deadline(AnyMarker& marker, Time deadline) {
+  if (deadline != marker.deadline && marker.first_deadline == 0) marker.first_deadline = marker.deadline;
+  marker.deadline = deadline;
+}
 
 /// The record and the marker of a lease as acquire made it.
 inline LeaseRecord record_of(const detail::LeaseData& lease) {

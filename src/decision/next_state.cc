@@ -19,7 +19,7 @@ bucket::State uncharged(const Link& link, std::uint64_t new_generation) {
     if (bucket::forgettable(limit, held)) continue;
     const std::int64_t consumed =
         limit.index < 0 ? 0 : old->limits[static_cast<std::size_t>(limit.index)].consumed;
-    state.limits.push_back({limit.name, limit.parameters, held, consumed, !limit.in_force});
+    state.limits.push_back({limit.name, limit.parameters, held, consumed, !limit.in_force, limit.holds});
   }
   return state;
 }
@@ -28,8 +28,10 @@ bucket::State uncharged(const Link& link, std::uint64_t new_generation) {
 
 void set_expiry(bucket::State& state, const limits::Resolution& resolution) {
   Expiry expiry(state.refilled_at, resolution);
-  for (const bucket::LimitState& limit : state.limits)
+  for (const bucket::LimitState& limit : state.limits) {
     expiry.hold(limit.parameters, limit.tokens, limit.dormant);
+    expiry.hold(limit.holds);
+  }
   state.expires_at = expiry.expires_at();
 }
 
@@ -46,7 +48,11 @@ bucket::State charged_state(const Link& link, std::uint64_t new_generation) {
     if (index < 0) continue;
     const std::int64_t amount = link.amount[static_cast<std::size_t>(index)];
     limit.tokens -= amount;
-    limit.consumed = base::wrapping_add(limit.consumed, amount);
+    if (limit.parameters.kind() == Kind::concurrent) {
+      if (amount > 0) bucket::take(limit.holds, link.hold_until, amount);
+    } else {
+      limit.consumed = base::wrapping_add(limit.consumed, amount);
+    }
   }
   set_expiry(state, *link.resolution);
   return state;

@@ -20,6 +20,10 @@ Time wait_of(const Link& link, std::size_t limit, Time now) {
   const bool named = (link.named >> limit & 1U) != 0;
   if (!named || link.amount[limit] <= link.held[limit]) return 0;
   if (link.amount[limit] > parameters.burst) return LimitReport::never_fits;
+  if (parameters.kind() == Kind::concurrent) {
+    const auto free = bucket::moment_free(claim_of(link, limit).holds, link.amount[limit] - link.held[limit]);
+    return free.value_or(now) - now;
+  }
   const Time moment = bucket::moment_granted(parameters.rate, link.at, link.amount[limit] - link.held[limit]);
   return base::saturate(base::Int128{moment} - now);
 }

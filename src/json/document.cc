@@ -221,7 +221,7 @@ std::string Document::number_token(Value& value, std::string_view of) {
 std::string Document::long_form(Value& value, std::string_view name) {
   std::string json = "{";
   members(value, name, [&](std::string_view key, Value& member) {
-    const bool is_text = key == "mode" && member.peek() == Kind::string;
+    const bool is_text = (key == "mode" || key == "kind") && member.peek() == Kind::string;
     json += join(json.size() > 1 ? "," : "", base::json_string(key), ":",
                  is_text ? base::json_string(text(member, key)) : number_token(member, key));
   });

@@ -71,7 +71,10 @@ void AcquireOperation::name_every() {
     for (std::size_t i = 0; at->limits && i < at->limits->size(); ++i) {
       const std::string_view name = at->limits->name(i);
       const auto same = [&](const Charge& charge) { return charge.limit == name; };
-      if (std::none_of(every_.begin(), every_.end(), same)) every_.push_back({name, *plan_.request.every});
+      if (std::any_of(every_.begin(), every_.end(), same)) continue;
+      // A request is one call, whatever it costs.
+      const bool concurrent = (*at->limits)[i].kind() == Kind::concurrent;
+      every_.push_back({name, concurrent ? Amount(1) : *plan_.request.every});
     }
   }
   plan_.request.consume = every_;

@@ -1,5 +1,7 @@
 #include "limiter/core.h"
 
+#include <algorithm>
+
 #include "base/maxima.h"
 #include "base/text.h"
 #include "limiter/acquire_operation.h"
@@ -51,16 +53,20 @@ Core::Core(Foundation foundation, const Options& options)
       name_space_token_(buckets_.token_of(name_space_)),
       principal_(options.principal),
       lease_deadline_(options.lease_deadline.count()),
+      longest_lease_(std::max(longest_lease, lease_deadline_)),
       nonce_start_{foundation_.entropy->next() | 1U, foundation_.entropy->next()},
       shared_(options.bucket_ttl_refill_multiplier) {}
 
-bool Core::plain(std::span<const Charge> consume) {
+bool Core::plain(const store::Request& request) const {
+  const std::span<const Charge> consume = request.consume;
   // As an unsigned number a negative amount is too large: one comparison checks both.
   constexpr auto most = static_cast<std::uint64_t>(Amount::max_millitokens);
   for (const Charge& charge : consume) {
     if (static_cast<std::uint64_t>(charge.amount.millitokens()) > most) return false;
   }
-  return !consume.empty() && consume.size() <= most_charges;
+  const bool lasts =
+      static_cast<std::uint64_t>(request.lease_for) - 1 < static_cast<std::uint64_t>(longest_lease_);
+  return lasts && !consume.empty() && consume.size() <= most_charges;
 }
 
 const limits::LimitSet* Core::set_of(const RequestLimits* limits) {
@@ -78,7 +84,7 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
   }
   Decision& decision = *result;
   // Names need no check on the fast path: a bucket with an invalid name does not exist.
-  if (!plain(consume) || !buckets_.acquire_carried(request, decision)) [[unlikely]] {
+  if (!plain(request) || !buckets_.acquire_carried(request, decision)) [[unlikely]] {
     decide_slowly(request, Mode::acquire, result);
     if (!result) return result;
   }
@@ -114,8 +120,9 @@ Result<Decision> Core::available(std::string_view entity, std::string_view resou
   return result;
 }
 
-Result<void> Core::check(const store::Request& request, Mode mode) {
+Result<void> Core::check(const store::Request& request, Mode mode) const {
   auto checked = check_consume(request.consume);
+  if (checked && mode == Mode::acquire) checked = check_lease_for(request.lease_for);
   if (checked) checked = check_names(request.entity, request.resource, request.consume);
   if (checked && mode == Mode::acquire && request.consume.empty()) {
     checked = invalid("the request names no limit; say what it consumes, such as rpm 1");

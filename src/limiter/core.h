@@ -21,6 +21,9 @@ struct Foundation {
   std::shared_ptr<store::Store> store;
 };
 
+/// A year: the longest lease that a request can ask for, unless Options::lease_deadline is longer.
+inline constexpr Time longest_lease = Time{365} * 86'400'000;
+
 /// Depends on store interfaces only. Safe to use from any thread.
 class Core final : public detail::LeaseKeeper {
  public:
@@ -37,6 +40,9 @@ class Core final : public detail::LeaseKeeper {
                              std::span<const Charge> charges) override;
   Result<LimitReport> change_by_id(std::string_view id, detail::LeaseVerb verb,
                                    std::span<const Charge> charges, std::string_view key);
+  Result<void> extend(detail::LeaseData& lease, Time lease_for) override;
+  /// The new deadline.
+  Result<Time> extend_by_id(std::string_view id, Time lease_for);
   Result<std::string> make_id(detail::LeaseData& lease) override;
   /// Appends the lease id of an admitted acquire, for callers that return it and drop the decision.
   void append_id(std::string& id, Decision& admitted);
@@ -71,8 +77,8 @@ class Core final : public detail::LeaseKeeper {
  private:
   friend class PendingAcquire;
   friend class PendingChange;
-  /// Whether the charges can take the fast path: there are some, and their number and amounts are valid.
-  static bool plain(std::span<const Charge> consume);
+  /// Whether a request can take the fast path: it names limits, and its numbers are valid.
+  bool plain(const store::Request& request) const;
   static const limits::LimitSet* set_of(const RequestLimits* limits);
   using Mode = AcquireOperation::Mode;
   void decide_slowly(const store::Request& request, Mode mode, Result<Decision>& result);
@@ -86,14 +92,14 @@ class Core final : public detail::LeaseKeeper {
             .resource = resource,
             .consume = consume,
             .request_limits = set_of(options.limits),
-            .lease_for = lease_deadline_,
+            .lease_for = options.lease_for.count() == 0 ? lease_deadline_ : options.lease_for.count(),
             .name_space_token = name_space_token_,
             .shadow = options.shadow};
   }
-  static Result<void> check(const store::Request& request, Mode mode);
+  Result<void> check(const store::Request& request, Mode mode) const;
+  Result<void> check_lease_for(Time lease_for) const;
   void share(detail::LeaseData& lease);
   Result<detail::LeaseData> open_by_id(std::string_view id, const decision::LeaseChange& change);
-  Result<void> check_deadline(const detail::LeaseData& lease) const;
   Result<LimitReport> change_keyed(detail::LeaseData& lease, const decision::LeaseChange& change);
   Result<std::vector<store::Changed>> write(std::span<const store::Change> changes,
                                             const ChangeOptions& options = {});
@@ -109,6 +115,7 @@ class Core final : public detail::LeaseKeeper {
   const std::uint64_t name_space_token_;
   const std::string principal_;
   const Time lease_deadline_;
+  const Time longest_lease_;
   const Nonce nonce_start_;
   std::atomic<std::uint64_t> nonces_{0};
   SharedResolutions shared_;

@@ -146,6 +146,7 @@ class GrantedLease {
     std::string_view limit;
     std::int64_t amount;
     std::uint8_t buckets;
+    std::uint8_t holds;
   };
   const std::array<std::uint64_t, 2> nonce;
   const Time deadline;
@@ -158,8 +159,10 @@ class GrantedLease {
     auto amount = std::find_if(amounts_.begin(), amounts_.end(),
                                [&](const Amount& other) { return other.limit == status.name; });
     if (amount == amounts_.end())
-      amount = amounts_.insert(amount, {status.name, status.requested.millitokens(), 0});
+      amount = amounts_.insert(amount, {status.name, status.requested.millitokens(), 0, 0});
     amount->buckets = static_cast<std::uint8_t>(amount->buckets | 1U << position);
+    if (status.kind == Kind::concurrent)
+      amount->holds = static_cast<std::uint8_t>(amount->holds | 1U << position);
   }
 
   std::array<Bucket, limits::max_chain> buckets_;
@@ -186,12 +189,20 @@ constexpr std::size_t fixed_size = mac_size + 16 + 8 + 2 + 2 + 1 + 1;
 constexpr std::size_t bucket_size = 2 + 8;
 constexpr std::size_t amount_size = 2 + 8 + 1;
 
+/// Whether the lease holds something of a concurrent limit.
+template <class Lease>
+bool has_holds(const Lease& lease) {
+  const auto& amounts = amounts_of(lease);
+  return std::any_of(amounts.begin(), amounts.end(), [](const auto& amount) { return amount.holds != 0; });
+}
+
 template <class Lease>
 std::size_t size_of(const Lease& lease, std::string_view name_space) {
   std::size_t size = fixed_size + name_space.size() + lease.resource.size();
   for (const auto& bucket : buckets_of(lease)) size += bucket_size + bucket.entity.size();
   for (const auto& amount : amounts_of(lease)) size += amount_size + amount.limit.size();
   const std::size_t marker = marker_entity_of(lease).size();
+  if (has_holds(lease)) return size + 2 + marker + amounts_of(lease).size();
   return marker == 0 ? size : size + 2 + marker;
 }
 
@@ -218,7 +229,11 @@ void encode(std::string& id, const Lease& lease, std::string_view name_space, co
     writer.number(amount.amount);
     writer.number(amount.buckets);
   }
-  if (!marker_entity_of(lease).empty()) writer.text(marker_entity_of(lease));
+  const bool holds = has_holds(lease);
+  if (holds || !marker_entity_of(lease).empty()) writer.text(marker_entity_of(lease));
+  if (holds) {
+    for (const auto& amount : amounts_of(lease)) writer.number(amount.holds);
+  }
   assert(writer.at() == bytes.data() + bytes.size());
   const std::string_view view(bytes.data(), bytes.size());
   const Mac mac = mac_of(view.substr(mac_size), key);
@@ -287,6 +302,9 @@ std::optional<detail::LeaseData> parse_lease_payload(std::string_view payload, s
     lease.amounts.push_back({std::string(name), millitokens, reader.number<std::uint8_t>()});
   }
   if (!reader.failed() && !reader.at_end()) lease.marker_entity = reader.text();
+  if (!reader.failed() && !reader.at_end()) {
+    for (detail::LeaseAmount& amount : lease.amounts) amount.holds = reader.number<std::uint8_t>();
+  }
   if (!reader.at_end() || lease.buckets.size() > limits::max_chain) return std::nullopt;
   return lease;
 }

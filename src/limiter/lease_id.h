@@ -1,12 +1,14 @@
 // Lease ids: everything needed to change a lease, in one opaque text.
 //
-//     "w1" base64url( mac[16] | nonce[16] deadline[8] | namespace resource | buckets | amounts | marker? )
+//     "w1" base64url( mac[16] | nonce[16] deadline[8] | namespace resource | buckets | amounts | marker?
+//     holds? )
 //
 // The MAC is HMAC-SHA-256 under the store's key, cut to 16 bytes, over everything after it. Numbers are
 // little-endian; texts are a length of two bytes and the bytes; lists are a count of one byte and the items.
 // A bucket is a text and its generation[8]; an amount is a text, millitokens[8] and a byte that says which
 // buckets were charged. The marker is the entity beside which the marker is kept, if it is not that of the
-// first bucket.
+// first bucket. The holds are a byte for each amount that says in which buckets the limit is concurrent; they
+// are there if one of them is not 0, behind a marker that may be empty.
 #pragma once
 
 #include <array>

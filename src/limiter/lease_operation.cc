@@ -49,6 +49,7 @@ void LeaseOperation::progressed(Result<Progress>&& progress) {
   if (*progress == Progress::decided) {
     lease_->ending = outcome_.record.ending;
     lease_->amounts = std::move(outcome_.record.amounts);
+    lease_->deadline = outcome_.deadline;
     return finish({});
   }
   if (++attempts_ >= patient_attempts) held_.hold();

@@ -1,6 +1,7 @@
 // The limiter's side of a lease: ids, changes, and the data that the holder keeps.
 #include "base/hex.h"
 #include "base/text.h"
+#include "decision/lease_change.h"
 #include "limiter/core.h"
 #include "limiter/lease_id.h"
 #include "limiter/lease_operation.h"
@@ -14,6 +15,12 @@ using detail::LeaseData;
 using detail::LeaseVerb;
 
 }  // namespace
+
+Result<void> Core::check_lease_for(Time lease_for) const {
+  if (lease_for >= 1 && lease_for <= longest_lease_) return {};
+  return base::invalid("a lease lasts at least 1 ms and at most ", std::to_string(longest_lease_),
+                       longest_lease_ == longest_lease ? " ms (a year)" : " ms");
+}
 
 Result<std::string> Core::make_id(LeaseData& lease) {
   if (lease.ending != detail::Ending::open)
@@ -58,35 +65,53 @@ Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<con
   // The holder's own adjusts are not repeated, but on a shared lease each needs a unique key.
   const std::string key =
       verb == LeaseVerb::adjust && lease.shared ? base::hex(foundation_.entropy->next()) : std::string();
-  return change_keyed(lease, {verb, key, charges});
+  return change_keyed(lease, {.verb = verb, .key = key, .charges = charges});
+}
+
+Result<void> Core::extend(LeaseData& lease, Time lease_for) {
+  if (auto checked = check_lease_for(lease_for); !checked) return checked.error();
+  if (store_.every_change_is_marked() && lease.ending == detail::Ending::open) share(lease);
+  auto changed =
+      change_keyed(lease, {.verb = LeaseVerb::extend, .key = {}, .charges = {}, .lease_for = lease_for});
+  if (!changed) return changed.error();
+  return {};
+}
+
+Result<Time> Core::extend_by_id(std::string_view id, Time lease_for) {
+  const decision::LeaseChange change{
+      .verb = LeaseVerb::extend, .key = {}, .charges = {}, .lease_for = lease_for};
+  auto lease = open_by_id(id, change);
+  if (!lease) return lease.error();
+  if (auto changed = change_keyed(*lease, change); !changed) return changed.error();
+  return lease->deadline;
 }
 
 Result<detail::LeaseData> Core::open_by_id(std::string_view id, const decision::LeaseChange& change) {
   if (change.verb == LeaseVerb::adjust) {
     if (auto checked = limits::check_adjust_key(change.key); !checked) return checked.error();
   }
+  if (change.verb == LeaseVerb::extend) {
+    if (auto checked = check_lease_for(change.lease_for); !checked) return checked.error();
+  }
   if (auto opened = store_.opened(); !opened) return opened.error();
   auto lease = decode_lease(id, name_space_, store_.lease_key());
   if (!lease) return error(ErrorCode::not_found, "lease ", base::quoted(id), " is not known here");
-  if (auto open = check_deadline(*lease); !open) return open.error();
   return *std::move(lease);
 }
 
 Result<LimitReport> Core::change_by_id(std::string_view id, LeaseVerb verb, std::span<const Charge> charges,
                                        std::string_view key) {
-  const decision::LeaseChange change{verb, key, charges};
+  const decision::LeaseChange change{.verb = verb, .key = key, .charges = charges};
   auto lease = open_by_id(id, change);
   if (!lease) return lease.error();
   return change_keyed(*lease, change);
 }
 
-Result<void> Core::check_deadline(const LeaseData& lease) const {
-  if (store_.now() < lease.deadline) return {};
-  return error(ErrorCode::expired, "the lease is past its deadline; its charge stands");
-}
-
 Result<LimitReport> Core::change_keyed(LeaseData& lease, const decision::LeaseChange& change) {
-  if (auto open = check_deadline(lease); !open) return open.error();
+  // Only the marker of a shared lease says whether another process has extended it.
+  if (!lease.shared) {
+    if (auto open = decision::check_open(lease.deadline, store_.now()); !open) return open.error();
+  }
   LeaseOperation changing(buckets_, store_.catalog(), shared_);
   auto changed = store::wait_for<void>(
       [&](store::Completion<void> done) { changing.start(name_space_, lease, change, done); });

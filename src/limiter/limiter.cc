@@ -50,6 +50,10 @@ Result<LimitReport> Limiter::rollback(std::string_view lease_id) {
   return core_->change_by_id(lease_id, LeaseVerb::rollback, {}, {});
 }
 
+Result<Time> Limiter::extend(std::string_view lease_id, std::chrono::milliseconds lease_for) {
+  return core_->extend_by_id(lease_id, lease_for.count());
+}
+
 Result<StoredLimits> Limiter::set_limits(const Level& level, std::span<const NamedLimit> limits,
                                          const SetLimitsOptions& options) {
   return core_->set_limits(level, limits, options);

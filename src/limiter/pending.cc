@@ -1,5 +1,7 @@
 #include "limiter/pending.h"
 
+#include "decision/lease_change.h"
+
 namespace weir::limiter {
 
 void PendingAcquire::start(std::string_view entity, std::string_view resource,
@@ -13,8 +15,8 @@ void PendingAcquire::start(std::string_view entity, std::string_view resource,
     nonce_ = *nonce;
     request.once = &*nonce_;
   }
-  if (!nonce_ && Core::plain(consume) && start_carried(request)) return;
-  if (auto checked = Core::check(request, Core::Mode::acquire); !checked) return finish(checked.error());
+  if (!nonce_ && core_.plain(request) && start_carried(request)) return;
+  if (auto checked = core_.check(request, Core::Mode::acquire); !checked) return finish(checked.error());
   decide(request);
 }
 
@@ -24,11 +26,11 @@ void PendingAcquire::start_every(std::string_view entity, std::string_view resou
   done_ = done;
   store::Request request = core_.request_of(entity, resource, believed, {.limits = limits, .shadow = shadow});
   request.every = &amount;
-  if (core_.buckets_.carries_every() && Core::plain(believed) && start_carried(request)) return;
+  if (core_.buckets_.carries_every() && core_.plain(request) && start_carried(request)) return;
   const Charge all[] = {{"every", amount}};
   store::Request checked_as = request;
   checked_as.consume = all;
-  if (auto checked = Core::check(checked_as, Core::Mode::acquire); !checked) return finish(checked.error());
+  if (auto checked = core_.check(checked_as, Core::Mode::acquire); !checked) return finish(checked.error());
   decide(request);
 }
 
@@ -67,6 +69,19 @@ void PendingChange::start(std::string_view id, const decision::LeaseChange& chan
   auto lease = core_.open_by_id(id, change);
   if (!lease) return done(lease.error());
   lease_ = *std::move(lease);
+  start_taken(change, done);
+}
+
+void PendingChange::take(Decision& decision) {
+  lease_ = decision.lease_data();
+  if (core_.store_.every_change_is_marked()) core_.share(lease_);
+}
+
+void PendingChange::start_taken(const decision::LeaseChange& change, store::Completion<void> done) {
+  if (!lease_.shared) {
+    if (auto open = decision::check_open(lease_.deadline, core_.store_.now()); !open)
+      return done(open.error());
+  }
   changing_.emplace(core_.buckets_, core_.store_.catalog(), core_.shared_);
   changing_->start(core_.name_space_, lease_, change, done);
 }

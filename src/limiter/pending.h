@@ -23,8 +23,9 @@ class PendingAcquire {
 
   void start(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
              const AcquireOptions& options, store::Completion<void> done);
-  /// Charges every limit of the chain with `amount`. `believed`: the probable limits in order, each with that
-  /// amount; a right guess is faster. May be empty. `shadow`: see AcquireOptions.
+  /// Charges every limit of the chain with `amount`, and concurrent limits with 1. `believed`: the probable
+  /// limits in order, each with that amount; a right guess is faster. May be empty. `shadow`: see
+  /// AcquireOptions.
   void start_every(std::string_view entity, std::string_view resource, const Amount& amount,
                    std::span<const Charge> believed, const RequestLimits* limits, bool shadow,
                    store::Completion<void> done);
@@ -43,7 +44,7 @@ class PendingAcquire {
   std::optional<store::Completion<void>> done_;
 };
 
-/// A change to a lease by its id. The same lifetimes hold.
+/// A change to a lease, by its id or by its decision. The same lifetimes hold.
 class PendingChange {
  public:
   explicit PendingChange(Core& core) : core_(core) {}
@@ -51,8 +52,13 @@ class PendingChange {
   PendingChange& operator=(const PendingChange&) = delete;
 
   void start(std::string_view id, const decision::LeaseChange& change, store::Completion<void> done);
+  /// Takes the lease of an admitted decision of the same core.
+  void take(Decision& decision);
+  /// Changes the lease that was taken. May be called again after the completion was called, and by it.
+  void start_taken(const decision::LeaseChange& change, store::Completion<void> done);
   /// After success.
   const LimitReport& report() { return changing_->report(); }
+  Time deadline() const { return lease_.deadline; }
 
  private:
   Core& core_;

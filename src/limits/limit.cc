@@ -57,6 +57,10 @@ Result<LimitSpec> read_short_form(std::string_view text) {
       text = text.substr(0, last);
     }
   }
+  if (constexpr std::string_view mark = ":concurrent"; text.ends_with(mark)) {
+    spec.kind = Kind::concurrent;
+    text.remove_suffix(mark.size());
+  }
   const std::size_t colon = text.find(':');
   const std::string_view rate = text.substr(0, colon);
   const std::size_t slash = rate.find('/');
@@ -64,6 +68,12 @@ Result<LimitSpec> read_short_form(std::string_view text) {
   auto capacity = Amount::parse(rate.substr(0, slash));
   if (!capacity) return capacity.error();
   spec.capacity = *capacity;
+  if (spec.kind == Kind::concurrent && rate.size() != text.size())
+    return invalid("a concurrent limit has no burst; write it as ", capacity->to_string(), ":concurrent");
+  if (spec.kind == Kind::concurrent && slash != std::string_view::npos) {
+    return invalid("a concurrent limit does not refill, so it has no period; write it as ",
+                   capacity->to_string(), ":concurrent");
+  }
   if (slash != std::string_view::npos) {
     auto period = parse_period(rate.substr(slash + 1));
     if (!period) return period.error();
@@ -92,6 +102,16 @@ Result<Limit> parse_short_form(std::string_view text) {
 }
 
 constexpr std::string_view modes[] = {"enforce", "shadow", "off"};
+constexpr std::string_view kinds[] = {"rate", "concurrent"};
+
+Result<void> check_concurrent(const LimitSpec& spec) {
+  if (spec.refill_amount || spec.refill_period != LimitSpec().refill_period) {
+    return invalid("a concurrent limit does not refill; leave refill_amount and refill_period_ms out");
+  }
+  if (spec.burst && *spec.burst != spec.capacity)
+    return invalid("a concurrent limit has no burst; leave it out, or raise capacity");
+  return check_amount("capacity", spec.capacity);
+}
 
 }  // namespace
 
@@ -104,14 +124,27 @@ Result<Mode> parse_mode(std::string_view text) {
   return static_cast<Mode>(mode - std::begin(modes));
 }
 
+std::string_view to_text(Kind kind) { return kinds[static_cast<std::size_t>(kind)]; }
+
+Result<Kind> parse_kind(std::string_view text) {
+  const auto* const kind = std::find(std::begin(kinds), std::end(kinds), text);
+  if (kind == std::end(kinds)) return invalid("kind ", quoted(text), " is not known; use rate or concurrent");
+  return static_cast<Kind>(kind - std::begin(kinds));
+}
+
 Result<Limit> Limit::make(const LimitSpec& spec) {
   Limit limit;
   limit.capacity_ = spec.capacity;
   limit.burst_ = spec.burst.value_or(spec.capacity);
+  limit.mode_ = spec.mode;
+  limit.kind_ = spec.kind;
+  if (spec.kind == Kind::concurrent) {
+    if (auto checked = check_concurrent(spec); !checked) return checked.error();
+    return limit;
+  }
   // A blocked limit (capacity 0) still needs a rate; any will do, since nothing fits into a burst of 0.
   limit.refill_amount_ = spec.refill_amount.value_or(spec.capacity == Amount() ? Amount(1) : spec.capacity);
   limit.refill_period_ = spec.refill_period;
-  limit.mode_ = spec.mode;
 
   if (auto checked = check_amount("capacity", limit.capacity_); !checked) return checked.error();
   if (auto checked = check_amount("burst", limit.burst_); !checked) return checked.error();
@@ -145,10 +178,12 @@ Result<Limit> Limit::parse(std::string_view text) {
 }
 
 std::string Limit::to_json() const {
+  const std::string mode = mode_ == Mode::enforce ? "" : base::join(R"(,"mode":")", to_text(mode_), R"(")");
+  if (kind_ == Kind::concurrent)
+    return base::join("{\"capacity\":", capacity_.to_string(), R"(,"kind":"concurrent")", mode, "}");
   return base::join("{\"capacity\":", capacity_.to_string(), ",\"burst\":", burst_.to_string(),
                     ",\"refill_amount\":", refill_amount_.to_string(),
-                    ",\"refill_period_ms\":", std::to_string(refill_period_.count()),
-                    mode_ == Mode::enforce ? "" : base::join(R"(,"mode":")", to_text(mode_), R"(")"), "}");
+                    ",\"refill_period_ms\":", std::to_string(refill_period_.count()), mode, "}");
 }
 
 Result<std::vector<NamedLimit>> parse_limits(const std::vector<LimitText>& texts) {

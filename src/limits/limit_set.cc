@@ -1,9 +1,11 @@
 #include "limits/limit_set.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 
+#include "base/maxima.h"
 #include "base/text.h"
 #include "base/wide.h"
 #include "limits/names.h"
@@ -19,12 +21,17 @@ bool slower(Rate a, Rate b) { return base::Int128{a.amount} * b.period < base::I
 
 Parameters parameters_of(const Limit& limit) {
   const std::int64_t amount = limit.refill_amount().millitokens();
-  const std::int64_t period = limit.refill_period().count();
+  const std::int64_t period = limit.kind() == Kind::concurrent ? 1 : limit.refill_period().count();
   return {limit.capacity().millitokens(), limit.burst().millitokens(), amount, period,
           reduced(amount, period)};
 }
 
 Limit limit_of(const Parameters& parameters, Mode mode) {
+  if (parameters.kind() == Kind::concurrent) {
+    auto limit =
+        Limit::make({.capacity = Amount::milli(parameters.capacity), .mode = mode, .kind = Kind::concurrent});
+    return *std::move(limit);
+  }
   auto limit = Limit::make({.capacity = Amount::milli(parameters.capacity),
                             .burst = Amount::milli(parameters.burst),
                             .refill_amount = Amount::milli(parameters.refill_amount),
@@ -42,6 +49,7 @@ Time time_to_grant(Rate rate, std::int64_t tokens) {
 }  // namespace
 
 Time time_to_fill(const Parameters& parameters) {
+  if (parameters.kind() == Kind::concurrent) return 0;
   return time_to_grant(parameters.rate, parameters.capacity);
 }
 
@@ -55,6 +63,7 @@ Time keep_for(const Parameters& parameters, int multiplier) {
 namespace {
 
 std::uint32_t window_of(const Parameters& parameters) {
+  if (parameters.kind() == Kind::concurrent) return 0;
   const Time seconds = time_to_fill(parameters) / 1000 + (time_to_fill(parameters) % 1000 != 0 ? 1 : 0);
   return static_cast<std::uint32_t>(std::clamp<Time>(seconds, 1, std::numeric_limits<std::uint32_t>::max()));
 }
@@ -67,9 +76,10 @@ LimitSet::LimitSet(std::vector<NamedParameters> limits) {
   for (const auto& [name, parameters, from, mode] : limits) {
     if (mode == Mode::shadow) shadows_ |= 1U << size_;
     if (mode == Mode::off) off_ |= 1U << size_;
+    if (parameters.kind() == Kind::concurrent) concurrent_ |= 1U << size_;
     limits_[size_++] = {base::head_of(name),
                         {static_cast<std::uint16_t>(names_.size()), static_cast<std::uint8_t>(name.size()),
-                         LimitReport::Name::marks_of(from, mode)},
+                         LimitReport::Name::marks_of(from, mode, parameters.kind())},
                         window_of(parameters),
                         parameters};
     names_ += name;
@@ -88,6 +98,13 @@ std::vector<NamedLimit> LimitSet::limits() const {
   for (std::size_t i = 0; i < size(); ++i)
     limits.push_back({std::string(name(i)), limit_of((*this)[i], mode(i))});
   return limits;
+}
+
+LimitSetRef copy_of(const LimitSet& set) {
+  std::vector<NamedParameters> named;
+  for (std::size_t i = 0; i < set.size(); ++i)
+    named.push_back({std::string(set.name(i)), set[i], set.source(i), set.mode(i)});
+  return LimitSetRef(new LimitSet(std::move(named)));
 }
 
 void set_mode(std::vector<NamedLimit>& limits, Mode mode) {
@@ -111,11 +128,24 @@ Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits) {
     }
     set.push_back({limit.name, parameters_of(limit.limit), {}, limit.limit.mode()});
   }
-  return LimitSetRef(new LimitSet(std::move(set)));
+  LimitSetRef made(new LimitSet(std::move(set)));
+  if (auto checked = check_concurrent(*made); !checked) return checked.error();
+  return made;
+}
+
+Result<void> check_concurrent(const LimitSet& set) {
+  const int count = std::popcount(set.concurrent());
+  if (static_cast<std::size_t>(count) <= maxima::concurrent_limits) return {};
+  return base::invalid(std::to_string(count), " concurrent limits together; a bucket holds at most ",
+                       std::to_string(maxima::concurrent_limits));
 }
 
 std::optional<Parameters> stored_parameters(std::int64_t capacity, std::int64_t burst, std::int64_t amount,
                                             std::int64_t period) {
+  if (amount == 0 && period == 1 && burst == capacity) {
+    const auto limit = Limit::make({.capacity = Amount::milli(capacity), .kind = Kind::concurrent});
+    return limit ? std::optional(parameters_of(*limit)) : std::nullopt;
+  }
   const auto limit = Limit::make({.capacity = Amount::milli(capacity),
                                   .burst = Amount::milli(burst),
                                   .refill_amount = Amount::milli(amount),
@@ -170,9 +200,11 @@ LimitSetRef lowest(const LimitSetRef& a, const LimitSetRef& b) {
     }
     Parameters& low = merged[static_cast<std::size_t>(at)].parameters;
     const Parameters& other = (*b)[i];
+    const bool same_kind = low.kind() == other.kind();
     low.capacity = std::min(low.capacity, other.capacity);
     low.burst = std::min(low.burst, other.burst);
     if (slower(other.rate, low.rate)) low.rate = other.rate;
+    if (!same_kind) low = concurrent_parameters(low.capacity);
   }
   return LimitSetRef(new LimitSet(std::move(merged)));
 }

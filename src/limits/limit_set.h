@@ -31,21 +31,25 @@ Rate reduced(std::int64_t amount, std::int64_t period);
 /// Whether a refills more slowly than b.
 bool slower(Rate a, Rate b);
 
-/// One limit in millitokens and milliseconds, as it was set, and its rate in lowest terms.
+/// One limit in millitokens and milliseconds, as it was set, and its rate in lowest terms. A concurrent limit
+/// refills 0 every millisecond, and its burst is its capacity.
 struct Parameters {
   std::int64_t capacity;
   std::int64_t burst;
   std::int64_t refill_amount;
   std::int64_t refill_period;
   Rate rate;
+  Kind kind() const { return rate.amount == 0 ? Kind::concurrent : Kind::rate; }
   friend bool operator==(const Parameters&, const Parameters&) = default;
 };
 
 Parameters parameters_of(const Limit& limit);
+/// Of a concurrent limit.
+inline Parameters concurrent_parameters(std::int64_t capacity) { return {capacity, capacity, 0, 1, {0, 1}}; }
 /// Requires parameters of a Limit.
 Limit limit_of(const Parameters& parameters, Mode mode = Mode::enforce);
 
-/// How long an empty bucket takes to hold its capacity, rounded up.
+/// How long an empty bucket takes to hold its capacity, rounded up; 0 for a concurrent limit.
 Time time_to_fill(const Parameters& parameters);
 /// How long a bucket with this limit is kept after its last write, unless it is in debt: `multiplier` times
 /// the time to fill it. Where burst exceeds capacity, at least the time to reach the burst plus the time to
@@ -72,7 +76,7 @@ class LimitSet : public base::RefCounted<LimitSet> {
   struct Entry {
     std::uint64_t name_head;  ///< see base::head_of: most names are compared by it alone
     LimitReport::Name name;   ///< its position in names()
-    std::uint32_t window;     ///< seconds in which an empty bucket refills its capacity, rounded up
+    std::uint32_t window;     ///< seconds in which an empty bucket refills its capacity, rounded up; 0: none
     Parameters parameters;
     friend bool operator==(const Entry&, const Entry&) = default;
   };
@@ -106,6 +110,8 @@ class LimitSet : public base::RefCounted<LimitSet> {
   /// The limits in shadow mode, and those that are off: bit i is the i-th.
   std::uint32_t shadows() const { return shadows_; }
   std::uint32_t off() const { return off_; }
+  /// The concurrent limits, in the same way.
+  std::uint32_t concurrent() const { return concurrent_; }
   friend bool operator==(const LimitSet& a, const LimitSet& b) {
     return a.names_ == b.names_ && a.shadows_ == b.shadows_ && a.off_ == b.off_ &&
            std::equal(a.limits_.get(), a.limits_.get() + a.size_, b.limits_.get(), b.limits_.get() + b.size_);
@@ -115,17 +121,24 @@ class LimitSet : public base::RefCounted<LimitSet> {
   std::size_t size_ = 0;
   std::uint32_t shadows_ = 0;
   std::uint32_t off_ = 0;
+  std::uint32_t concurrent_ = 0;
   std::unique_ptr<Entry[]> limits_;
   std::string names_;
 };
 
 using LimitSetRef = base::Ref<const LimitSet>;
 
+/// An equal set that is another object.
+LimitSetRef copy_of(const LimitSet& set);
+
 /// Gives a mode to all limits that enforce: that of their level.
 void set_mode(std::vector<NamedLimit>& limits, Mode mode);
 
-/// Checks names, duplicates and the number of limits.
+/// Checks names, duplicates, the number of limits and that of concurrent ones.
 Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits);
+
+/// Fails where the set has more concurrent limits than a bucket holds.
+Result<void> check_concurrent(const LimitSet& set);
 
 /// The parameters that a store returned; nothing where no Limit has them. What is stored is written by other
 /// programs too.
@@ -143,8 +156,8 @@ LimitSetRef stored_set(std::vector<NamedParameters> limits, std::size_t most);
 LimitSetRef inherited(const LimitSetRef& own, Source own_level, const LimitSetRef& next, Source next_level,
                       std::size_t& left_out);
 
-/// For each name in either set, the slower rate and the smaller capacity and burst. Either may be empty
-/// (null).
+/// For each name in either set, the slower rate and the smaller capacity and burst. A limit that is of
+/// another kind in the other set becomes concurrent, which is the slowest rate. Either may be empty (null).
 LimitSetRef lowest(const LimitSetRef& a, const LimitSetRef& b);
 
 }  // namespace weir::limits

@@ -50,8 +50,11 @@ class Reader {
   std::string_view text_;
 };
 
-constexpr std::string_view fields[] = {"capacity", "burst", "refill_amount", "refill_period_ms", "mode"};
+constexpr std::string_view fields[] = {"capacity",         "burst", "refill_amount",
+                                       "refill_period_ms", "mode",  "kind"};
+constexpr std::size_t period_field = 3;
 constexpr std::size_t mode_field = 4;
+constexpr std::size_t kind_field = 5;
 
 Result<void> assign(LimitSpec& spec, std::size_t field, Reader& reader) {
   if (field == mode_field) {
@@ -60,8 +63,14 @@ Result<void> assign(LimitSpec& spec, std::size_t field, Reader& reader) {
     spec.mode = *mode;
     return {};
   }
+  if (field == kind_field) {
+    auto kind = parse_kind(reader.take_string());
+    if (!kind) return kind.error();
+    spec.kind = *kind;
+    return {};
+  }
   const std::string_view number = reader.take_number();
-  if (field == 3) {
+  if (field == period_field) {
     const auto period = base::parse_digits(number);
     if (!period)
       return invalid("refill_period_ms ", quoted(number), " is not a whole number of milliseconds");
@@ -82,7 +91,7 @@ Result<Limit> parse_long_form(std::string_view json) {
   Reader reader(json);
   LimitSpec spec;
   std::bitset<std::size(fields)> seen;
-  const auto malformed = invalid("not a flat JSON object of numbers and a mode");
+  const auto malformed = invalid("not a flat JSON object of numbers, a mode and a kind");
 
   if (!reader.take('{')) return malformed;
   for (bool more = !reader.take('}'); more;) {
@@ -91,7 +100,7 @@ Result<Limit> parse_long_form(std::string_view json) {
     const auto* const field = std::find(std::begin(fields), std::end(fields), name);
     if (field == std::end(fields)) {
       return invalid("field ", quoted(name),
-                     " is not known; use capacity, burst, refill_amount, refill_period_ms and mode");
+                     " is not known; use capacity, burst, refill_amount, refill_period_ms, mode and kind");
     }
     const auto index = static_cast<std::size_t>(field - std::begin(fields));
     if (seen[index]) return invalid("field ", quoted(name), " is given twice");
@@ -102,6 +111,8 @@ Result<Limit> parse_long_form(std::string_view json) {
   }
   if (!reader.at_end()) return malformed;
   if (!seen[0]) return invalid("capacity is missing");
+  if (seen[period_field] && spec.kind == Kind::concurrent)
+    return invalid("a concurrent limit does not refill; leave refill_period_ms out");
   return Limit::make(spec);
 }
 

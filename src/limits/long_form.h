@@ -1,4 +1,4 @@
-// The long form of a limit as JSON: one flat object of numbers.
+// The long form of a limit as JSON: one flat object.
 #pragma once
 
 #include <string_view>

@@ -67,7 +67,8 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
 }
 
 Result<void> check_inherited(const Resolution& resolution) {
-  if (resolution.left_out == 0) return {};
+  if (resolution.left_out == 0)
+    return resolution.limits ? check_concurrent(*resolution.limits) : Result<void>();
   return base::invalid("the limits that are inherited here are ",
                        std::to_string(max_limits + resolution.left_out),
                        " together, and a bucket holds at most ", std::to_string(max_limits),

@@ -27,13 +27,15 @@ std::string period_text(std::chrono::milliseconds period) {
 }  // namespace
 
 std::string to_text(const Limit& limit) {
+  const std::string mode =
+      limit.mode() == Mode::enforce ? std::string() : base::join(":", weir::to_text(limit.mode()));
+  if (limit.kind() == Kind::concurrent) return base::join(limit.capacity().to_string(), ":concurrent", mode);
   const Amount usual_refill = limit.capacity() == Amount() ? Amount(1) : limit.capacity();
   const std::string period = period_text(limit.refill_period());
   if (limit.refill_amount() != usual_refill || period.empty()) return limit.to_json();
   std::string text = base::join(limit.capacity().to_string(), "/", period);
   if (limit.burst() != limit.capacity()) text += ":" + limit.burst().to_string();
-  if (limit.mode() != Mode::enforce) text += base::join(":", weir::to_text(limit.mode()));
-  return text;
+  return text + mode;
 }
 
 std::string to_text(std::span<const NamedLimit> limits) {

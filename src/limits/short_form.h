@@ -8,8 +8,8 @@
 
 namespace weir::limits {
 
-/// "100/min", "5/10s:8", "100/day"; the long form as JSON where the short form cannot express it. Reading the
-/// text with Limit::parse gives the same limit.
+/// "100/min", "5/10s:8", "100/day", "10:concurrent"; the long form as JSON where the short form cannot
+/// express it. Reading the text with Limit::parse gives the same limit.
 std::string to_text(const Limit& limit);
 
 /// "rpm 100/min, tpm 50000/min:60000".

@@ -22,7 +22,7 @@ std::int64_t seconds(std::chrono::milliseconds wait) {
   return wait.count() / 1000 + (wait.count() % 1000 != 0 ? 1 : 0);
 }
 
-/// The wait of this limit; its whole window if the request never fits.
+/// The wait of this limit; its whole window, if it has one, if the request never fits.
 std::int64_t wait_of(const LimitStatus& status) {
   if (!status.exceeded) return 0;
   return status.retry_after ? seconds(*status.retry_after) : status.window.count();
@@ -105,8 +105,11 @@ void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
       writer.text(limit.name);
       writer.put("\";q=");
       writer.number(bounded(whole(limit.capacity)));
-      writer.put(";w=");
-      writer.number(bounded(limit.window.count()));
+      // What is held of a concurrent limit comes back when leases end, not in a window.
+      if (limit.kind == Kind::rate) {
+        writer.put(";w=");
+        writer.number(bounded(limit.window.count()));
+      }
       if (counts_tokens(limit.name)) writer.put(";weir-unit=\"tokens\"");
       standing.put("\"");
       standing.text(limit.name);

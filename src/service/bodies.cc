@@ -35,6 +35,12 @@ Parsed<Amounts> parse_amounts(std::string_view json, std::string_view field) {
   return document.result(std::move(amounts));
 }
 
+std::chrono::milliseconds read_lease_ms(Document& document, json::Value& value, std::string_view of) {
+  const std::int64_t lease_ms = document.integer(value, of);
+  if (lease_ms < 1) document.invalidate("lease_ms must be at least 1");
+  return std::chrono::milliseconds(lease_ms);
+}
+
 }  // namespace
 
 Parsed<AcquireBody> parse_acquire(std::string_view json) {
@@ -47,7 +53,7 @@ Parsed<AcquireBody> parse_any_acquire(std::string_view json) {
   Document document(json);
   AcquireBody body;
   document.members([&](std::string_view key, json::Value& value) {
-    static constexpr std::string_view known[] = {"entity", "resource", "consume", "limits"};
+    static constexpr std::string_view known[] = {"entity", "resource", "consume", "limits", "lease_ms"};
     if (key == "entity") {
       body.entity = document.text(value, key);
     } else if (key == "resource") {
@@ -56,11 +62,25 @@ Parsed<AcquireBody> parse_any_acquire(std::string_view json) {
       read_amounts(document, value, key, body.consume);
     } else if (key == "limits") {
       body.limits = document.limits(value, key);
+    } else if (key == "lease_ms") {
+      body.lease_for = read_lease_ms(document, value, key);
     } else {
       document.unknown(key, known);
     }
   });
   return document.result(std::move(body));
+}
+
+Parsed<std::chrono::milliseconds> parse_extend(std::string_view json) {
+  Document document(json);
+  std::chrono::milliseconds lease_for{0};
+  document.members([&](std::string_view key, json::Value& value) {
+    static constexpr std::string_view known[] = {"lease_ms"};
+    if (key != known[0]) return document.unknown(key, known);
+    lease_for = read_lease_ms(document, value, key);
+  });
+  if (lease_for.count() == 0) document.invalidate("lease_ms is missing; say how long the lease goes on");
+  return document.result(lease_for);
 }
 
 Parsed<Amounts> parse_adjust(std::string_view json) { return parse_amounts(json, "consume"); }

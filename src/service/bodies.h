@@ -1,6 +1,7 @@
 // The JSON that callers send, checked and converted to the types of the limiter.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,7 +33,8 @@ struct AcquireBody {
   std::string entity;
   std::string resource;
   Amounts consume;
-  std::vector<NamedLimit> limits;  ///< sent with the request; may be empty
+  std::vector<NamedLimit> limits;          ///< sent with the request; may be empty
+  std::chrono::milliseconds lease_for{0};  ///< 0: as long as the service says
   friend bool operator==(const AcquireBody&, const AcquireBody&) = default;
 };
 
@@ -41,10 +43,12 @@ struct LimitsBody {
   SetLimitsOptions options;
 };
 
-/// `{"entity","resource","consume":{...},"limits"?:{...}}`.
+/// `{"entity","resource","consume":{...},"limits"?:{...},"lease_ms"?}`.
 Parsed<AcquireBody> parse_acquire(std::string_view json);
 /// The same without the shortcut of plain_acquire.h; for tests of it.
 Parsed<AcquireBody> parse_any_acquire(std::string_view json);
+/// `{"lease_ms":N}` of an extend.
+Parsed<std::chrono::milliseconds> parse_extend(std::string_view json);
 /// `{"consume":{...}}` of an adjust.
 Parsed<Amounts> parse_adjust(std::string_view json);
 /// `{"actual":{...}}`, `{}` or nothing.

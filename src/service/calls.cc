@@ -95,6 +95,7 @@ void AcquireCall::start() {
     options.limits = &*limits;
   }
   options.idempotency_key = key;
+  options.lease_for = body.lease_for;
   pending.start(
       body.entity, body.resource, charges, options,
       {[](void* self, Result<void>&& result) { static_cast<AcquireCall*>(self)->done(std::move(result)); },
@@ -153,7 +154,9 @@ void AcquireCall::reply_with(Reply& reply) {
     thread_local std::string lease;
     lease.clear();
     core->append_id(lease, decision);
-    api::append_admitted(reply.body, decision.limits(), lease);
+    const bool shows_deadline = body.lease_for.count() != 0 || decision.limits().has_concurrent();
+    api::append_admitted(reply.body, decision.limits(), lease,
+                         shows_deadline ? decision.lease().deadline() : 0);
   } else {
     reply.status = 429;
     reply.content_type = "application/problem+json";
@@ -165,8 +168,9 @@ void AcquireCall::reply_with(Reply& reply) {
 void LeaseCall::start(detail::LeaseVerb verb) {
   started = std::chrono::steady_clock::now();
   charges = amounts.charges();
+  extends = verb == detail::LeaseVerb::extend;
   pending.start(
-      id, {verb, key, charges},
+      id, {.verb = verb, .key = key, .charges = charges, .lease_for = lease_for.count()},
       {[](void* self, Result<void>&& result) { static_cast<LeaseCall*>(self)->done(std::move(result)); },
        this});
 }
@@ -176,7 +180,9 @@ void LeaseCall::done(Result<void>&& result) {
   service.metrics_->store_took(op, std::chrono::steady_clock::now() - started);
   if (result) service.outage_.succeeded();
   if (!result && Outage::is_outage(result.error())) service.outage_.failed(result.error());
-  Reply reply = result ? Reply{.body = api::to_json(pending.report())} : problem(result.error());
+  Reply reply = !result   ? problem(result.error())
+                : extends ? Reply{.body = api::extended_json(pending.deadline())}
+                          : Reply{.body = api::to_json(pending.report())};
   last_of(this).send(std::move(reply));
 }
 

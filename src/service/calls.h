@@ -93,6 +93,8 @@ struct LeaseCall {
   std::string id;
   std::string key;
   Amounts amounts;
+  std::chrono::milliseconds lease_for{0};  ///< of an extend
+  bool extends = false;
   std::vector<Charge> charges;
   limiter::PendingChange pending;
   telemetry::StoreOp op = telemetry::StoreOp::adjust;

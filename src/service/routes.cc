@@ -21,6 +21,7 @@ constexpr Pattern patterns[] = {
     {Call::adjust, "/v1/leases/*/adjust", only_post},
     {Call::settle, "/v1/leases/*/settle", only_post},
     {Call::rollback, "/v1/leases/*/rollback", only_post},
+    {Call::extend, "/v1/leases/*/extend", only_post},
     {Call::available, "/v1/available", only_get},
     {Call::list_limits, "/v1/limits", only_get},
     {Call::effective, "/v1/limits/effective", only_get},
@@ -72,10 +73,10 @@ std::span<const Pattern> all_patterns() { return patterns; }
 
 std::span<const std::string_view> call_names() {
   static constexpr std::string_view names[] = {
-      "acquire",     "authorize",   "adjust",           "settle",  "rollback",      "available",
-      "limits",      "list_limits", "effective_limits", "entity",  "list_entities", "plan",
-      "list_plans",  "members",     "children",         "buckets", "audit",         "changes",
-      "check_store", "livez",       "readyz",           "openapi", "metrics",       "none"};
+      "acquire", "authorize",   "adjust",           "settle", "rollback",      "extend",      "available",
+      "limits",  "list_limits", "effective_limits", "entity", "list_entities", "plan",        "list_plans",
+      "members", "children",    "buckets",          "audit",  "changes",       "check_store", "livez",
+      "readyz",  "openapi",     "metrics",          "none"};
   static_assert(std::size(names) == no_call + 1);
   return names;
 }
@@ -114,6 +115,7 @@ Role role_for(Call call, Method method) {
     case Call::adjust:
     case Call::settle:
     case Call::rollback:
+    case Call::extend:
     case Call::available:
       return Role::acquire;
     default:

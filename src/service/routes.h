@@ -17,6 +17,7 @@ enum class Call : unsigned char {
   adjust,
   settle,
   rollback,
+  extend,
   available,
   limits_of_level,  ///< get, put or delete
   list_limits,

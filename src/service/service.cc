@@ -23,6 +23,8 @@ telemetry::StoreOp store_op_of(Call call, wire::http::Method method) {
       return StoreOp::settle;
     case Call::rollback:
       return StoreOp::rollback;
+    case Call::extend:
+      return StoreOp::extend;
     case Call::available:
       return StoreOp::available;
     default:
@@ -42,6 +44,9 @@ void change_lease(Answering answering, const Route& route, const std::shared_ptr
   if (route.call == Call::adjust) parsed = parse_adjust(body);
   if (route.call == Call::settle) parsed = parse_settle(body);
   if (!parsed.ok()) return answering.send(bad_body(parsed));
+  Parsed<std::chrono::milliseconds> lease_for;
+  if (route.call == Call::extend) lease_for = parse_extend(body);
+  if (!lease_for.ok()) return answering.send(bad_body(lease_for));
   const auto key = answering.request().fields().find("idempotency-key");
   if (route.call == Call::adjust && (!key || key->empty())) {
     return answering.send(
@@ -53,9 +58,11 @@ void change_lease(Answering answering, const Route& route, const std::shared_ptr
   call->id = route.names[0];
   call->key = route.call == Call::adjust ? std::string(*key) : std::string();
   call->amounts = std::move(parsed.value);
+  call->lease_for = lease_for.value;
   call->op = store_op_of(route.call, wire::http::Method::post);
   call->start(route.call == Call::adjust   ? LeaseVerb::adjust
               : route.call == Call::settle ? LeaseVerb::settle
+              : route.call == Call::extend ? LeaseVerb::extend
                                            : LeaseVerb::rollback);
 }
 
@@ -156,6 +163,7 @@ void Service::dispatch(Answering answering, const Route& route, const Identity& 
     case Call::adjust:
     case Call::settle:
     case Call::rollback:
+    case Call::extend:
       return change_lease(std::move(answering), route, core);
     case Call::metrics:
       (void)outage_.look();

@@ -29,9 +29,9 @@ struct Request {
   const limits::LimitSet* request_limits = nullptr;  ///< the lowest level; may be null
   Time lease_for = 0;                                ///< how long the lease can be changed
   std::uint64_t name_space_token = 0;                ///< token_of() of the namespace; 0: not known
-  /// Charges every limit of every bucket with this amount. `consume` is then the caller's guess of their
-  /// names, each with this amount: acquire_carried() and start_carried() decide only if it is right; the plan
-  /// of acquire() names all limits.
+  /// Charges every limit of every bucket with this amount, and concurrent limits with 1. `consume` is then
+  /// the caller's guess of their names, each with this amount: acquire_carried() and start_carried() decide
+  /// only if it is right; the plan of acquire() names all limits.
   const Amount* every = nullptr;
   /// The nonce of the lease, for an acquire that is charged once however often it is sent. Not for
   /// acquire_carried() and start_carried(). An admission writes the lease's marker in the same step. Where a
@@ -65,6 +65,7 @@ enum class Progress {
 struct LeaseOutcome {
   LimitReport report;
   decision::LeaseRecord record;  ///< the lease after the change
+  Time deadline = 0;             ///< the same
 };
 
 /// The buckets of a store. Safe to call from any thread. Outputs must stay valid until completion; they
@@ -96,7 +97,7 @@ class Buckets {
   virtual void acquire(const Plan& plan, Decision& decision, Completion<Progress> done) = 0;
   /// The decision of an acquire, without the charge.
   virtual void peek(const Plan& plan, Decision& decision, Completion<Progress> done) = 0;
-  /// Adjusts, settles or rolls back a lease, once.
+  /// Adjusts, extends, settles or rolls back a lease, once.
   virtual void change(const LeasePlan& plan, LeaseOutcome& outcome, Completion<Progress> done) = 0;
 
   /// A caller that serves many requests announces the begin and the end of a batch of them. Within a round

@@ -8,15 +8,15 @@ namespace weir::store {
 
 /// The version of this program.
 inline constexpr int client_version = 3;
-/// Limits without modes, which do not inherit, need this version.
+/// Rate limits without modes, which do not inherit, need this version.
 inline constexpr int plain_client = 2;
 /// Plans need this version: an earlier weir would not see their limits.
 inline constexpr int plan_client = 3;
 
 /// The version that limits of a level need.
 inline int client_of(const limits::LimitSetRef& limits, bool inherits) {
-  const bool has_modes = limits && (limits->shadows() | limits->off()) != 0;
-  return inherits || has_modes ? 3 : plain_client;
+  const bool special = limits && (limits->shadows() | limits->off() | limits->concurrent()) != 0;
+  return inherits || special ? 3 : plain_client;
 }
 inline int client_of(const limits::LimitsRecord& record) {
   return client_of(record.current.limits, record.inherits());

@@ -4,6 +4,14 @@
 #include <utility>
 
 namespace weir {
+namespace {
+
+Error holds_nothing() {
+  return {ErrorCode::not_found,
+          "this lease holds nothing: the request was refused, or the lease was moved away"};
+}
+
+}  // namespace
 
 // The report is copied, not moved, so that a decision can still be read after its lease was moved away.
 Lease::Lease(Lease&& other) noexcept
@@ -34,6 +42,12 @@ Result<LimitReport> Lease::settle(std::span<const Charge> actual) {
   return change(detail::LeaseVerb::settle, actual);
 }
 
+Result<Time> Lease::extend(std::chrono::milliseconds lease_for) {
+  if (keeper_ == nullptr) return holds_nothing();
+  if (auto extended = keeper_->extend(data(), lease_for.count()); !extended) return extended.error();
+  return deadline_ = data_->deadline;
+}
+
 Result<LimitReport> Lease::rollback() { return change(detail::LeaseVerb::rollback, {}); }
 
 detail::LeaseData& Lease::data() {
@@ -57,15 +71,14 @@ detail::LeaseData& Lease::data() {
       amount = amounts.end() - 1;
     }
     amount->buckets = static_cast<std::uint8_t>(amount->buckets | 1U << position);
+    if (status.kind == Kind::concurrent)
+      amount->holds = static_cast<std::uint8_t>(amount->holds | 1U << position);
   }
   return *data_;
 }
 
 Result<LimitReport> Lease::change(detail::LeaseVerb verb, std::span<const Charge> charges) {
-  if (keeper_ == nullptr) {
-    return Error{ErrorCode::not_found,
-                 "this lease holds nothing: the request was refused, or the lease was moved away"};
-  }
+  if (keeper_ == nullptr) return holds_nothing();
   auto report = keeper_->change(data(), verb, charges);
   const bool over =
       !report && (report.error().code == ErrorCode::conflict || report.error().code == ErrorCode::expired);

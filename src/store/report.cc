@@ -25,6 +25,7 @@ LimitStatus LimitReport::operator[](std::size_t index) const {
           .source = line.name.source().value_or(bucket.source),
           .owner = bucket.owner,
           .mode = line.name.mode(),
+          .kind = line.name.kind(),
           .would_refuse = (bucket.named >> (16U + index - bucket.first_line) & 1U) != 0};
 }
 

@@ -28,9 +28,19 @@ inline constexpr std::array<const char*, 6> outcome_names = {"admitted", "refuse
                                                              "degraded", "contended", "error"};
 
 /// The operations of a store. `commit` is for stores that write for several callers at once.
-enum class StoreOp : unsigned char { acquire, available, adjust, settle, rollback, read, write, commit };
-inline constexpr std::array<const char*, 8> store_op_names = {"acquire",  "available", "adjust", "settle",
-                                                              "rollback", "read",      "write",  "commit"};
+enum class StoreOp : unsigned char {
+  acquire,
+  available,
+  adjust,
+  settle,
+  rollback,
+  read,
+  write,
+  commit,
+  extend
+};
+inline constexpr std::array<const char*, 9> store_op_names = {
+    "acquire", "available", "adjust", "settle", "rollback", "read", "write", "commit", "extend"};
 
 /// The results of writes of limits by sync.
 enum class SyncWrite : unsigned char { written, operator_owned, skipped };

@@ -112,6 +112,26 @@ TEST_F(Deciding, ALeaseIsRolledBackUntilItsDeadline) {
   EXPECT_NE(shell.err.find("past its deadline"), std::string::npos) << shell.err;
 }
 
+TEST_F(Deciding, ALeaseHoldsConcurrentLimitsAndIsExtended) {
+  ASSERT_EQ(shell.run("limits set --system -l calls:1:concurrent"), 0) << shell.err;
+  EXPECT_NE(shell.out.find("calls         1      1  concurrent"), std::string::npos) << shell.out;
+  ASSERT_EQ(shell.run("acquire key-1 gpt-4 -c calls=1 --lease-for 40s -o json"), 0) << shell.err;
+  EXPECT_NE(shell.out.find("\"deadline_ms\":"), std::string::npos) << shell.out;
+  const std::string id = lease();
+  EXPECT_EQ(shell.run("acquire key-1 gpt-4 -c calls=1"), 3);
+  EXPECT_EQ(shell.run("lease extend " + id + " --for 2min"), 0) << shell.err;
+  EXPECT_TRUE(shell.out.starts_with("extended until ")) << shell.out;
+  shell.clock.advance(std::chrono::minutes(1));
+  EXPECT_EQ(shell.run("acquire key-1 gpt-4 -c calls=1"), 3) << "past its first deadline";
+  EXPECT_EQ(shell.run("store show key-1 gpt-4 -o json"), 0);
+  EXPECT_NE(shell.out.find("\"held\":[{\"deadline_ms\":"), std::string::npos) << shell.out;
+  EXPECT_EQ(shell.run("lease settle " + id), 0) << shell.err;
+  EXPECT_EQ(shell.run("acquire key-1 gpt-4 -c calls=1"), 0);
+  EXPECT_EQ(shell.run("lease extend " + id + " --for 2min"), 1);
+  EXPECT_NE(shell.err.find("already settled"), std::string::npos) << shell.err;
+  EXPECT_EQ(shell.run("lease extend " + id), 2) << "how long is missing";
+}
+
 TEST_F(Deciding, BadAmountsAndLimitsNameTheOption) {
   expect_complaint("acquire e r -c rpm", R"(weir: -c "rpm": write NAME=AMOUNT, such as -c rpm=1)");
   expect_complaint("acquire e r -c rpm:1", R"(weir: -c "rpm:1": write NAME=AMOUNT, such as -c rpm=1)");

@@ -141,6 +141,25 @@ TEST_P(Same, Leases) {
   run("lease settle 'a/b ?#%'", 1);
 }
 
+TEST_P(Same, ConcurrentLimits) {
+  run("limits set --system -l calls:2:concurrent -l rpm:100/min", 0);
+  run("limits set --system -l calls:2/min:concurrent", 2);
+  run("limits set --system -l a:1:concurrent -l b:1:concurrent -l c:1:concurrent", 2);
+  look("limits get --system");
+  look("limits list");
+  run("acquire key-1 gpt-4 -c calls=1 -c rpm=1 --lease-for 40s -o json", 0);
+  look("acquire key-1 gpt-4 -c calls=2", 3);
+  run("lease extend LEASE --for 80s", 0);
+  run("lease extend LEASE --for 80s -o json", 0);
+  run("lease extend LEASE --for tomorrow", 2);
+  look("store show key-1");
+  advance(std::chrono::seconds(60));
+  look("available key-1 gpt-4 -c calls=2", 3);
+  run("lease settle LEASE", 0);
+  look("available key-1 gpt-4 -c calls=2");
+  run("lease extend LEASE --for 80s", 1);
+}
+
 TEST_P(Same, LimitsOfLevels) {
   run("limits set --system -l rpm:100/min:150 --bucket-ttl-multiplier 9 --on-unavailable allow", 0);
   run("limits set --resource gpt-4 -l rpm:5/10s -o json", 0);

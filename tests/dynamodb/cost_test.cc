@@ -283,6 +283,29 @@ TEST_F(Cost, ItemsAreNoLargerThanTheSeedsSay) {
   }
 }
 
+TEST_F(Cost, EightPlainAndTwoConcurrentLimitsWithSixteenDeadlinesAreOneKilobyte) {
+  Limiter admin = table.limiter();
+  std::vector<NamedLimit> limits = some_limits(8);
+  for (const char* const name : {"calls", "jobs"}) limits.push_back({name, *Limit::parse("100:concurrent")});
+  ASSERT_TRUE(admin.set_limits(Level::system(), limits));
+  std::vector<Charge> consume;
+  for (const NamedLimit& limit : limits) consume.push_back({limit.name, 1});
+  for (int i = 1; i <= 20; ++i) {
+    table.clock.advance(std::chrono::milliseconds(777));
+    const auto decision =
+        admin.acquire("user-123", "gpt-4", consume, {.lease_for = std::chrono::seconds(100 * i)});
+    ASSERT_TRUE(decision && decision->admitted());
+  }
+  const auto buckets = admin.buckets("user-123");
+  ASSERT_TRUE(buckets);
+  std::size_t full = 0;
+  for (const BucketLimit& limit : buckets->items[0].limits) full += limit.held.size() == 16 ? 1U : 0U;
+  EXPECT_EQ(full, 2U);
+  const std::size_t size = wire::aws::size_of(table.bucket("user-123"));
+  EXPECT_LE(size, 1024U);
+  std::cout << "bucket with 8 plain and 2 concurrent limits, 16 deadlines each: " << size << " bytes\n";
+}
+
 TEST_F(Cost, ItemsHaveTheNamesOfTheSchema) {
   Limiter admin = table.limiter();
   ASSERT_TRUE(admin.set_limits(Level::system(), {{"rpm", "100/min:150"}}));

@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if (const auto limit = weir::Limit::parse(text)) {
     const auto again = weir::Limit::parse(limit->to_json());
     if (!again || *again != *limit) std::abort();
-    if (limit->burst() < limit->capacity() || limit->refill_amount() <= weir::Amount()) std::abort();
+    const bool refills = limit->refill_amount() > weir::Amount();
+    if (limit->burst() < limit->capacity() || refills != (limit->kind() == weir::Kind::rate)) std::abort();
   }
   return 0;
 }

@@ -130,7 +130,7 @@ void read_item(Input& in) {
   if (which == 0) item = write_bucket({"default", "key", "r"}, {some_state(), "parent"}, {"tpm"}, 1);
   if (which == 1)
     item =
-        write_marker({"ENTITY#key", "#LEASE#1"}, {{1, false, some_lease(), {"key"}, {7}}, 1'800'000'000'000});
+        write_marker({"ENTITY#key", "#LEASE#1"}, {1, false, some_lease(), {"key"}, {7}, 1'800'000'000'000});
   if (which == 2) item = write_limits("default", "e key r", some_record());
   if (which == 3)
     item = write_entity(
@@ -227,7 +227,8 @@ void read_sqlite(Input& in) {
   (void)decoder.lease_buckets(text);
   (void)decoder.metadata(text);
   std::vector<table::Balance> balances(set->size());
-  (void)sqlite::read_balances(text, *set, balances);
+  std::string holds;
+  (void)sqlite::read_balances(text, *set, balances, holds);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ def refused(operation, status, answer, reason):
     return Known("positive_data_acceptance", operation, status, answer, reason)
 
 
-SET = r"PUT /v1/limits/.*|POST /v1/changes"
+SET = r"PUT /v1/limits/.*|PUT /v1/plans/.*|POST /v1/changes"
 GIVEN = rf"{SET}|POST /v1/acquire|GET /v1/available"  # calls with limits in them
 CHARGES = r"POST /v1/(acquire|leases/\{lease\}/(adjust|settle))"
 
@@ -37,7 +37,7 @@ KNOWN = [
           "a header is not read where the query says the same: clients may send it, the query is the proxy's"),
     refused(r"POST /v1/acquire|GET /v1/(authorize|available|limits/effective)", 422, "^no-limits: ", STATE),
     refused(rf"{CHARGES}|GET /v1/(authorize|available)", 422, "^unknown-limit: ", STATE),
-    refused(r"GET /v1/(audit|entities.*|limits)", 400, "^malformed: cursor must be", CURSOR),
+    refused(r"GET /v1/(audit|entities.*|limits|plans.*)", 400, "^malformed: cursor must be", CURSOR),
     refused(r"GET /v1/authorize", 422, "^invalid-argument: (entity|resource) is empty", "each stands in the query or in a header"),
     refused(r"GET /v1/authorize", 422, "^invalid-argument: the request names no limit", "it stands in the query or in a header"),
     refused(r"GET /v1/available", 400, "^malformed: limits is not JSON", PARAMETERS),
@@ -51,6 +51,12 @@ KNOWN = [
     refused(SET, 422, "(on_unavailable|bucket_ttl_refill_multiplier) belongs to the system's limits", BETWEEN),
     refused(GIVEN, 422, r": limit .*: burst [\d.]+ is less than capacity", BETWEEN),
     refused(GIVEN, 422, r": limit .*: (capacity 0 blocks|refill_amount is 0)", BETWEEN),
+    refused(GIVEN, 422, r": limit .*: a concurrent limit (does not refill|has no burst)", BETWEEN),
+    refused(GIVEN, 422, "concurrent limits together", BETWEEN),
+    refused(r"PUT /v1/entities/\{entity\}|POST /v1/changes", 422, "names plan .*, which does not exist", STATE),
+    refused(r"PUT /v1/plans/\{plan\}", 422, "^invalid-argument: the body is of another plan", BETWEEN),
+    refused(SET, 422, r"resources .*: field .* is not known here", "a set is the limits themselves, or has them beside others"),
+    refused(SET, 422, r"limit .(inherit|mode|limits). must be text", "a set is the limits themselves, or has them beside others"),
     refused(rf"{SET}|{CHARGES}", 422, "limit name .*(is empty|has a character|does not start|is longer)", MEMBERS),
     refused(SET, 422, "no limits given; name at least one", "an acquire may give none, with the same schema"),
     refused(r"POST /v1/acquire", 422, "the request names no limit", "a settle may name none, with the same schema"),

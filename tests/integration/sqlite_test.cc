@@ -70,6 +70,30 @@ class SqliteFile : public testing::Test {
   FakeClock clock;
 };
 
+TEST_F(SqliteFile, WhatIsHeldOfConcurrentLimitsIsThereAgain) {
+  std::string id;
+  {
+    auto limiter = *open();
+    ASSERT_TRUE(limiter.set_limits(Level::system(), {{"calls", "3:concurrent"}, {"rpm", "100/min"}}));
+    auto decision = limiter.acquire("key", "gpt-4", {{"calls", 2}, {"rpm", 1}}, {.lease_for = 60s});
+    ASSERT_TRUE(decision && decision->admitted());
+    id = *decision->lease().id();
+    ASSERT_TRUE(limiter.extend(id, 120s));
+  }
+  for (int i = 0; i < 2; ++i) {
+    clock.advance(40s);
+    auto limiter = *open();
+    EXPECT_TRUE(limiter.acquire("key", "gpt-4", {{"calls", 2}})->refused());
+    auto other = limiter.acquire("key", "gpt-4", {{"calls", 1}});
+    ASSERT_TRUE(other->admitted());
+    ASSERT_TRUE(other->lease().settle({}));
+  }
+  auto limiter = *open();
+  const auto settled = limiter.settle(id, {{"rpm", 3}});
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_TRUE(limiter.acquire("key", "gpt-4", {{"calls", 3}})->admitted());
+}
+
 TEST_F(SqliteFile, IsThereAgainAfterItWasClosed) {
   std::string lease;
   {

@@ -34,7 +34,7 @@ TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 # What cannot be known before, by the name of the member or header.
 IDS = {"lease", "id"}  # made by the service; the same text stands for the same thing in all examples
 MOMENTS = {"created_at_ms", "at_ms", "refilled_at_ms", "version"}  # of this run
-LATER = {"expires_at_ms", "full_at_ms"}  # not before this run
+LATER = {"expires_at_ms", "full_at_ms", "deadline_ms"}  # not before this run
 LEFT = {"remaining", "tokens"}  # may have refilled since
 WAITS = {"retry_after_ms", "retry-after-ms"}  # may have passed in part
 # Text that has such numbers in it: compared without them, and then number by number.
@@ -292,7 +292,8 @@ class Scenario:
             if not self.started - 1 <= actual / 1000 or name in MOMENTS and not actual / 1000 <= time.time() + 1:
                 said(f"{name} is {actual}, which is not a moment of this run")
         elif name in LEFT:
-            refilled = elapsed * within["capacity"] / PERIODS[within["name"][-1]]
+            concurrent = within.get("kind") == "concurrent"
+            refilled = 0 if concurrent else elapsed * within["capacity"] / PERIODS[within["name"][-1]]
             if not expected <= actual <= expected + refilled:
                 said(f"{name} of {within['name']} is {actual}, not {expected} to {expected + refilled}")
         elif name in WAITS:

@@ -130,7 +130,7 @@ class Mutator {
 };
 
 /// An entity with everything that a store keeps about one: limits at both levels that have changed, a parent,
-/// a bucket with dormant limits, and a lease that was adjusted.
+/// a bucket with dormant and concurrent limits, and a lease that was adjusted.
 struct StoredEntity {
   std::string id;
   std::string lease = {};
@@ -152,12 +152,13 @@ inline StoredEntity make_records(Limiter& limiter, const std::string& id) {
   EXPECT_TRUE(limiter.set_limits(Level::entity_default(id), {{"rpm", "50/min"}}));
   EXPECT_TRUE(limiter.set_limits(Level::entity(id, "r"), {{"old", "7/day"}, {"rpm", "100/min"}}));
   EXPECT_TRUE(limiter.acquire(id, "r", {{"old", 3}, {"rpm", 2}}));
-  EXPECT_TRUE(limiter.set_limits(Level::entity(id, "r"), {{"rpm", "80.5/min:90"}, {"tpm", "1000/h"}}));
-  auto decision = limiter.acquire(id, "r", {{"rpm", 1}}, {.idempotency_key = "key"});
+  EXPECT_TRUE(limiter.set_limits(Level::entity(id, "r"),
+                                 {{"rpm", "80.5/min:90"}, {"tpm", "1000/h"}, {"calls", "5:concurrent"}}));
+  auto decision = limiter.acquire(id, "r", {{"rpm", 1}, {"calls", 2}}, {.idempotency_key = "key"});
   EXPECT_TRUE(decision) << decision.error().message;
   if (!decision || !decision->admitted()) return made;
   made.lease = *decision->lease().id();
-  EXPECT_TRUE(limiter.adjust(made.lease, {{"rpm", 1}}, "first"));
+  EXPECT_TRUE(limiter.adjust(made.lease, {{"rpm", 1}, {"calls", -1}}, "first"));
   return made;
 }
 
@@ -170,9 +171,11 @@ inline void read_everything(Limiter& limiter, const StoredEntity& entity) {
   (void)limiter.effective_limits(entity.id, "r");
   (void)limiter.available(entity.id, "r", {{"rpm", 1}});
   (void)limiter.acquire(entity.id, "r", {{"rpm", 1}});
-  (void)limiter.acquire(entity.id, "r", {{"rpm", 1}}, {.idempotency_key = "key"});
+  (void)limiter.acquire(entity.id, "r", {{"rpm", 1}, {"calls", 2}}, {.idempotency_key = "key"});
+  (void)limiter.acquire(entity.id, "r", {{"calls", 1}});
   if (!entity.lease.empty()) {
-    (void)limiter.adjust(entity.lease, {{"rpm", 1}}, "second");
+    (void)limiter.extend(entity.lease, std::chrono::minutes(20));
+    (void)limiter.adjust(entity.lease, {{"rpm", 1}, {"calls", 1}}, "second");
     (void)limiter.settle(entity.lease, {{"rpm", 1}});
   }
   (void)limiter.buckets(entity.id);

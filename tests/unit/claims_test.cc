@@ -32,7 +32,8 @@ class Bucket {
   }
   ResolutionRef resolution(Time now) const {
     return ResolutionRef(
-        limits::resolve({LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}, {}, now, 7)
+        limits::resolve({.records = {LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}}, {},
+                        now, 7)
             .get());
   }
   const State* state() const { return state_ ? &*state_ : nullptr; }

@@ -56,8 +56,8 @@ class Bucket {
  private:
   const State* state() const { return state_ ? &*state_ : nullptr; }
   Claims claims(Time at) const {
-    const auto resolution =
-        limits::resolve({LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}, {}, at, 7);
+    const auto resolution = limits::resolve(
+        {.records = {LimitsRecordRef(), LimitsRecordRef(), LimitsRecordRef(), record_}}, {}, at, 7);
     return claims_of(state(), *resolution, at);
   }
   void write(const Claims& claims, const Amounts& amounts) {

@@ -18,7 +18,7 @@ class LimitReport;
 namespace detail {
 
 enum class Ending : unsigned char { open, settled, rolled_back };
-enum class LeaseVerb : unsigned char { adjust, settle, rollback };
+enum class LeaseVerb : unsigned char { adjust, settle, rollback, extend };
 
 /// The amount of one limit that a lease has charged, or is about to charge, in each bucket of `buckets` (bit
 /// i: the i-th of the chain).
@@ -26,6 +26,7 @@ struct LeaseAmount {
   std::string limit;
   std::int64_t amount = 0;  ///< millitokens
   std::uint8_t buckets = 0;
+  std::uint8_t holds = 0;  ///< those of the buckets in which the limit is concurrent, and holds the amount
   friend bool operator==(const LeaseAmount&, const LeaseAmount&) = default;
 };
 
@@ -52,6 +53,7 @@ struct LeaseData {
 class LeaseKeeper {
  public:
   virtual Result<LimitReport> change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges) = 0;
+  virtual Result<void> extend(LeaseData& lease, Time lease_for) = 0;
   virtual Result<std::string> make_id(LeaseData& lease) = 0;
 
  protected:

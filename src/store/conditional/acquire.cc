@@ -68,16 +68,18 @@ Action Acquire::attempt(Time now) {
     if (ahead) return send(Sent::repair, {.writes = {WriteBuilder::repair(evaluation)}});
   }
   const bool fits = std::all_of(chain.begin(), chain.end(), [](const auto& link) { return link.fits; });
-  return fits ? charge(all) : refuse(chain, all);
+  return fits ? charge(chain, all) : refuse(chain, all);
 }
 
-Action Acquire::charge(const std::vector<Evaluation>& evaluations) {
+Action Acquire::charge(const decision::Chain& chain, const std::vector<Evaluation>& evaluations) {
   // An old image may leave out a limit that holds its amount by now.
   for (const Evaluation& evaluation : evaluations) {
     if (evaluation.link->left_out != 0 && !snapshot_.current(evaluation.bucket))
       return {Action::Kind::read, {}};
   }
   outcome_ = {};
+  outcome_.deadline = decision::lease_deadline(chain, evaluations.front().now, plan_.lease_for);
+  for (BucketPlan& bucket : plan_.buckets) bucket.hold_until = outcome_.deadline;
   Transaction transaction;
   transaction.links = plan_.bare;
   for (const Evaluation& evaluation : evaluations) {
@@ -92,8 +94,12 @@ Action Acquire::charge(const std::vector<Evaluation>& evaluations) {
     const auto& fence = marker_.item;
     transaction.marker.emplace();
     if (fence) transaction.marker->sequence = fence->sequence;
-    transaction.marker->next = {(fence ? fence->sequence : 0) + 1, false, lease_of(evaluations),
-                                plan_.once->entities, outcome_.generations};
+    transaction.marker->next = {(fence ? fence->sequence : 0) + 1,
+                                false,
+                                lease_of(evaluations),
+                                plan_.once->entities,
+                                outcome_.generations,
+                                outcome_.deadline};
   }
   return send(Sent::charge, std::move(transaction));
 }
@@ -104,8 +110,11 @@ decision::LeaseRecord Acquire::lease_of(const std::vector<Evaluation>& evaluatio
   for (const Evaluation& evaluation : evaluations) {
     if (evaluation.link->left_out == 0) continue;
     for (decision::LeaseAmount& amount : lease.amounts) {
-      if (!charge_of(evaluation, amount.limit))
-        amount.buckets = static_cast<std::uint8_t>(amount.buckets & ~(1U << evaluation.bucket));
+      const auto bit = static_cast<std::uint8_t>(1U << evaluation.bucket);
+      const Kind kind = (amount.holds & bit) != 0 ? Kind::concurrent : Kind::rate;
+      if (charge_of(evaluation, amount.limit, kind)) continue;
+      amount.buckets = static_cast<std::uint8_t>(amount.buckets & ~bit);
+      amount.holds = static_cast<std::uint8_t>(amount.holds & ~bit);
     }
   }
   std::erase_if(lease.amounts, [](const decision::LeaseAmount& amount) { return amount.buckets == 0; });
@@ -120,6 +129,9 @@ bool Acquire::retry_will_do(const Evaluation& evaluation) const {
     return !limit.in_force && !evaluation.item->limits[static_cast<std::size_t>(limit.index)].dormant;
   };
   if (std::any_of(evaluation.claims().limits.begin(), evaluation.claims().limits.end(), leaves)) return false;
+  const auto& charges = evaluation.plan->charges;
+  if (std::any_of(charges.begin(), charges.end(), [](const auto& charge) { return charge.holds; }))
+    return false;
   return holds(evaluation.item, builder(true).retry(evaluation));
 }
 
@@ -162,7 +174,8 @@ Action Acquire::refuse(decision::Chain& chain, const std::vector<Evaluation>& ev
     // A copy that arrives late must not charge after the refusal.
     transaction.marker.emplace();
     if (marker_.item) transaction.marker->sequence = marker_.item->sequence;
-    transaction.marker->next = {(marker_.item ? marker_.item->sequence : 0) + 1, true, {}, {}, {}};
+    const Time deadline = decision::lease_deadline(chain, evaluations.front().now, plan_.lease_for);
+    transaction.marker->next = {(marker_.item ? marker_.item->sequence : 0) + 1, true, {}, {}, {}, deadline};
   }
   if (transaction.writes.empty() && !transaction.marker) return finish(AcquireOutcome::Kind::refused);
   return send(Sent::refusal, std::move(transaction));

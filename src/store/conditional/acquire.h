@@ -25,6 +25,7 @@ struct AcquirePlan {
   /// unless Retry will do.
   bool read_first = false;
   bool shadow = false;  ///< no limit refuses; those that would are left out
+  Time lease_for = 0;   ///< how long the lease can be changed
 };
 
 struct AcquireOutcome {
@@ -42,6 +43,7 @@ struct AcquireOutcome {
   bool chain = false;        ///< stale: the catalog has another parent, or is about to
   std::vector<std::uint64_t> generations = {};  ///< admitted: of the buckets that were charged
   std::vector<std::uint32_t> left_out = {};     ///< admitted: the limits of each bucket that were left out
+  Time deadline = 0;                            ///< admitted: of the lease
 };
 
 class Acquire {
@@ -69,7 +71,7 @@ class Acquire {
 
   Action attempt(Time now);
   std::vector<Evaluation> evaluations(decision::Chain& chain, Time now) const;
-  Action charge(const std::vector<Evaluation>& evaluations);
+  Action charge(const decision::Chain& chain, const std::vector<Evaluation>& evaluations);
   decision::LeaseRecord lease_of(const std::vector<Evaluation>& evaluations) const;
   Action refuse(decision::Chain& chain, const std::vector<Evaluation>& evaluations);
   Action finish(AcquireOutcome::Kind kind);

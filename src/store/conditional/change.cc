@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "decision/lease_change.h"
 
 namespace weir::conditional {
 namespace {
@@ -10,15 +11,16 @@ namespace {
 std::vector<LimitCharge> charges_in(std::size_t bucket, std::span<const decision::LeaseAmount> amounts) {
   std::vector<LimitCharge> charges;
   for (const decision::LeaseAmount& amount : amounts) {
-    if ((amount.buckets >> bucket & 1U) != 0) charges.push_back({amount.limit, amount.amount});
+    if ((amount.buckets >> bucket & 1U) != 0)
+      charges.push_back({amount.limit, amount.amount, amount.holds != 0});
   }
   return charges;
 }
 
 Result<void> check_debts(const Evaluation& evaluation) {
   for (const bucket::LimitClaim& limit : evaluation.claims().limits) {
-    const std::int64_t amount = charge_of(evaluation, limit.name).value_or(0);
-    if (amount <= 0) continue;
+    const std::int64_t amount = charge_of(evaluation, limit.name, Kind::rate).value_or(0);
+    if (amount <= 0 || limit.parameters.kind() == Kind::concurrent) continue;
     if (auto checked = decision::check_debt(limit.name, limit.held(evaluation.item) - amount); !checked)
       return checked;
   }
@@ -67,17 +69,67 @@ Result<decision::LeaseStep> Change::step() const {
   sets.reserve(plan_.buckets.size());
   for (const BucketPlan& bucket : plan_.buckets) sets.push_back(bucket.resolution->limits);
   const decision::LeaseRecord& lease = marker_.item && plan_.once ? marker_.item->lease : plan_.lease;
-  return decision::step(lease, {plan_.verb, plan_.key, charges}, sets);
+  return decision::step(lease, {plan_.verb, plan_.key, charges, plan_.lease_for}, sets);
+}
+
+Time Change::deadline() const {
+  return marker_.item && plan_.once ? std::max(marker_.item->deadline, plan_.deadline) : plan_.deadline;
+}
+
+Result<bool> Change::extend(Time now) {
+  if (plan_.verb != decision::LeaseVerb::extend) return true;
+  std::vector<bucket::Holds> lists;
+  Time from = now;
+  for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
+    BucketPlan& plan = plan_.buckets[i];
+    for (const decision::LeaseAmount& amount : outcome_.lease.amounts) {
+      if ((amount.holds >> i & 1U) == 0 || amount.amount == 0) continue;
+      if (!snapshot_[i].known) return false;
+      const Record* const item = snapshot_.alive(i, now);
+      const bucket::LimitState* const limit = item != nullptr ? item->find(amount.limit) : nullptr;
+      const bool held = limit != nullptr && item->generation == plan.generation;
+      if (!held || limit->parameters.kind() != Kind::concurrent) {
+        // An image from before the lease does not show what it holds.
+        if (!snapshot_.seen_here(i)) return false;
+        continue;
+      }
+      const Time at = std::max(now, item->refilled_at);
+      if (auto open = decision::check_open(deadline(), at); !open) return open.error();
+      plan.charges.push_back({amount.limit, 0, true, amount.amount});
+      from = std::max(from, at);
+      bucket::Holds& holds = lists.emplace_back(bucket::live(limit->holds, at));
+      bucket::release(holds, deadline(), amount.amount, at);
+    }
+  }
+  std::vector<const bucket::Holds*> all;
+  for (const bucket::Holds& holds : lists) all.push_back(&holds);
+  outcome_.deadline =
+      decision::next_deadline({.verb = plan_.verb, .lease_for = plan_.lease_for}, deadline(), from, all);
+  return true;
 }
 
 namespace {
 
 /// Whether a bucket still has a limit that left the set: it is dropped once it is full.
-bool keeps(const Record& item, const limits::Resolution& resolution, std::string_view limit, Time now) {
+bool keeps(const Record& item, const limits::Resolution& resolution, std::string_view limit, Kind kind,
+           Time now) {
   const bucket::Claims claims = bucket::claims_of(&item, resolution, now);
   return std::any_of(claims.limits.begin(), claims.limits.end(), [&](const bucket::LimitClaim& claim) {
-    return claim.name == limit && !bucket::forgettable(claim, claim.held(&item));
+    return claim.name == limit && claim.parameters.kind() == kind &&
+           !bucket::forgettable(claim, claim.held(&item));
   });
+}
+
+/// Whether a limit that was in force at the last write is not in the set any more.
+bool leaves_any(const Record& item, const limits::LimitSet& set) {
+  return std::any_of(item.limits.begin(), item.limits.end(), [&](const bucket::LimitState& limit) {
+    return !limit.dormant && set.find(limit.name) < 0;
+  });
+}
+
+bool names(const limits::LimitSet& set, std::string_view limit, Kind kind) {
+  const int index = set.find(limit);
+  return index >= 0 && set[static_cast<std::size_t>(index)].kind() == kind;
 }
 
 }  // namespace
@@ -90,9 +142,14 @@ Result<bool> Change::leave_out_missing(decision::LeaseStep& step, Time now) cons
       if (!snapshot_[i].known) return false;
       const Record* const item = snapshot_.alive(i, now);
       const limits::Resolution& resolution = *plan_.buckets[i].resolution;
-      const bool has = resolution.limits->find(charge.limit) >= 0 ||
-                       (item != nullptr && keeps(*item, resolution, charge.limit, now));
-      if (!has) charge.buckets = static_cast<std::uint8_t>(charge.buckets & ~(1U << i));
+      const Kind kind = charge.holds != 0 ? Kind::concurrent : Kind::rate;
+      // What a lease holds must be found again when it is extended, so it is held in its own bucket only.
+      const bool own = item != nullptr && item->generation == plan_.buckets[i].generation;
+      if (kind == Kind::concurrent && !own && !snapshot_.seen_here(i)) return false;
+      const bool has = names(*resolution.limits, charge.limit, kind) ||
+                       (item != nullptr && keeps(*item, resolution, charge.limit, kind, now));
+      const bool kept = has && (kind == Kind::rate || own);
+      if (!kept) charge.buckets = static_cast<std::uint8_t>(charge.buckets & ~(1U << i));
     }
   }
   if (auto settled = decision::settle_masks(step); !settled) return settled.error();
@@ -107,17 +164,26 @@ Action Change::attempt(Time now) {
     outcome_.error = next.error();
     return finish(ChangeOutcome::Kind::refused);
   }
-  outcome_ = {.repeated = next->repeated, .error = {}, .lease = next->next, .charges = {}};
+  outcome_ = {
+      .repeated = next->repeated, .error = {}, .lease = next->next, .deadline = deadline(), .charges = {}};
   // A remembered marker may be out of date, and is no answer.
   if (next->repeated && plan_.once && marker_.item && !marker_.known) return look();
   if (next->repeated) return finish(ChangeOutcome::Kind::changed);
+  // The deadline may have passed since the last attempt.
+  if (auto open = decision::check_open(deadline(), now); !open) return refuse(open.error());
   const auto known = leave_out_missing(*next, now);
   if (!known) return refuse(known.error());
   if (!*known) return look();
 
   Transaction transaction;
-  for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
+  for (std::size_t i = 0; i < plan_.buckets.size(); ++i)
     plan_.buckets[i].charges = charges_in(i, next->charges);
+  const auto extended = extend(now);
+  if (!extended) return refuse(extended.error());
+  if (!*extended) return look();
+  for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
+    plan_.buckets[i].held_until = deadline();
+    plan_.buckets[i].hold_until = outcome_.deadline;
     const auto added = add_write(i, now, transaction);
     if (!added) return refuse(added.error());
     if (*added == Step::look) return look();
@@ -128,8 +194,14 @@ Action Change::attempt(Time now) {
   if (plan_.once) {
     MarkerWrite& marker = transaction.marker.emplace();
     if (marker_.item) marker.sequence = marker_.item->sequence;
-    marker.next = {
-        (marker_.item ? marker_.item->sequence : 0) + 1, false, std::move(next->next), plan_.entities, {}};
+    marker.next = {(marker_.item ? marker_.item->sequence : 0) + 1,
+                   false,
+                   std::move(next->next),
+                   plan_.entities,
+                   {},
+                   deadline(),
+                   marker_.item ? marker_.item->first_deadline : 0};
+    decision::set_deadline(marker.next, outcome_.deadline);
     for (const BucketPlan& bucket : plan_.buckets) marker.next.generations.push_back(bucket.generation);
   } else if (transaction.writes.empty()) {
     return finish(ChangeOutcome::Kind::changed);
@@ -152,14 +224,23 @@ Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction
   if (plan.charges.empty()) return Step::ready;
   const WriteBuilder builder{*settings_, false, plan_.new_generation};
   const Record* const item = snapshot_.alive(bucket, now);
-  const bool gives_only = std::all_of(plan.charges.begin(), plan.charges.end(),
-                                      [](const LimitCharge& charge) { return charge.amount < 0; });
-  if (gives_only) {
+  const bool gives_only =
+      std::all_of(plan.charges.begin(), plan.charges.end(),
+                  [](const LimitCharge& charge) { return charge.amount < 0 && !charge.holds; });
+  const bool takes_nothing = std::all_of(plan.charges.begin(), plan.charges.end(),
+                                         [](const LimitCharge& charge) { return charge.amount <= 0; });
+  if (takes_nothing) {
     // Another generation, seen since the lease was made, means that the charged bucket was full and is gone.
     const bool gone = snapshot_.seen_here(bucket) && (item == nullptr || item->generation != plan.generation);
     if (gone) return Step::ready;
+  }
+  if (gives_only) {
+    // A limit that came with a request is not in the resolution. Only Normal records that it has left the
+    // set.
+    if (plan.resolution->depends_on_request && !snapshot_.seen_here(bucket)) return Step::look;
     const bool behind =
-        item != nullptr && item->generation == plan.generation && item->version < plan.resolution->stamp;
+        item != nullptr && item->generation == plan.generation &&
+        (item->version < plan.resolution->stamp || leaves_any(*item, *plan.resolution->limits));
     if (!behind) {
       Write credit =
           builder.credit({bucket, &plan, snapshot_.seen_here(bucket) ? item : nullptr, now, nullptr});

@@ -1,4 +1,5 @@
-// Changes to a lease (adjust, settle, rollback), each in one transaction with the marker that remembers it.
+// Changes to a lease (adjust, extend, settle, rollback), each in one transaction with the marker that
+// remembers it.
 #pragma once
 
 #include "decision/lease.h"
@@ -19,6 +20,8 @@ struct ChangePlan {
   /// Whether a marker makes it happen once. Without one the change must not be retried, and the lease is
   /// assumed to be as acquire made it.
   bool once = true;
+  Time deadline = 0;   ///< of the lease as acquire made it
+  Time lease_for = 0;  ///< of an extend
 };
 
 struct ChangeOutcome {
@@ -35,6 +38,7 @@ struct ChangeOutcome {
   std::int64_t version = 0;     ///< stale: what the next resolution's resolved_after must be at least
   bool chain = false;           ///< stale: the catalog has another parent, or is about to
   decision::LeaseRecord lease;  ///< changed: the lease after the change
+  Time deadline = 0;            ///< changed: of the lease after the change
   std::vector<decision::LeaseAmount> charges;  ///< changed: the differences; none if repeated
 };
 
@@ -66,6 +70,11 @@ class Change {
   /// Leaves out buckets that do not have a limit, and records that in the lease. False: the buckets have to
   /// be read first.
   Result<bool> leave_out_missing(decision::LeaseStep& step, Time now) const;
+  /// The deadline of the lease, before this change.
+  Time deadline() const;
+  /// Computes the next deadline, and adds what is moved to it to the plans of the buckets. Fails where a
+  /// bucket was written by a clock that is past the deadline. False: the buckets have to be read first.
+  Result<bool> extend(Time now);
   /// Adds the write for one bucket, if there is anything to write.
   Result<Step> add_write(std::size_t bucket, Time now, Transaction& transaction);
   /// Refuses because of the state of the buckets, if the images of them and of the marker are current.

@@ -69,6 +69,8 @@ struct Action {
 struct LimitCharge {
   std::string limit;
   std::int64_t amount = 0;
+  bool holds = false;      ///< of a concurrent limit
+  std::int64_t moved = 0;  ///< of a concurrent limit: held until the next deadline instead of the lease's
   friend bool operator==(const LimitCharge&, const LimitCharge&) = default;
 };
 
@@ -80,6 +82,8 @@ struct BucketPlan {
   std::int64_t resolved_after = 0;
   std::vector<LimitCharge> charges;
   std::uint64_t generation = 0;  ///< of the bucket that a lease charged; for changes to leases
+  Time held_until = 0;           ///< the deadline of that lease
+  Time hold_until = 0;           ///< the deadline of what is taken of concurrent limits
   std::size_t entity = 0;        ///< in the chain of the plan
   std::string parent;            ///< the next entity of the chain, as it was resolved; empty: none
 };

@@ -12,12 +12,37 @@ using bucket::LimitClaim;
 using bucket::State;
 using Effect = LimitWrite::Effect;
 
+/// The amount that the plan moves to another deadline.
+std::int64_t moved_of(const BucketPlan& plan, std::string_view limit) {
+  const auto charge = std::find_if(plan.charges.begin(), plan.charges.end(),
+                                   [&](const LimitCharge& one) { return one.holds && one.limit == limit; });
+  return charge == plan.charges.end() ? 0 : charge->moved;
+}
+
+/// Whether the bucket is the one that the lease has charged.
+bool is_charged_bucket(const Evaluation& evaluation) {
+  return evaluation.item != nullptr && evaluation.item->generation == evaluation.plan->generation;
+}
+
 /// The charge of a limit in this bucket. Tokens given back to a bucket other than the charged one are
 /// dropped: the charged one was full when it expired.
 std::int64_t amount_of(const Evaluation& evaluation, const LimitClaim& limit) {
-  const std::int64_t amount = charge_of(evaluation, limit.name).value_or(0);
-  const bool same = evaluation.item != nullptr && evaluation.item->generation == evaluation.plan->generation;
-  return amount < 0 && !same ? 0 : amount;
+  const std::int64_t amount = charge_of(evaluation, limit.name, limit.parameters.kind()).value_or(0);
+  return amount < 0 && !is_charged_bucket(evaluation) ? 0 : amount;
+}
+
+/// What is held of a concurrent limit after the charge.
+bucket::Holds holds_after(const Evaluation& evaluation, const LimitClaim& limit) {
+  const BucketPlan& plan = *evaluation.plan;
+  const std::int64_t amount = amount_of(evaluation, limit);
+  const std::int64_t moved = is_charged_bucket(evaluation) ? moved_of(plan, limit.name) : 0;
+  bucket::Holds holds = limit.holds;
+  const Time at = evaluation.claims().at;
+  if (amount < 0) bucket::release(holds, plan.held_until, -amount, at);
+  if (moved > 0) bucket::release(holds, plan.held_until, moved, at);
+  if (amount > 0) bucket::take(holds, plan.hold_until, amount);
+  if (moved > 0) bucket::take(holds, plan.hold_until, moved);
+  return holds;
 }
 
 using decision::Expiry;
@@ -45,7 +70,7 @@ void add(const WriteBuilder& builder, const Evaluation& evaluation, const LimitC
   // has room; unless the write also charges, or a change of parameters cuts lower than the burst.
   const bool cuts = amount > 0 || ceiling != limit.parameters.burst;
   if (cuts) write.at_most = ceiling - grant;
-  const bool named = charge_of(evaluation, limit.name).has_value();
+  const bool named = charge_of(evaluation, limit.name, Kind::rate).has_value();
   if (builder.admitting && named) write.at_least = amount - grant;
   // The expiry is computed from the image, and the balance may be lower by now. The expiry covers every
   // balance of 0 or more, and the debt in the image; it does not cover a deeper debt.
@@ -56,9 +81,39 @@ void add(const WriteBuilder& builder, const Evaluation& evaluation, const LimitC
   expiry.hold(limit.parameters, least, !limit.in_force);
 }
 
+/// A concurrent limit, or one that was concurrent, in Normal: on condition of the whole list, also where
+/// nothing is taken, since the expiry is computed from it.
+LimitWrite claim_holds(const Evaluation& evaluation, const LimitClaim& limit, Expiry& expiry) {
+  const bool concurrent = limit.parameters.kind() == Kind::concurrent;
+  LimitWrite write{.name = limit.name};
+  if (limit.index < 0) {
+    write.absent = true;
+  } else {
+    write.holds = evaluation.item->limits[static_cast<std::size_t>(limit.index)].holds;
+  }
+  if (bucket::forgettable(limit, limit.held(evaluation.item))) {
+    write.effect = Effect::remove;
+    return write;
+  }
+  write.effect = limit.index < 0 ? Effect::insert : Effect::set;
+  if (limit.changed) write.parameters = limit.parameters;
+  write.set_holds = concurrent ? holds_after(evaluation, limit) : bucket::Holds();
+  if (concurrent) {
+    write.tokens = limit.parameters.capacity - bucket::total(*write.set_holds);
+  } else {
+    write.consumed = amount_of(evaluation, limit);
+    write.tokens = limit.held(evaluation.item) - write.consumed;
+  }
+  expiry.hold(limit.parameters, write.tokens, !limit.in_force);
+  expiry.hold(*write.set_holds);
+  return write;
+}
+
 /// One limit in Normal.
 LimitWrite claim(const WriteBuilder& builder, const Evaluation& evaluation, const LimitClaim& limit,
                  Expiry& expiry) {
+  if (limit.parameters.kind() == Kind::concurrent || limit.anew)
+    return claim_holds(evaluation, limit, expiry);
   const auto [grant, ceiling] = limit.claim;
   const std::int64_t amount = amount_of(evaluation, limit);
   const std::int64_t held = limit.held(evaluation.item);
@@ -89,10 +144,11 @@ LimitWrite claim(const WriteBuilder& builder, const Evaluation& evaluation, cons
 
 }  // namespace
 
-std::optional<std::int64_t> charge_of(const Evaluation& evaluation, std::string_view limit) {
+std::optional<std::int64_t> charge_of(const Evaluation& evaluation, std::string_view limit, Kind kind) {
   const auto& charges = evaluation.plan->charges;
-  const auto charge =
-      std::find_if(charges.begin(), charges.end(), [&](const auto& one) { return one.limit == limit; });
+  const auto charge = std::find_if(charges.begin(), charges.end(), [&](const auto& one) {
+    return one.limit == limit && one.holds == (kind == Kind::concurrent);
+  });
   if (charge == charges.end()) return std::nullopt;
   const decision::Link* const link = evaluation.link;
   if (link == nullptr || link->left_out == 0) return charge->amount;
@@ -112,8 +168,12 @@ Evaluation evaluate(decision::Chain& chain, std::size_t bucket, const BucketPlan
   // Refill times that lie too far ahead are repaired by a write of their own.
   chain.claim(link, item == nullptr ? std::nullopt : std::optional<State>(*item), now, bucket::never);
   std::vector<Charge> charges;
-  for (const LimitCharge& charge : plan.charges)
-    charges.push_back({charge.limit, Amount::milli(charge.amount)});
+  for (const LimitCharge& charge : plan.charges) {
+    const int index = plan.resolution->limits->find(charge.limit);
+    const bool same_kind =
+        index >= 0 && charge.holds == ((plan.resolution->limits->concurrent() >> index & 1U) != 0);
+    if (same_kind) charges.push_back({charge.limit, Amount::milli(charge.amount)});
+  }
   decision::match(link, charges);
   return {bucket, &plan, item, now, &link};
 }
@@ -127,8 +187,12 @@ Write WriteBuilder::create(const Evaluation& evaluation) const {
   item.parent = evaluation.plan->parent;
   for (const LimitClaim& limit : evaluation.claims().limits) {
     const std::int64_t amount = amount_of(evaluation, limit);
-    item.limits.push_back({limit.name, limit.parameters, limit.held(nullptr) - amount, amount, false});
+    const bool concurrent = limit.parameters.kind() == Kind::concurrent;
+    item.limits.push_back({limit.name, limit.parameters, limit.held(nullptr) - amount,
+                           concurrent ? 0 : amount, false,
+                           concurrent ? holds_after(evaluation, limit) : bucket::Holds()});
     expiry.hold(limit.parameters, item.limits.back().tokens, false);
+    expiry.hold(item.limits.back().holds);
   }
   item.expires_at = later(expiry.expires_at(), settings.margin);
   Write write = blank(Write::Path::create, evaluation.bucket);
@@ -174,7 +238,8 @@ Write WriteBuilder::retry(const Evaluation& evaluation) const {
   Expiry expiry(evaluation.now, *evaluation.plan->resolution);
   for (const LimitClaim& limit : evaluation.claims().limits) {
     expiry.hold(limit.parameters, 0, !limit.in_force);
-    const auto amount = charge_of(evaluation, limit.name);
+    if (limit.parameters.kind() == Kind::concurrent) continue;
+    const auto amount = charge_of(evaluation, limit.name, Kind::rate);
     if (!amount || !limit.in_force) continue;
     LimitWrite charge{.name = limit.name, .effect = Effect::add, .tokens = -*amount, .consumed = *amount};
     charge.at_least = amount;
@@ -201,10 +266,12 @@ Write WriteBuilder::credit(const Evaluation& evaluation) const {
   // too.
   write.expires_since = base::saturating_add(evaluation.now, 1);
   for (const LimitCharge& charge : evaluation.plan->charges) {
-    if (charge.amount >= 0) continue;
-    if (evaluation.item != nullptr && evaluation.item->find(charge.limit) == nullptr) continue;
+    if (charge.amount >= 0 || charge.holds) continue;
+    const bucket::LimitState* const limit =
+        evaluation.item != nullptr ? evaluation.item->find(charge.limit) : nullptr;
+    if (evaluation.item != nullptr && (limit == nullptr || limit->parameters.kind() != Kind::rate)) continue;
     write.limits.push_back({.name = charge.limit,
-                            .exists = true,
+                            .is_rate = true,
                             .effect = Effect::add,
                             .tokens = -charge.amount,
                             .consumed = charge.amount});

@@ -5,7 +5,8 @@
 //   Create   the bucket is absent or expired: puts the whole item, at capacity less the charge.
 //   Normal   claims refill for every limit and charges: tokens' = min(tokens + grant, ceiling) - charge.
 //            A store cannot say min() in an update, so the image decides between adding and setting, and a
-//            condition makes sure that it decided right.
+//            condition makes sure that it decided right. What is held of a concurrent limit is replaced, on
+//            condition of the whole list.
 //   Retry    charges without claiming and without moving the refill time, so that several of them do not
 //            stand in each other's way. For a bucket that was refilled a short while ago and is so far
 //            below the brim that nothing of its unclaimed refill can be lost to it.
@@ -62,8 +63,9 @@ inline bool checks_link(const Evaluation& evaluation) {
   return evaluation.item == nullptr || evaluation.item->parent != evaluation.plan->parent;
 }
 
-/// The amount of a limit that the plan names; nothing where it does not, or where the limit is left out.
-std::optional<std::int64_t> charge_of(const Evaluation& evaluation, std::string_view limit);
+/// The amount of a limit that the plan names; nothing where it does not, or where the limit is left out. A
+/// limit of another kind is another limit.
+std::optional<std::int64_t> charge_of(const Evaluation& evaluation, std::string_view limit, Kind kind);
 
 /// Whether the bucket's parameters are newer than the resolution, which must then be made again.
 bool is_stale(const Evaluation& evaluation);

@@ -11,9 +11,11 @@ using bucket::State;
 bool holds(const LimitState* limit, const LimitWrite& write) {
   if (write.absent && limit != nullptr) return false;
   if (write.exists && limit == nullptr) return false;
+  if (write.is_rate && (limit == nullptr || limit->parameters.kind() != Kind::rate)) return false;
   if (write.at_least && (limit == nullptr || limit->tokens < *write.at_least)) return false;
   if (write.at_most && (limit == nullptr || limit->tokens > *write.at_most)) return false;
   if (write.dormant && (limit == nullptr || limit->dormant != *write.dormant)) return false;
+  if (write.holds && (limit == nullptr ? bucket::Holds() : limit->holds) != *write.holds) return false;
   return true;
 }
 
@@ -34,6 +36,7 @@ void apply(State& item, const LimitWrite& write) {
   limit.tokens = (write.effect == LimitWrite::Effect::add ? limit.tokens : 0) + write.tokens;
   limit.consumed = (write.effect == LimitWrite::Effect::insert ? 0 : limit.consumed) + write.consumed;
   if (write.parameters) limit.parameters = *write.parameters;
+  if (write.set_holds) limit.holds = *write.set_holds;
 }
 
 }  // namespace

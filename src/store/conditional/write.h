@@ -37,14 +37,17 @@ struct LimitWrite {
 
   bool absent = false;                        ///< condition: the item does not have this limit
   bool exists = false;                        ///< condition: it does
+  bool is_rate = false;                       ///< condition: it does, and not as a concurrent limit
   std::optional<std::int64_t> at_least = {};  ///< condition on tokens
   std::optional<std::int64_t> at_most = {};   ///< condition on tokens
   std::optional<bool> dormant = {};           ///< condition: it was not in force at the last write, or was
+  std::optional<bucket::Holds> holds = {};    ///< condition: exactly these are held of a concurrent limit
 
   Effect effect = Effect::none;
   std::int64_t tokens = 0;
   std::int64_t consumed = 0;
   std::optional<limits::Parameters> parameters = {};  ///< always with insert
+  std::optional<bucket::Holds> set_holds = {};        ///< nothing: unchanged
 
   friend bool operator==(const LimitWrite&, const LimitWrite&) = default;
 };
@@ -95,6 +98,8 @@ struct Marker {
   // The buckets that were charged, in the order of the chain.
   std::vector<std::string> entities;  ///< empty: written by a program that did not store them
   std::vector<std::uint64_t> generations;
+  Time deadline = 0;        ///< from here on the marker counts as absent
+  Time first_deadline = 0;  ///< before the lease was extended; 0: it never was
   friend bool operator==(const Marker&, const Marker&) = default;
 };
 

@@ -46,10 +46,8 @@ void Acquire::start() {
   context_.counts.decisions.fetch_add(1, std::memory_order_relaxed);
   // Below 2^53, so that it is exact as a double too, and never 0.
   new_generation_ = (context_.entropy.next() >> 11U) | 1U;
-  if (request_of_it.once != nullptr) {
+  if (request_of_it.once != nullptr)
     marker_key_ = lease_key(name_space_, request_of_it.entity, *request_of_it.once);
-    marker_deadline_ = base::saturating_add(now_, request_of_it.lease_for);
-  }
   begin(images());
 }
 
@@ -59,13 +57,20 @@ bool Acquire::charged(std::size_t place, std::string_view limit) const {
   return index >= 0 && set.mode(static_cast<std::size_t>(index)) != weir::Mode::off;
 }
 
+bool Acquire::is_concurrent(std::size_t place, std::string_view limit) const {
+  const limits::LimitSet& set = *buckets_in_chain_[place].resolution->limits;
+  const int index = set.find(limit);
+  return index >= 0 && set[static_cast<std::size_t>(index)].kind() == Kind::concurrent;
+}
+
 std::vector<conditional::BucketPlan> Acquire::plans() const {
   std::vector<conditional::BucketPlan> plans;
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     conditional::BucketPlan& plan = plans.emplace_back(plan_of(i));
     for (const Charge& charge : plan_.request.consume) {
       if (charged(i, charge.limit))
-        plan.charges.push_back({std::string(charge.limit), charge.amount.millitokens()});
+        plan.charges.push_back(
+            {std::string(charge.limit), charge.amount.millitokens(), is_concurrent(i, charge.limit)});
     }
   }
   return plans;
@@ -75,6 +80,7 @@ void Acquire::begin(std::vector<Image> images) {
   if (refuse_from_memory(images)) return;
   conditional::AcquirePlan plan{.buckets = plans(), .new_generation = new_generation_, .bare = bare_};
   plan.shadow = plan_.request.shadow;
+  plan.lease_for = plan_.request.lease_for;
   if (plan_.request.once != nullptr) plan.once = lease_record();
   // Where other processes write too, a cached image is rarely current.
   plan.read_first =
@@ -231,8 +237,7 @@ void Acquire::admitted() {
   }
   report(true);
   decision_.set_admitted();
-  decision_.set_deadline(marker_deadline_ != 0 ? marker_deadline_
-                                               : base::saturating_add(now_, plan_.request.lease_for));
+  decision_.set_deadline(outcome.deadline);
   set_marker_entity();
   finish(Progress::decided);
 }
@@ -275,7 +280,7 @@ void Acquire::looked(const Event& event) {
 
 void Acquire::repeat() {
   const conditional::Marker& seen = *machine_->marker().item;
-  decision::Marker marker{seen.lease, seen_marker_deadline_, {}};
+  decision::Marker marker{seen.lease, seen.deadline, {}};
   // A marker of format 1 has no entities. They are those of the chain, if it has the same length.
   for (std::size_t i = 0; i < seen.generations.size(); ++i) {
     const bool known = !seen.entities.empty() || seen.generations.size() == buckets_in_chain_.size();
@@ -303,7 +308,9 @@ conditional::Once Acquire::lease_record() const {
   for (const Charge& charge : plan_.request.consume) {
     decision::LeaseAmount amount{std::string(charge.limit), charge.amount.millitokens(), 0};
     for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
-      if (charged(i, charge.limit)) amount.buckets = static_cast<std::uint8_t>(amount.buckets | 1U << i);
+      if (!charged(i, charge.limit)) continue;
+      amount.buckets = static_cast<std::uint8_t>(amount.buckets | 1U << i);
+      if (is_concurrent(i, charge.limit)) amount.holds = static_cast<std::uint8_t>(amount.holds | 1U << i);
     }
     if (amount.buckets != 0) once.lease.amounts.push_back(std::move(amount));
   }

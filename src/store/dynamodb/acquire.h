@@ -18,6 +18,7 @@ class Acquire final : public Operation {
 
   /// Whether a bucket has the limit, and it is not off.
   bool charged(std::size_t place, std::string_view limit) const;
+  bool is_concurrent(std::size_t place, std::string_view limit) const;
   std::vector<conditional::BucketPlan> plans() const;
   void set_marker_entity();
   void begin(std::vector<conditional::Image> images);

@@ -80,18 +80,38 @@ Result<BucketItem> read_bucket(const Item& item) {
     return damaged(item, "no usable pa");
   for (const auto& [name, limit] : limits) {
     const auto& [tokens, capacity, burst, amount, period, consumed] = limit.parts;
-    if (!tokens || !capacity || !burst || !amount || !period || !consumed || *amount < 1 || *period < 1)
+    // A concurrent limit has a capacity only.
+    const bool concurrent = !burst && !amount && !period;
+    const bool complete =
+        concurrent || (burst && amount && period && consumed && *amount >= 1 && *period >= 1);
+    if (!tokens || !capacity || !complete)
       return damaged(item, base::join("an incomplete limit ", base::quoted(name)));
+    const Value* const held = find(item, limit_attribute(name, holds_field));
+    auto holds = held == nullptr ? bucket::Holds() : bucket::decode_holds(held->text);
+    if (!holds) return damaged(item, base::join("no usable holds of ", base::quoted(name)));
     read.state.limits.push_back(
         {std::string(name),
-         {*capacity, *burst, *amount, *period, limits::reduced(*amount, *period)},
-         *tokens,
-         *consumed,
-         std::find(read.dormant.begin(), read.dormant.end(), name) != read.dormant.end()});
+         concurrent
+             ? limits::concurrent_parameters(*capacity)
+             : limits::Parameters{*capacity, *burst, *amount, *period, limits::reduced(*amount, *period)},
+         *tokens, consumed.value_or(0),
+         std::find(read.dormant.begin(), read.dormant.end(), name) != read.dormant.end(), *std::move(holds)});
   }
   if (!bucket::can_be_used(read.state)) return damaged(item, "numbers that no bucket has");
   return read;
 }
+
+namespace {
+
+void write_concurrent(Item& item, const bucket::LimitState& limit) {
+  add(item, limit_attribute(limit.name, "tk"), number(limit.tokens));
+  add(item, limit_attribute(limit.name, "cp"), number(limit.parameters.capacity));
+  if (limit.consumed != 0) add(item, limit_attribute(limit.name, "tc"), number(limit.consumed));
+  if (!limit.holds.empty())
+    add(item, limit_attribute(limit.name, holds_field), Value::of_bytes(bucket::encode(limit.holds)));
+}
+
+}  // namespace
 
 Item write_bucket(const BucketName& name, const conditional::Record& state,
                   const std::vector<std::string>& dormant, Time now) {
@@ -112,6 +132,10 @@ Item write_bucket(const BucketName& name, const conditional::Record& state,
   if (state.parent) add(item, "pa", Value::of(*state.parent));
   for (const bucket::LimitState& limit : state.limits) {
     const limits::Parameters& parameters = limit.parameters;
+    if (parameters.kind() == weir::Kind::concurrent) {
+      write_concurrent(item, limit);
+      continue;
+    }
     const std::array<std::int64_t, 6> values = {limit.tokens,
                                                 parameters.capacity,
                                                 parameters.burst,
@@ -126,48 +150,51 @@ Item write_bucket(const BucketName& name, const conditional::Record& state,
 
 // Leases.
 
-Item write_marker(const Key& key, const MarkerItem& marker) {
+Item write_marker(const Key& key, const conditional::Marker& marker) {
   // Kept for a while beyond its deadline: clocks differ, and may go back.
   constexpr Time margin = 3'600'000;
   std::vector<Value> amounts;
-  for (const decision::LeaseAmount& amount : marker.marker.lease.amounts) {
-    amounts.push_back(Value::of_map(
-        {{"l", Value::of(amount.limit)}, {"a", number(amount.amount)}, {"b", number(amount.buckets)}}));
+  for (const decision::LeaseAmount& amount : marker.lease.amounts) {
+    Item one{{"l", Value::of(amount.limit)}, {"a", number(amount.amount)}, {"b", number(amount.buckets)}};
+    if (amount.holds != 0) add(one, "h", number(amount.holds));
+    amounts.push_back(Value::of_map(std::move(one)));
   }
   std::vector<Value> generations;
-  for (const std::uint64_t generation : marker.marker.generations)
+  for (const std::uint64_t generation : marker.generations)
     generations.push_back(Value::of_unsigned(generation));
   Item item{{"PK", Value::of(key.pk)},
             {"SK", Value::of(key.sk)},
             {"fv", number(item_format)},
-            {"seq", number(marker.marker.sequence)},
-            {"state", Value::of(marker.marker.fence                                           ? "given-up"
-                                : marker.marker.lease.ending == decision::Ending::settled     ? "settled"
-                                : marker.marker.lease.ending == decision::Ending::rolled_back ? "rolled-back"
-                                                                                              : "open")},
+            {"seq", number(marker.sequence)},
+            {"state", Value::of(marker.fence                                           ? "given-up"
+                                : marker.lease.ending == decision::Ending::settled     ? "settled"
+                                : marker.lease.ending == decision::Ending::rolled_back ? "rolled-back"
+                                                                                       : "open")},
             {"amounts", Value::of_list(std::move(amounts))},
             {"generations", Value::of_list(std::move(generations))},
             {"deadline", number(marker.deadline)},
             {"ttl", number(to_ttl(base::saturating_add(marker.deadline, margin)))}};
-  if (!marker.marker.entities.empty()) add(item, "entities", names_value(marker.marker.entities));
-  if (!marker.marker.lease.keys.empty()) add(item, "keys", names_value(marker.marker.lease.keys));
+  if (marker.first_deadline != 0) add(item, "first_deadline", number(marker.first_deadline));
+  if (!marker.entities.empty()) add(item, "entities", names_value(marker.entities));
+  if (!marker.lease.keys.empty()) add(item, "keys", names_value(marker.lease.keys));
   return item;
 }
 
-Result<MarkerItem> read_marker(const Item& item) {
+Result<conditional::Marker> read_marker(const Item& item) {
   if (auto known = check_format(item); !known) return known.error();
-  MarkerItem read;
+  conditional::Marker read;
   const auto sequence = integer_of(item, "seq");
   const auto deadline = integer_of(item, "deadline");
   const std::string_view state = text_of(item, "state");
   const Value* const amounts = find(item, "amounts");
   if (!sequence || !deadline || state.empty() || amounts == nullptr) return damaged(item, "no lease in it");
-  read.marker.sequence = *sequence;
+  read.sequence = *sequence;
   read.deadline = *deadline;
-  read.marker.fence = state == "given-up";
-  read.marker.lease.ending = state == "settled"       ? decision::Ending::settled
-                             : state == "rolled-back" ? decision::Ending::rolled_back
-                                                      : decision::Ending::open;
+  read.first_deadline = integer_of(item, "first_deadline").value_or(0);
+  read.fence = state == "given-up";
+  read.lease.ending = state == "settled"       ? decision::Ending::settled
+                      : state == "rolled-back" ? decision::Ending::rolled_back
+                                               : decision::Ending::open;
   for (const Value& one : amounts->list) {
     const Value* const limit = one.find("l");
     const Value* const amount = one.find("a");
@@ -176,19 +203,24 @@ Result<MarkerItem> read_marker(const Item& item) {
       return value == nullptr ? std::nullopt : value->integer();
     };
     if (limit == nullptr || !number_of(amount) || !number_of(buckets)) return damaged(item, "no lease in it");
-    if (*number_of(buckets) < 0 || *number_of(buckets) > std::numeric_limits<std::uint8_t>::max())
+    const std::int64_t holds = number_of(one.find("h")).value_or(0);
+    const auto is_mask = [](std::int64_t mask) {
+      return mask >= 0 && mask <= std::numeric_limits<std::uint8_t>::max();
+    };
+    if (!is_mask(*number_of(buckets)) || !is_mask(holds))
       return damaged(item, "a lease of buckets that no chain has");
-    read.marker.lease.amounts.push_back(
-        {limit->text, *number_of(amount), static_cast<std::uint8_t>(*number_of(buckets))});
+    read.lease.amounts.push_back({limit->text, *number_of(amount),
+                                  static_cast<std::uint8_t>(*number_of(buckets)),
+                                  static_cast<std::uint8_t>(holds)});
   }
   if (const Value* const generations = find(item, "generations")) {
-    for (const Value& one : generations->list) read.marker.generations.push_back(one.natural().value_or(0));
+    for (const Value& one : generations->list) read.generations.push_back(one.natural().value_or(0));
   }
-  read.marker.entities = names_in(find(item, "entities"));
-  read.marker.lease.keys = names_in(find(item, "keys"));
-  if (!bucket::is_stored_time(read.deadline) || !bucket::is_stored_time(read.marker.sequence) ||
-      read.marker.generations.size() > limits::max_chain || read.marker.entities.size() > limits::max_chain ||
-      !decision::can_be_used(read.marker.lease))
+  read.entities = names_in(find(item, "entities"));
+  read.lease.keys = names_in(find(item, "keys"));
+  if (!bucket::is_stored_time(read.deadline) || !bucket::is_stored_time(read.first_deadline) ||
+      !bucket::is_stored_time(read.sequence) || read.generations.size() > limits::max_chain ||
+      read.entities.size() > limits::max_chain || !decision::can_be_used(read.lease))
     return damaged(item, "numbers that no lease has");
   return read;
 }

@@ -42,12 +42,8 @@ Item write_bucket(const BucketName& name, const conditional::Record& state,
                   const std::vector<std::string>& dormant, Time now);
 
 /// The marker of a lease that was changed, or of an acquire that happens once.
-struct MarkerItem {
-  conditional::Marker marker;
-  Time deadline = 0;
-};
-Item write_marker(const Key& key, const MarkerItem& marker);
-Result<MarkerItem> read_marker(const Item& item);
+Item write_marker(const Key& key, const conditional::Marker& marker);
+Result<conditional::Marker> read_marker(const Item& item);
 
 Item write_limits(std::string_view name_space, std::string_view key, const limits::LimitsRecord& record);
 Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item);

@@ -25,9 +25,6 @@ void LeaseChange::start() {
   }
   now_ = context_.now();
   if (auto checked = context_.check_clock(); !checked) return finish(checked.error());
-  if (lease.shared) {
-    if (auto open = decision::check_open(lease.deadline, now_); !open) return finish(open.error());
-  }
   for (const ChainBucket& place : buckets_in_chain_) {
     if (place.resolution->valid_until <= now_) return finish(Progress::resolve_again);
   }
@@ -37,8 +34,20 @@ void LeaseChange::start() {
     marker_key_ =
         lease_key(name_space_, lease.marker_entity.empty() ? lease.buckets[0].entity : lease.marker_entity,
                   lease.nonce);
-    marker_deadline_ = lease.deadline;
   }
+  if (marker_key_.pk.empty() && plan_.change.verb == detail::LeaseVerb::extend)
+    return finish(base::invalid("a lease cannot be extended with settle=single in the store's URL"));
+  // Extending a lease changes the deadline of its marker.
+  if (lease.shared && !decision::check_open(lease.deadline, now_)) {
+    if (marker_key_.pk.empty()) return finish(decision::check_open(lease.deadline, now_).error());
+    step_ = Step::opening;
+    return read_all();
+  }
+  look_for_limits();
+}
+
+/// Buckets that no level has limits for are read first.
+void LeaseChange::look_for_limits() {
   const bool unlimited = std::any_of(buckets_in_chain_.begin(), buckets_in_chain_.end(),
                                      [](const ChainBucket& place) { return !place.resolution->limits; });
   if (unlimited) {
@@ -77,6 +86,8 @@ void LeaseChange::begin(std::vector<Image> images) {
   plan.new_generation = new_generation_;
   const bool once = !marker_key_.pk.empty();
   plan.once = once;
+  plan.deadline = lease.deadline;
+  plan.lease_for = plan_.change.lease_for;
   machine_.emplace(std::move(plan), context_.settings);
   step_ = Step::changing;
   now_ = context_.now();
@@ -84,6 +95,13 @@ void LeaseChange::begin(std::vector<Image> images) {
 }
 
 void LeaseChange::on_event(const Event& event) {
+  if (step_ == Step::opening) {
+    const auto& marker = event.marker.item;
+    const Time deadline =
+        decision::deadline_of(marker && !marker->fence ? &*marker : nullptr, plan_.lease.deadline);
+    if (auto open = decision::check_open(deadline, context_.now()); !open) return finish(open.error());
+    return look_for_limits();
+  }
   if (step_ == Step::finding) {
     for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
       if (!buckets_in_chain_[i].resolution->limits) resolve_as_is(i, event.images[i]);
@@ -136,6 +154,7 @@ void LeaseChange::conclude() {
                                         item->version);
       }
       outcome_.record = outcome.lease;
+      outcome_.deadline = outcome.deadline;
       bool all_known = !outcome.repeated;
       for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i)
         all_known = all_known && machine_->snapshot()[i].known;

@@ -1,4 +1,4 @@
-// A change to a lease: adjust, settle, rollback.
+// A change to a lease: adjust, extend, settle, rollback.
 #pragma once
 
 #include "store/conditional/change.h"
@@ -13,8 +13,9 @@ class LeaseChange final : public Operation {
   void start();
 
  private:
-  enum class Step : unsigned char { finding, changing, looking };
+  enum class Step : unsigned char { opening, finding, changing, looking };
 
+  void look_for_limits();
   void begin(std::vector<conditional::Image> images);
   /// A bucket that no level has limits for keeps those that were in force at its last decision.
   void resolve_as_is(std::size_t place, const conditional::Image& image);

@@ -66,6 +66,8 @@ Key version_key();
 /// Whether an item with this key is a bucket; legacy items do not count.
 bool is_bucket(const Key& key);
 
+/// What is held of a concurrent limit (bucket/holds.h), as bytes; missing: nothing.
+inline constexpr std::string_view holds_field = "hd";
 /// "b_rpm_tk".
 inline std::string limit_attribute(std::string_view limit, std::string_view field) {
   std::string name;

@@ -74,7 +74,7 @@ void Operation::write(const conditional::Transaction& transaction, Time now) {
   sent_marker_.reset();
   if (transaction.marker) {
     sent_marker_ = transaction.marker->next;
-    writes.push_back(render(*transaction.marker, marker_key_, marker_deadline_, now));
+    writes.push_back(render(*transaction.marker, marker_key_, now));
     sent_to_.push_back(to_marker);
   }
   for (const conditional::LinkCheck& check : transaction.links) {
@@ -108,9 +108,8 @@ Result<void> Operation::take(const Item& item, Event& event) {
   if (key == marker_key_) {
     auto marker = read_marker(item);
     if (!marker) return context_.report(marker.error());
-    seen_marker_deadline_ = marker->deadline;
     // A marker past its deadline counts as absent; its lease cannot be changed by then.
-    if (marker->deadline > context_.now()) event.marker = {true, std::move(marker->marker)};
+    if (marker->deadline > context_.now()) event.marker = {true, *std::move(marker)};
     if (event.marker.item) context_.memory.remember_marker(marker_key_, *event.marker.item);
     return {};
   }

@@ -67,10 +67,8 @@ class Operation : public aws::DynamoCall {
   const std::string_view resource_;
   std::vector<std::string_view> links_;  ///< the entities of the chain
   std::vector<ChainBucket> buckets_in_chain_;
-  Key marker_key_;                 ///< empty: none
-  Time marker_deadline_ = 0;       ///< of the marker that is written
-  Time seen_marker_deadline_ = 0;  ///< of the marker that was last seen
-  Time asked_at_ = 0;              ///< when the last request was sent
+  Key marker_key_;     ///< empty: none
+  Time asked_at_ = 0;  ///< when the last request was sent
 
  private:
   void on_answer(const aws::DynamoAnswer& answer) final;

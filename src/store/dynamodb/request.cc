@@ -105,6 +105,10 @@ void render_condition(Expression& expression, const LimitWrite& limit) {
   const std::string tokens = limit_attribute(limit.name, "tk");
   if (limit.absent) expression.condition(join("attribute_not_exists(", expression.name(tokens), ")"));
   if (limit.exists) expression.condition(join("attribute_exists(", expression.name(tokens), ")"));
+  if (limit.is_rate) {
+    const std::string refill = expression.name(limit_attribute(limit.name, "ra"));
+    expression.condition(join(refill, ">", expression.value(0)));
+  }
   if (limit.at_least) {
     const std::string name = expression.name(tokens);
     expression.condition(join(name, ">=", expression.value(*limit.at_least)));
@@ -119,9 +123,17 @@ void render_condition(Expression& expression, const LimitWrite& limit) {
     const std::string name = expression.name(tokens);
     expression.condition(join(name, "<=", expression.value(*limit.at_most)));
   }
+  if (limit.holds) {
+    const std::string name = expression.name(limit_attribute(limit.name, holds_field));
+    expression.condition(
+        limit.holds->empty()
+            ? join("attribute_not_exists(", name, ")")
+            : join(name, "=", expression.value(Value::of_bytes(bucket::encode(*limit.holds)))));
+  }
 }
 
 void render_effect(Expression& expression, const LimitWrite& limit) {
+  const bool is_concurrent = limit.parameters && limit.parameters->kind() == weir::Kind::concurrent;
   const auto attribute = [&](std::string_view field) { return limit_attribute(limit.name, field); };
   switch (limit.effect) {
     case Effect::none:
@@ -129,6 +141,7 @@ void render_effect(Expression& expression, const LimitWrite& limit) {
     case Effect::remove:
       for (const char* const field : {"tk", "cp", "bx", "ra", "rp", "tc"})
         expression.remove(attribute(field));
+      if (limit.holds && !limit.holds->empty()) expression.remove(attribute(holds_field));
       return;
     case Effect::add:
       if (limit.tokens != 0) expression.add(attribute("tk"), limit.tokens);
@@ -140,11 +153,23 @@ void render_effect(Expression& expression, const LimitWrite& limit) {
       break;
     case Effect::insert:
       expression.set(attribute("tk"), Value::of(limit.tokens));
-      expression.set(attribute("tc"), Value::of(limit.consumed));
+      if (!is_concurrent) expression.set(attribute("tc"), Value::of(limit.consumed));
       break;
+  }
+  if (limit.set_holds && !limit.set_holds->empty()) {
+    expression.set(attribute(holds_field), Value::of_bytes(bucket::encode(*limit.set_holds)));
+  } else if (limit.set_holds && limit.holds && !limit.holds->empty()) {
+    expression.remove(attribute(holds_field));
   }
   if (!limit.parameters) return;
   expression.set(attribute("cp"), Value::of(limit.parameters->capacity));
+  if (is_concurrent) {
+    // Of a limit that was a rate. Removing a missing attribute costs nothing.
+    for (const char* const field : {"bx", "ra", "rp"}) expression.remove(attribute(field));
+    return;
+  }
+  // A limit that was concurrent may have no counter.
+  if (limit.set_holds && limit.consumed == 0) expression.add(attribute("tc"), 0);
   expression.set(attribute("bx"), Value::of(limit.parameters->burst));
   expression.set(attribute("ra"), Value::of(limit.parameters->refill_amount));
   expression.set(attribute("rp"), Value::of(limit.parameters->refill_period));
@@ -233,8 +258,8 @@ ItemWrite render(const conditional::LinkCheck& check, const Key& meta) {
   return rendered;
 }
 
-ItemWrite render(const conditional::MarkerWrite& write, const Key& key, Time deadline, Time now) {
-  ItemWrite rendered = put(write_marker(key, {write.next, deadline}));
+ItemWrite render(const conditional::MarkerWrite& write, const Key& key, Time now) {
+  ItemWrite rendered = put(write_marker(key, write.next));
   Expression& expression = rendered.expression;
   if (write.sequence) {
     const std::string name = expression.name("seq");

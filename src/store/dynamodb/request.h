@@ -64,7 +64,7 @@ ItemWrite render(const conditional::Write& write, const BucketName& name, Time n
 /// Renders the condition on an entity's parent in the catalog.
 ItemWrite render(const conditional::LinkCheck& check, const Key& meta);
 /// Renders the marker of a transaction. An expired one counts as absent.
-ItemWrite render(const conditional::MarkerWrite& write, const Key& key, Time deadline, Time now);
+ItemWrite render(const conditional::MarkerWrite& write, const Key& key, Time now);
 
 ItemWrite put(Item item);
 ItemWrite erase(Key key);

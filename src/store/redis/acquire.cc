@@ -53,8 +53,8 @@ void Acquire::start() {
   add_links(chain_);
   rest_on(*plan_.resolution);
   if (auto matched = decision::match_all(chain_, request.consume); !matched) return finish(matched.error());
-  // The script knows no shadow mode.
-  in_process_ = verb_ == decision::Verb::look ||
+  // The script knows no shadow mode and no concurrent limits.
+  in_process_ = verb_ == decision::Verb::look || decision::has_concurrent(chain_) ||
                 std::any_of(chain_.begin(), chain_.end(), [&](const decision::Link& link) {
                   return decision::shadows_of(link, request.shadow) != 0;
                 });

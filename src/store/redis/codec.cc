@@ -20,6 +20,8 @@ constexpr std::int64_t format_with_modes = 3;     ///< of limits that inherit or
 constexpr std::int64_t format_with_plan = 3;      ///< of an entity that has, or had, a plan
 constexpr std::string_view on_all = "_default_";  ///< the set of a plan for all resources
 constexpr std::int64_t marker_format = 2;
+/// The factor of the buckets in which a limit is concurrent, beside the mask of its buckets.
+constexpr std::int64_t one_holds_bit = 256;
 constexpr std::string_view hex = "0123456789ABCDEF";
 
 bool plain(char c) { return c > ' ' && c < '\x7f' && c != '%'; }
@@ -340,7 +342,9 @@ std::string encode(const decision::Marker& marker) {
     words.number(static_cast<std::int64_t>(bucket.generation));
     entities.push_back(bucket.entity);
   }
-  return words.str() + encode_behind_generations(marker.record, entities);
+  std::string text = words.str() + encode_behind_generations(marker.record, entities);
+  if (marker.first_deadline != 0) text += ' ' + std::to_string(marker.first_deadline);
+  return text;
 }
 
 std::string encode_behind_generations(const decision::LeaseRecord& record,
@@ -348,8 +352,9 @@ std::string encode_behind_generations(const decision::LeaseRecord& record,
   Words words;
   for (const std::string_view entity : entities) words.name(entity);
   words.number(static_cast<std::int64_t>(record.amounts.size()));
+  // Both masks as one number, so that a limit that is nowhere concurrent has the same text as before.
   for (const decision::LeaseAmount& amount : record.amounts)
-    words.name(amount.limit).number(amount.amount).number(amount.buckets);
+    words.name(amount.limit).number(amount.amount).number(amount.buckets + one_holds_bit * amount.holds);
   words.number(static_cast<std::int64_t>(record.keys.size()));
   for (const std::string& key : record.keys) words.text(key);
   return ' ' + words.str();
@@ -377,12 +382,15 @@ std::optional<decision::Marker> decode_marker(std::string_view text) {
     amount.limit = reader.name();
     amount.amount = reader.number();
     const std::int64_t bits = reader.number();
-    if (!in_range(bits, std::numeric_limits<std::uint8_t>::max())) return std::nullopt;
-    amount.buckets = static_cast<std::uint8_t>(bits);
+    if (!in_range(bits, one_holds_bit * one_holds_bit - 1)) return std::nullopt;
+    amount.buckets = static_cast<std::uint8_t>(bits % one_holds_bit);
+    amount.holds = static_cast<std::uint8_t>(bits / one_holds_bit);
     marker.record.amounts.push_back(std::move(amount));
   }
   for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left)
     marker.record.keys.push_back(reader.text());
+  if (!reader.failed() && !reader.at_end()) marker.first_deadline = reader.number();
+  if (!bucket::is_stored_time(marker.first_deadline)) return std::nullopt;
   if (!bucket::is_stored_time(marker.deadline) || !decision::can_be_used(marker.record)) return std::nullopt;
   return reader.done() ? std::optional(std::move(marker)) : std::nullopt;
 }

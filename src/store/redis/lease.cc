@@ -1,5 +1,7 @@
 #include "store/redis/lease.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "store/redis/catalog.h"
 #include "store/redis/codec.h"
@@ -7,6 +9,15 @@
 namespace weir::redis {
 
 using store::Progress;
+
+namespace {
+
+bool holds_any(const detail::LeaseData& lease) {
+  return std::any_of(lease.amounts.begin(), lease.amounts.end(),
+                     [](const decision::LeaseAmount& amount) { return amount.holds != 0; });
+}
+
+}  // namespace
 
 LeaseChange::LeaseChange(RedisBuckets& buckets, const store::LeasePlan& plan, store::LeaseOutcome& outcome,
                          store::Completion<Progress> done)
@@ -21,11 +32,14 @@ void LeaseChange::start() {
   add_links(chain_);
   if (!plan_.lease.shared) return load();
   marker_ = lease_key(end, plan_.lease.nonce);
+  // The script knows no concurrent limits, and no other deadline than the one in the id.
+  const bool extends = plan_.change.verb == decision::LeaseVerb::extend;
+  if (extends || decision::has_concurrent(chain_) || holds_any(plan_.lease)) return load();
   send_differences(decision::record_of(plan_.lease), {});
 }
 
-decision::Marker LeaseChange::marker_of(decision::LeaseRecord record) const {
-  return {std::move(record), plan_.lease.deadline, plan_.lease.buckets};
+decision::Marker LeaseChange::marker_of(decision::LeaseRecord record, Time deadline) const {
+  return {std::move(record), deadline, plan_.lease.buckets};
 }
 
 bool LeaseChange::match_differences() {
@@ -64,7 +78,7 @@ void LeaseChange::send_differences(const decision::LeaseRecord& record, const st
   append_plan(plan, chain_);
   word(plan);
   word(marker);
-  word(encode(marker_of(next_.next)));
+  word(encode(marker_of(next_.next, plan_.lease.deadline)));
   word(std::string_view());
   word(to_redis(plan_.lease.deadline));
   for (const auto& bucket : plan_.lease.buckets) word(static_cast<std::int64_t>(bucket.generation));
@@ -88,7 +102,8 @@ void LeaseChange::replied(const Reply& reply) {
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) last.next();
   const std::string text(last.at_end() ? std::string_view() : last.next().text());
   const auto marker = text == expected_ ? std::nullopt : decode_marker(text);
-  if (marker && ++overtaken_ <= most_overtaken) return send_differences(marker->record, text);
+  const bool extended = marker && marker->deadline != plan_.lease.deadline;
+  if (marker && !extended && ++overtaken_ <= most_overtaken) return send_differences(marker->record, text);
   decide_here(now, at);
 }
 
@@ -105,6 +120,7 @@ void LeaseChange::changed(const std::string& all) {
     decision::report(outcome_.report, link, resource_, charged->generation, false);
   }
   outcome_.record = std::move(next_.next);
+  outcome_.deadline = plan_.lease.deadline;
   finish(Progress::decided);
 }
 
@@ -118,20 +134,27 @@ void LeaseChange::failed(Error error) {
 }
 
 Result<decision::Next> LeaseChange::decide(Time now, States& states, decision::Marker* marker) {
+  const Time deadline = decision::deadline_of(marker, plan_.lease.deadline);
   if (plan_.lease.shared) {
-    if (auto open = decision::check_open(plan_.lease.deadline, now); !open) return open.error();
+    if (auto open = decision::check_open(deadline, now); !open) return open.error();
   }
   const decision::LeaseRecord record =
       marker != nullptr ? std::move(marker->record) : decision::record_of(plan_.lease);
   decision::Chain chain;
   add_links(chain);
-  auto answer = decision::change(chain, states, {record, plan_.change, plan_.lease.buckets, resource_, now},
-                                 new_generation(), outcome_.report);
+  auto answer =
+      decision::change(chain, states, {record, plan_.change, plan_.lease.buckets, resource_, now, deadline},
+                       new_generation(), outcome_.report);
   if (!answer) return answer.error();
   decision::Next next;
   next.states = std::move(answer->states);
   outcome_.record = std::move(answer->record);
-  if (plan_.lease.shared) next.marker = marker_of(outcome_.record);
+  outcome_.deadline = answer->deadline;
+  if (plan_.lease.shared) {
+    next.marker = marker_of(outcome_.record, deadline);
+    if (marker != nullptr) next.marker->first_deadline = marker->first_deadline;
+    decision::set_deadline(*next.marker, outcome_.deadline);
+  }
   return next;
 }
 

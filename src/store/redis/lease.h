@@ -28,7 +28,7 @@ class LeaseChange final : public Operation {
   void failed(Error error) override;
   Result<decision::Next> decide(Time now, States& states, decision::Marker* marker) override;
   void restart() override;
-  decision::Marker marker_of(decision::LeaseRecord record) const;
+  decision::Marker marker_of(decision::LeaseRecord record, Time deadline) const;
 
   const store::LeasePlan& plan_;
   store::LeaseOutcome& outcome_;

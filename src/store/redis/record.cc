@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/maxima.h"
 #include "base/text.h"
 #include "bucket/refill.h"
 #include "store/redis/codec.h"
@@ -69,6 +70,20 @@ void read_rounds(WordReader reader, std::vector<bucket::LimitState>& limits, boo
   wrong = wrong || !reader.done();
 }
 
+/// One line for each concurrent limit of which something is held: its name, deadlines and amounts.
+void read_holds(WordReader reader, std::vector<bucket::LimitState>& limits, bool& wrong) {
+  const std::string_view name = reader.name();
+  bucket::Holds holds;
+  while (!reader.at_end() && !reader.failed() && holds.size() <= maxima::holds) {
+    const Time deadline = reader.number();
+    holds.push_back({deadline, reader.number()});
+  }
+  const auto limit =
+      std::find_if(limits.begin(), limits.end(), [&](const auto& one) { return one.name == name; });
+  wrong = wrong || !reader.done() || limit == limits.end();
+  if (!wrong) limit->holds = std::move(holds);
+}
+
 /// The text of a record, after its numbers.
 enum class Text : std::uint8_t { good, damaged, too_new };
 Text read_text(std::string_view text, StoredBucket& bucket) {
@@ -80,6 +95,7 @@ Text read_text(std::string_view text, StoredBucket& bucket) {
     bucket.state.limits[i].parameters = (**set)[i];
   }
   std::vector<bucket::LimitState> dormant;
+  std::vector<WordReader> holds;
   while (!text.empty()) {
     const std::string_view line = next_line(text);
     const std::string_view name = line.substr(0, line.find(' '));
@@ -88,6 +104,8 @@ Text read_text(std::string_view text, StoredBucket& bucket) {
       dormant = read_dormant(words, bucket.state.refilled_at, wrong);
     } else if (name == "rounds") {
       read_rounds(words, bucket.state.limits, wrong);
+    } else if (name == "!holds") {
+      holds.push_back(words);
     } else if (name.starts_with('!')) {
       return Text::too_new;
     } else {
@@ -95,16 +113,18 @@ Text read_text(std::string_view text, StoredBucket& bucket) {
     }
   }
   std::move(dormant.begin(), dormant.end(), std::back_inserter(bucket.state.limits));
+  for (const WordReader& words : holds) read_holds(words, bucket.state.limits, wrong);
   wrong = wrong || !bucket::can_be_used(bucket.state) || bucket.stamp < 0;
   return wrong ? Text::damaged : Text::good;
 }
 
 /// Until when acquire.lua may charge a bucket: at most until a dormant limit is full and is dropped. With
-/// dormant limits the expiry of a debt depends on both, so C++ decides that case.
+/// dormant limits the expiry of a debt depends on both, so C++ decides that case, and concurrent limits.
 Time plain_until_of(const bucket::State& state) {
   Time until = limits::never;
   bool in_debt = false;
   for (const bucket::LimitState& limit : state.limits) {
+    if (limit.parameters.kind() == Kind::concurrent) return 0;
     in_debt = in_debt || limit.tokens < 0;
     if (!limit.dormant) continue;
     until = std::min(until, bucket::moment_granted(limit.parameters.rate, state.refilled_at,
@@ -278,6 +298,13 @@ Record encode(const StoredBucket& bucket) {
   record.bytes += parameters.str();
   if (any_dormant) record.bytes += "\ndormant " + dormant.str();
   if (!rounds.str().empty()) record.bytes += "\nrounds " + rounds.str();
+  for (const bucket::LimitState& limit : state.limits) {
+    if (limit.holds.empty()) continue;
+    Words words;
+    words.name(limit.name);
+    for (const bucket::Hold& hold : limit.holds) words.number(hold.deadline).number(hold.amount);
+    record.bytes += "\n!holds " + words.str();
+  }
   for (const std::string& other : bucket.others) record.bytes += "\n" + other;
   return record;
 }

@@ -185,6 +185,8 @@ Bucket bucket_of(std::string_view entity, std::string_view resource, const bucke
                              .tokens = Amount::milli(limit.tokens),
                              .consumed = Amount::milli(limit.consumed),
                              .in_force = !limit.dormant});
+    for (const bucket::Hold& hold : limit.holds)
+      bucket.limits.back().held.push_back({hold.deadline, Amount::milli(hold.amount)});
   }
   std::sort(bucket.limits.begin(), bucket.limits.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });

@@ -22,10 +22,13 @@ Batch::Batch(Database& database)
           // The fields of an expired bucket do not carry over to its successor.
           "later = iif(generation = excluded.generation, later, NULL)"),
       upsert_lease_(database,
-                    "INSERT INTO leases (nonce, ending, amounts, keys, deadline_ms, buckets) "
-                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
+                    "INSERT INTO leases (nonce, ending, amounts, keys, deadline_ms, buckets, later) "
+                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, iif(?7, json_object('first_deadline_ms', ?7), NULL)) "
                     "ON CONFLICT DO UPDATE SET ending = excluded.ending, amounts = excluded.amounts, "
-                    "keys = excluded.keys, deadline_ms = excluded.deadline_ms, buckets = excluded.buckets"),
+                    "keys = excluded.keys, deadline_ms = excluded.deadline_ms, buckets = excluded.buckets, "
+                    // Fields of later versions stay.
+                    "later = nullif(iif(?7, json_set(coalesce(later, '{}'), '$.first_deadline_ms', ?7), "
+                    "json_remove(later, '$.first_deadline_ms')), '{}')"),
       find_set_(database, "SELECT id FROM limit_sets WHERE limits = ?1"),
       add_set_(database, "INSERT INTO limit_sets (limits) VALUES (?1) RETURNING id") {}
 
@@ -37,6 +40,7 @@ void Batch::put(const table::Record& record) {
                    .entity_size = record.entity_size,
                    .resource_size = record.resource_size,
                    .name_space_size = record.name_space_size,
+                   .holds_size = record.holds_size,
                    .refilled_at = record.refilled_at,
                    .expires_at = record.expires_at,
                    .version = record.version,
@@ -45,6 +49,7 @@ void Batch::put(const table::Record& record) {
                    .limits = record.limits});
   texts_.append(key);
   texts_.append(record.name_space());
+  texts_.append(record.holds());
   balances_.insert(balances_.end(), record.balances(), record.balances() + record.limit_count);
   if (!record.stored) ++new_buckets_;
 }
@@ -81,7 +86,7 @@ Result<void> Batch::write_bucket(const Row& row) {
   if (!id) return id.error();
   scratch_.clear();
   append_balances(scratch_, *row.limits, {balances_.data() + row.balances_at, row.limits->size()},
-                  row.dormant);
+                  row.dormant, holds(row));
   const std::string_view key = key_text(row);
   upsert_bucket_.begin()
       .bind(key.substr(row.entity_size + row.resource_size))
@@ -104,7 +109,12 @@ Result<void> Batch::write_marker(const table::Nonce& nonce, const table::Marker&
   const std::string keys = to_json(marker.record.keys);
   upsert_lease_.begin().bind_blob(bytes).bind(std::string_view(name_of(marker.record.ending)));
   const std::string buckets = to_json(marker.buckets);
-  return upsert_lease_.bind(amounts).bind(keys).bind(marker.deadline).bind(buckets).run();
+  return upsert_lease_.bind(amounts)
+      .bind(keys)
+      .bind(marker.deadline)
+      .bind(buckets)
+      .bind(marker.first_deadline)
+      .run();
 }
 
 Result<std::int64_t> Batch::set_id(const limits::LimitSetRef& set) {

@@ -40,6 +40,7 @@ class Batch final : public table::Sink {
     std::size_t entity_size = 0;
     std::size_t resource_size = 0;
     std::size_t name_space_size = 0;
+    std::size_t holds_size = 0;
     Time refilled_at = 0;
     Time expires_at = 0;
     std::int64_t version = 0;
@@ -49,6 +50,9 @@ class Batch final : public table::Sink {
   };
   std::string_view key_text(const Row& row) const {
     return {texts_.data() + row.text_at, row.entity_size + row.resource_size + row.name_space_size};
+  }
+  std::string_view holds(const Row& row) const {
+    return {texts_.data() + row.text_at + key_text(row).size(), row.holds_size};
   }
   Result<void> write_bucket(const Row& row);
   Result<void> write_marker(const table::Nonce& nonce, const table::Marker& marker);

@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <limits>
+#include <utility>
 
 #include "base/json.h"
+#include "base/maxima.h"
 #include "base/text.h"
 
 namespace weir::sqlite {
@@ -50,8 +52,40 @@ std::string to_json(const limits::LimitSet& set) {
   return json.str();
 }
 
+namespace {
+
+void append_holds(std::string& text, std::string_view stored) {
+  text += ",[";
+  bool first = true;
+  const auto holds = bucket::decode_holds(stored);
+  for (const bucket::Hold& hold : *holds) {
+    if (!std::exchange(first, false)) text += ',';
+    append_number(text, hold.deadline);
+    text += ',';
+    append_number(text, hold.amount);
+  }
+  text += ']';
+}
+
+/// Reads the holds of one limit, and appends them as a record has them. False where they cannot be used.
+bool read_holds(Cursor& at, const limits::Parameters& parameters, std::int64_t tokens, std::string& holds) {
+  bucket::Holds list;
+  if (!at.take(",[")) return false;
+  while (!at.take("]")) {
+    bucket::Hold& hold = list.emplace_back();
+    const bool read =
+        (list.size() == 1 || at.take(",")) && at.take(hold.deadline) && at.take(",") && at.take(hold.amount);
+    if (!read || list.size() > maxima::holds) return false;
+  }
+  if (!bucket::can_be_used(list) || tokens != parameters.capacity - bucket::total(list)) return false;
+  table::append_sized(holds, bucket::encode(list));
+  return true;
+}
+
+}  // namespace
+
 void append_balances(std::string& text, const limits::LimitSet& set, std::span<const table::Balance> balances,
-                     Dormant dormant) {
+                     Dormant dormant, std::string_view holds) {
   for (std::size_t i = 0; i < set.size(); ++i) {
     text += i == 0 ? "{\"" : ",\"";
     text += set.name(i);
@@ -59,20 +93,30 @@ void append_balances(std::string& text, const limits::LimitSet& set, std::span<c
     append_number(text, balances[i].tokens);
     text += ',';
     append_number(text, balances[i].consumed);
-    text += (dormant >> i & 1U) != 0 ? ",1]" : "]";
+    const bool concurrent = (set.concurrent() >> i & 1U) != 0;
+    const bool sleeps = (dormant >> i & 1U) != 0;
+    if (sleeps || concurrent) text += sleeps ? ",1" : ",0";
+    if (concurrent) append_holds(text, table::take_sized(holds));
+    text += ']';
   }
   text += '}';
 }
 
 std::optional<Dormant> read_balances(std::string_view text, const limits::LimitSet& set,
-                                     std::span<table::Balance> balances) {
+                                     std::span<table::Balance> balances, std::string& holds) {
   Cursor at(text);
   Dormant dormant = 0;
   for (std::size_t i = 0; i < set.size(); ++i) {
     const bool read = at.take(i == 0 ? "{\"" : ",\"") && at.take(set.name(i)) && at.take("\":[") &&
                       at.take(balances[i].tokens) && at.take(",") && at.take(balances[i].consumed);
-    if (!read) return std::nullopt;
-    if (at.take(",1")) dormant |= Dormant{1} << i;
+    if (!read || !bucket::is_stored_balance(balances[i].tokens)) return std::nullopt;
+    const bool concurrent = (set.concurrent() >> i & 1U) != 0;
+    if (at.take(",1")) {
+      dormant |= Dormant{1} << i;
+    } else if (concurrent && !at.take(",0")) {
+      return std::nullopt;
+    }
+    if (concurrent && !read_holds(at, set[i], balances[i].tokens, holds)) return std::nullopt;
     if (!at.take("]")) return std::nullopt;
   }
   if (!at.take("}") || !at.at_end()) return std::nullopt;
@@ -111,7 +155,9 @@ std::string to_json(const std::vector<decision::LeaseAmount>& amounts) {
   for (const decision::LeaseAmount& amount : amounts) {
     auto one = base::JsonWriter::array();
     one.add(base::json_string(amount.limit)).add(std::to_string(amount.amount));
-    json.add(one.add(std::to_string(amount.buckets)).str());
+    one.add(std::to_string(amount.buckets));
+    if (amount.holds != 0) one.add(std::to_string(amount.holds));
+    json.add(one.str());
   }
   return json.str();
 }
@@ -152,9 +198,10 @@ JsonDecoder::JsonDecoder(Database& database)
       versions_(database,
                 "SELECT json_extract(value, '$.stamp'), json_extract(value, '$.gap'), "
                 "json_extract(value, '$.limits') FROM json_each(?1)"),
-      amounts_(database,
-               "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') "
-               "FROM json_each(?1)") {}
+      amounts_(
+          database,
+          "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'), "
+          "json_extract(value, '$[3]') FROM json_each(?1)") {}
 
 Error JsonDecoder::damaged(std::string_view what) const {
   return base::error(
@@ -238,9 +285,13 @@ Result<std::vector<decision::LeaseAmount>> JsonDecoder::amounts(std::string_view
     if (!row) return row.error();
     if (!*row) return amounts;
     const std::int64_t bits = amounts_.integer(2);
-    if (bits < 0 || bits > std::numeric_limits<std::uint8_t>::max())
-      return amounts_.reset(), damaged("an amount of a lease");
-    amounts.push_back({std::string(amounts_.text(0)), amounts_.integer(1), static_cast<std::uint8_t>(bits)});
+    const std::int64_t holds = amounts_.is_null(3) ? 0 : amounts_.integer(3);
+    const auto is_mask = [](std::int64_t mask) {
+      return mask >= 0 && mask <= std::numeric_limits<std::uint8_t>::max();
+    };
+    if (!is_mask(bits) || !is_mask(holds)) return amounts_.reset(), damaged("an amount of a lease");
+    amounts.push_back({std::string(amounts_.text(0)), amounts_.integer(1), static_cast<std::uint8_t>(bits),
+                       static_cast<std::uint8_t>(holds)});
   }
 }
 

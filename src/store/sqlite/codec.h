@@ -20,18 +20,22 @@ namespace weir::sqlite {
 std::string to_json(const limits::LimitSet& set);
 /// Bit i: the i-th limit of a bucket's set is not in force.
 using Dormant = std::uint32_t;
-/// `{"rpm":[85000,15000]}`: tokens and consumed, and a third element 1 where the limit is dormant. Appends.
+/// `{"rpm":[85000,15000]}`: tokens and consumed, and a third element 1 where the limit is dormant. A
+/// concurrent limit has four: `{"calls":[8000,0,0,[1700000075000,2000]]}`, the last of which are deadlines,
+/// each followed by the amount that is held until then. Appends. `holds`: of the record.
 void append_balances(std::string& text, const limits::LimitSet& set, std::span<const table::Balance> balances,
-                     Dormant dormant);
-/// Fills the balances. Nothing if the text does not have exactly the limits of the set, in order.
+                     Dormant dormant, std::string_view holds);
+/// Fills the balances, and appends the holds as a record has them. Nothing if the text does not have exactly
+/// the limits of the set, in order, or if the numbers cannot be used.
 std::optional<Dormant> read_balances(std::string_view text, const limits::LimitSet& set,
-                                     std::span<table::Balance> balances);
+                                     std::span<table::Balance> balances, std::string& holds);
 
 /// `[{"stamp":1,"gap":false,"limits":{"rpm":[capacity,burst,amount,period]}}]`, in millitokens: the limits of
 /// merged versions may not be valid limits of the API.
 std::string to_json(const std::vector<limits::Version>& versions);
 std::string to_json(const std::map<std::string, std::string>& metadata);
-/// `[["rpm",1000,3]]`: limit, millitokens, bits of the buckets in the chain.
+/// `[["rpm",1000,3]]`: limit, millitokens, bits of the buckets in the chain, and, if it is concurrent in some
+/// of them, the bits of those.
 std::string to_json(const std::vector<decision::LeaseAmount>& amounts);
 std::string to_json(const std::vector<std::string>& texts);
 /// `[["key-1",81985529216486895]]`: entity and generation, as the bucket has it.

@@ -50,7 +50,10 @@ FileReader::FileReader(std::unique_ptr<Database> database)
                   "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation, resource "
                   "FROM buckets WHERE namespace = ?1 AND entity = ?2"),
       set_(*database_, "SELECT limits FROM limit_sets WHERE id = ?1"),
-      lease_(*database_, "SELECT ending, amounts, keys, deadline_ms, buckets FROM leases WHERE nonce = ?1"),
+      lease_(*database_,
+             "SELECT ending, amounts, keys, deadline_ms, buckets, CASE WHEN later IS NULL THEN 0 "
+             "WHEN json_valid(later) THEN coalesce(later ->> '$.first_deadline_ms', 0) ELSE -1 END "
+             "FROM leases WHERE nonce = ?1"),
       events_(*database_,
               "SELECT id, at_ms, principal, action, subject, resource, before, after FROM audit "
               "WHERE namespace = ?1 AND id < ?2 AND at_ms > ?3 ORDER BY id DESC LIMIT ?4"),
@@ -68,6 +71,8 @@ Result<limits::LimitSetRef> FileReader::limits_of(std::int64_t set_id) {
   // An open statement would keep the write-ahead log from being reused.
   set_.reset();
   if (!set) return set.error();
+  // Equal texts give the same object, and a level may have the same text: see table::can_be_shared().
+  if (!table::can_be_shared(**set)) set = limits::copy_of(**set);
   if (sets_.size() >= most_sets_kept) sets_.clear();
   return sets_[set_id] = *std::move(set);
 }
@@ -86,15 +91,14 @@ Result<RecordPtr> FileReader::read_record(Statement& row, const table::Key& key)
   if (auto known = limits::check_resource(key.resource); !known) return known.error();
   auto set = limits_of(row.integer(1));
   if (!set) return set.error();
-  RecordPtr record(table::Record::make(key, *set));
-  const auto dormant = read_balances(row.text(0), **set, {record->balances(), (*set)->size()});
-  const auto in_range = [](const table::Balance& balance) {
-    return bucket::is_stored_balance(balance.tokens);
-  };
-  if (!dormant || !std::all_of(record->balances(), record->balances() + (*set)->size(), in_range))
-    return json_.damaged("the balances of a bucket");
+  std::vector<table::Balance> balances((*set)->size());
+  std::string holds;
+  const auto dormant = read_balances(row.text(0), **set, balances, holds);
+  if (!dormant) return json_.damaged("the balances of a bucket");
   if (!bucket::is_stored_time(row.integer(2)) || !bucket::is_stored_time(row.integer(4)))
     return json_.damaged("a time of a bucket");
+  RecordPtr record(table::Record::make(key, *set, holds));
+  std::copy(balances.begin(), balances.end(), record->balances());
   record->dormant = *dormant;
   record->refilled_at = row.integer(2);
   record->expires_at = time_or_never(row, 3);
@@ -140,9 +144,12 @@ Result<std::optional<table::Marker>> FileReader::load_marker(const table::Nonce&
   auto keys = json_.texts(lease_.text(2));
   const Time deadline = lease_.integer(3);
   auto buckets = json_.lease_buckets(lease_.text(4));
+  const Time first_deadline = lease_.integer(5);
   lease_.reset();
-  if (ending && amounts && keys && buckets && bucket::is_stored_time(deadline)) {
-    table::Marker marker{{*ending, *std::move(amounts), *std::move(keys)}, deadline, *std::move(buckets)};
+  const bool times = bucket::is_stored_time(deadline) && bucket::is_stored_time(first_deadline);
+  if (ending && amounts && keys && buckets && times) {
+    table::Marker marker{
+        {*ending, *std::move(amounts), *std::move(keys)}, deadline, *std::move(buckets), first_deadline};
     if (decision::can_be_used(marker.record)) return std::optional(std::move(marker));
   }
   Error wrong = json_.damaged("the row of a lease");

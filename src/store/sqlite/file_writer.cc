@@ -166,13 +166,11 @@ Result<void> FileWriter::write_plan(std::string_view name_space, const std::stri
   const std::string kept_json = to_json(kept);
   auto deleted = delete_sets_.begin().bind(name_space).bind(std::string_view(entity)).bind(kept_json).run();
   if (!deleted || !plan) return deleted;
-  const auto write_set = [&](std::string_view resource, const limits::LimitsRecordRef& set) -> Result<void> {
-    if (!set) return {};
-    return write_limits({name_space, entity, resource, plan->from_file}, *set);
-  };
-  if (auto done = write_set(default_resource, plan->limits); !done) return done;
-  for (const auto& [resource, set] : plan->resources) {
-    if (auto done = write_set(resource, set); !done) return done;
+  std::vector<std::pair<std::string_view, limits::LimitsRecordRef>> sets = {{default_resource, plan->limits}};
+  sets.insert(sets.end(), plan->resources.begin(), plan->resources.end());
+  for (const auto& [resource, set] : sets) {
+    if (!set) continue;
+    if (auto done = write_limits({name_space, entity, resource, plan->from_file}, *set); !done) return done;
   }
   return require_client_.begin().bind(std::int64_t{store::plan_client}).run();
 }

@@ -50,7 +50,8 @@ void Table::bring_in(const decision::Link& link, const Slot& slot, RecordPtr rec
   if (!record || record->expires_at <= now) return;
   const limits::LimitSetRef& resolved = link.resolution->limits;
   // A set with dormant limits is never the resolved one, even if it has the same names.
-  if (resolved && record->dormant == 0 && *record->limits == *resolved) record->limits = resolved;
+  const bool shares = resolved && can_be_shared(*resolved) && record->dormant == 0;
+  if (shares && *record->limits == *resolved) record->limits = resolved;
   Locks::map_of(*slot.shard).put(slot.hash, record.release(), now);
 }
 

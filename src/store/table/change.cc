@@ -1,4 +1,4 @@
-// Changes to leases: adjust, settle, rollback.
+// Changes to leases: adjust, extend, settle, rollback.
 #include "base/text.h"
 #include "decision/lease_change.h"
 #include "store/table/locks.h"
@@ -34,23 +34,25 @@ void Table::change(const LeasePlan& plan, store::LeaseOutcome& outcome, store::C
   if (plan.lease.shared) return done(change_shared(plan, outcome));
   // Only the holder knows this lease, so its record is the only one.
   outcome.record = decision::record_of(plan.lease);
+  outcome.deadline = plan.lease.deadline;
   done(change_lease(plan, outcome, clock_.now()));
 }
 
 Result<Progress> Table::change_shared(const LeasePlan& plan, store::LeaseOutcome& outcome) {
   const Time now = clock_.now();
   const base::Guard guard(markers_.mutex);
-  const Time deadline = plan.lease.deadline;
-  if (auto open = decision::check_open(markers_.purged(deadline) ? now : deadline, now); !open)
-    return open.error();
   auto found = find_marker(plan.lease.nonce, now);
   if (!found) return found.error();
+  const Time deadline = decision::deadline_of(*found, plan.lease.deadline);
+  const bool purged = *found == nullptr && markers_.purged(deadline);
+  if (auto open = decision::check_open(purged ? now : deadline, now); !open) return open.error();
   Marker marker = *found != nullptr ? **found : decision::marker_of(plan.lease);
   outcome.record = std::move(marker.record);
+  outcome.deadline = deadline;
   auto changed = change_lease(plan, outcome, now);
   if (changed && *changed == Progress::decided) {
     marker.record = outcome.record;
-    marker.deadline = deadline;
+    decision::set_deadline(marker, outcome.deadline);
     markers_.put(plan.lease.nonce, std::move(marker), now);
     if (backing_ != nullptr) markers_.dirty.push_back(plan.lease.nonce);
   }
@@ -74,13 +76,14 @@ Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome&
   }
   auto changed = decision::change(
       slots.chain, {states.data(), slots.size()},
-      {outcome.record, plan.change, plan.lease.buckets, request.resource, now},
+      {outcome.record, plan.change, plan.lease.buckets, request.resource, now, outcome.deadline},
       [this] { return next_generation(); }, outcome.report);
   if (!changed) return changed.error();
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (changed->states[i]) put(request, slots.chain[i], slots[i], *changed->states[i], now);
   }
   outcome.record = std::move(changed->record);
+  outcome.deadline = changed->deadline;
   return Progress::decided;
 }
 

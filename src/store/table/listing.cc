@@ -7,18 +7,20 @@ namespace weir::table {
 namespace {
 
 Bucket bucket_of(const Record& record) {
+  const bucket::State state = state_of(record);
   Bucket bucket{.entity = std::string(record.entity()),
                 .resource = std::string(record.resource()),
-                .refilled_at = record.refilled_at,
-                .version = record.version};
-  if (record.expires_at != limits::never) bucket.expires_at = record.expires_at;
-  for (std::size_t i = 0; i < record.limit_count; ++i) {
-    const Balance& balance = record.balances()[i];
-    bucket.limits.push_back({.name = std::string(record.limits->name(i)),
-                             .limit = limits::limit_of((*record.limits)[i]),
-                             .tokens = Amount::milli(balance.tokens),
-                             .consumed = Amount::milli(balance.consumed),
-                             .in_force = (record.dormant >> i & 1U) == 0});
+                .refilled_at = state.refilled_at,
+                .version = state.version};
+  if (state.expires_at != limits::never) bucket.expires_at = state.expires_at;
+  for (const bucket::LimitState& limit : state.limits) {
+    BucketLimit& shown = bucket.limits.emplace_back(BucketLimit{.name = limit.name,
+                                                                .limit = limits::limit_of(limit.parameters),
+                                                                .tokens = Amount::milli(limit.tokens),
+                                                                .consumed = Amount::milli(limit.consumed),
+                                                                .in_force = !limit.dormant});
+    for (const bucket::Hold& hold : limit.holds)
+      shown.held.push_back({hold.deadline, Amount::milli(hold.amount)});
   }
   return bucket;
 }

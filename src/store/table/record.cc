@@ -4,18 +4,19 @@
 
 namespace weir::table {
 
-Record* Record::make(const Key& key, limits::LimitSetRef limits) {
+Record* Record::make(const Key& key, limits::LimitSetRef limits, std::string_view holds) {
   const std::size_t count = limits->size();
   const std::size_t key_size = key.entity.size() + key.resource.size() + key.name_space.size();
-  void* const block = ::operator new(sizeof(Record) + count * sizeof(Balance) + key_size);
+  void* const block = ::operator new(sizeof(Record) + count * sizeof(Balance) + key_size + holds.size());
   auto* const record = new (block) Record();
   record->limits = std::move(limits);
   record->limit_count = static_cast<std::uint8_t>(count);
   record->entity_size = static_cast<std::uint16_t>(key.entity.size());
   record->resource_size = static_cast<std::uint8_t>(key.resource.size());
   record->name_space_size = static_cast<std::uint8_t>(key.name_space.size());
+  record->holds_size = static_cast<std::uint16_t>(holds.size());
   char* text = reinterpret_cast<char*>(record->balances() + count);
-  for (const std::string_view part : {key.entity, key.resource, key.name_space}) {
+  for (const std::string_view part : {key.entity, key.resource, key.name_space, holds}) {
     std::memcpy(text, part.data(), part.size());
     text += part.size();
   }
@@ -27,12 +28,29 @@ void Record::destroy(Record* record) {
   ::operator delete(record);
 }
 
+std::string_view take_sized(std::string_view& holds) {
+  const std::size_t size =
+      static_cast<unsigned char>(holds[0]) + 256 * std::size_t{static_cast<unsigned char>(holds[1])};
+  const std::string_view one = holds.substr(2, size);
+  holds.remove_prefix(2 + size);
+  return one;
+}
+
+void append_sized(std::string& holds, std::string_view one) {
+  holds += static_cast<char>(one.size() % 256);
+  holds += static_cast<char>(one.size() / 256);
+  holds += one;
+}
+
 bucket::State state_of(const Record& record) {
   bucket::State state{record.refilled_at, record.version, record.generation, record.expires_at, {}};
+  std::string_view holds = record.holds();
   for (std::size_t i = 0; i < record.limits->size(); ++i) {
     const Balance& balance = record.balances()[i];
     state.limits.push_back({std::string(record.limits->name(i)), (*record.limits)[i], balance.tokens,
                             balance.consumed, (record.dormant >> i & 1U) != 0});
+    if ((record.limits->concurrent() >> i & 1U) == 0) continue;
+    state.limits.back().holds = *bucket::decode_holds(take_sized(holds));
   }
   return state;
 }
@@ -40,19 +58,29 @@ bucket::State state_of(const Record& record) {
 namespace {
 
 /// The set of a state's limits. All limits in force are in the state, so the same number means that there are
-/// no others. A set with limits that are off is not shared: the fast path decides only records that share
-/// theirs with the resolution, and so never meets such a limit.
+/// no others.
 limits::LimitSetRef set_of(const bucket::State& state, const limits::LimitSetRef& in_force) {
-  if (state.limits.size() == in_force->size() && in_force->off() == 0) return in_force;
+  if (state.limits.size() == in_force->size() && can_be_shared(*in_force)) return in_force;
   std::vector<limits::NamedParameters> named;
   for (const bucket::LimitState& limit : state.limits) named.push_back({limit.name, limit.parameters});
   return limits::LimitSetRef(new limits::LimitSet(std::move(named)));
 }
 
+std::string holds_of(const bucket::State& state, const limits::LimitSet& set) {
+  std::string holds;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    if ((set.concurrent() >> i & 1U) == 0) continue;
+    append_sized(holds, bucket::encode(state.find(set.name(i))->holds));
+  }
+  return holds;
+}
+
 }  // namespace
 
 Record* record_of(const Key& key, const bucket::State& state, limits::ResolutionRef resolution) {
-  Record* const record = Record::make(key, set_of(state, resolution->limits));
+  limits::LimitSetRef set = set_of(state, resolution->limits);
+  const std::string holds = holds_of(state, *set);
+  Record* const record = Record::make(key, std::move(set), holds);
   record->refilled_at = state.refilled_at;
   record->version = state.version;
   record->generation = state.generation;

@@ -1,6 +1,7 @@
 // A bucket in memory: one block of about 100 bytes and its key.
 //
 //     | Record: times, version, generation, resolution | balances of limits | entity resource namespace |
+//     holds |
 //
 // Parameters and names of limits are not in it: they are shared with every other bucket under the same
 // limits. A change of the set of limits makes a new block.
@@ -44,11 +45,13 @@ struct Record {
   std::uint8_t resource_size = 0;
   std::uint8_t name_space_size = 0;
   std::uint8_t limit_count = 0;
-  bool dirty = false;         ///< changed since the last capture for the backing
-  bool stored = false;        ///< the backing has the bucket, or it was captured
-  std::uint32_t dormant = 0;  ///< bit i: the i-th limit was not in force when the record was last written
+  bool dirty = false;            ///< changed since the last capture for the backing
+  bool stored = false;           ///< the backing has the bucket, or it was captured
+  std::uint32_t dormant = 0;     ///< bit i: the i-th limit was not in force when the record was last written
+  std::uint16_t holds_size = 0;  ///< bytes of holds()
 
-  static Record* make(const Key& key, limits::LimitSetRef limits);
+  /// `holds`: see holds().
+  static Record* make(const Key& key, limits::LimitSetRef limits, std::string_view holds = "");
   static void destroy(Record* record);
 
   Balance* balances() { return reinterpret_cast<Balance*>(this + 1); }
@@ -59,6 +62,10 @@ struct Record {
     return {key_text(), std::size_t{entity_size} + resource_size};
   }
   std::string_view name_space() const { return {key_text() + entity_size + resource_size, name_space_size}; }
+
+  /// The holds of the concurrent limits, each as a length of two bytes and its stored form, in the order of
+  /// the balances.
+  std::string_view holds() const { return {name_space().data() + name_space_size, holds_size}; }
 
   bool is(const Key& key) const {
     return base::same(entity(), key.entity) && base::same(resource(), key.resource) &&
@@ -78,6 +85,15 @@ struct Destroy {
   void operator()(Record* record) const { Record::destroy(record); }
 };
 using RecordPtr = std::unique_ptr<Record, Destroy>;
+
+/// Whether a record may share the set of its resolution. The fast path decides only records that do, so it
+/// never meets a limit that is off or concurrent.
+inline bool can_be_shared(const limits::LimitSet& set) { return (set.off() | set.concurrent()) == 0; }
+
+/// Takes the next list from Record::holds().
+std::string_view take_sized(std::string_view& holds);
+/// Appends a list for Record::make().
+void append_sized(std::string& holds, std::string_view one);
 
 /// Converts a record to the form of the general arithmetic, and back. `resolution`: of the decision that made
 /// the state; its set of limits is shared where the state has no others.
