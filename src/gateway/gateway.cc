@@ -1,5 +1,6 @@
 #include "gateway/gateway.h"
 
+#include "gateway/call_lease.h"
 #include "gateway/proxied_request.h"
 #include "gateway/proxy_worker.h"
 #include "server/problem.h"
@@ -17,6 +18,7 @@ Options core_options(const GatewayOptions& options) {
   core.name_space = options.name_space;
   core.principal = "gateway";
   core.bucket_ttl_refill_multiplier = options.bucket_ttl_refill_multiplier;
+  core.lease_deadline = options.call_lease;
   return core;
 }
 
@@ -41,7 +43,8 @@ Gateway::Gateway(GatewayOptions options)
   metrics_->set_store_up(false);
 }
 
-Gateway::~Gateway() = default;
+// Operations of the store use the decider.
+Gateway::~Gateway() { call_leases_.wait(); }
 
 void Gateway::set_routing(std::shared_ptr<const Routing> routing) {
   const base::Guard guard(mutex_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ struct GatewayOptions {
   std::string store = "memory";  ///< the kind of store, for metrics
   int bucket_ttl_refill_multiplier = 2;
   NewClientBounds new_clients = {};
+  /// How long a request holds concurrent limits without a sign of life of the gateway. A gateway that is
+  /// killed gives them back after at most an eighth more.
+  std::chrono::milliseconds call_lease{60'000};
   std::shared_ptr<const Clock> clock = {};
   std::shared_ptr<base::Entropy> entropy = {};
   telemetry::Log* log = nullptr;               ///< outlives the gateway, as the next
@@ -40,6 +44,22 @@ struct Decider {
   limiter::Foundation foundation;
   limiter::Core core;
   server::Outage outage;
+};
+
+/// Counts leases that the store has not ended yet. Safe to use from any thread.
+class OpenCallLeases {
+ public:
+  void add() { count_.fetch_add(1, std::memory_order_relaxed); }
+  void remove() {
+    if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) count_.notify_all();
+  }
+  /// Until there are none.
+  void wait() const {
+    for (std::size_t count = 0; (count = count_.load(std::memory_order_acquire)) != 0;) count_.wait(count);
+  }
+
+ private:
+  std::atomic<std::size_t> count_{0};
 };
 
 /// Safe to call from any thread. Must outlive the server that it is given to.
@@ -64,6 +84,7 @@ class Gateway final : public net::Handler {
   const GatewayOptions& options() const { return options_; }
   telemetry::Metrics& metrics() { return *metrics_; }
   Counts& counts() { return *counts_; }
+  OpenCallLeases& call_leases() { return call_leases_; }
   NewClients& new_clients() { return new_clients_; }
   /// Of a name from outside, for tables in memory.
   std::uint64_t hash_of(std::string_view name) const { return base::hash(name, hash_seed_); }
@@ -84,6 +105,7 @@ class Gateway final : public net::Handler {
   const std::unique_ptr<Counts> counts_;
   const base::HashSeed hash_seed_;
   NewClients new_clients_;
+  OpenCallLeases call_leases_;
   std::unique_ptr<Decider> owned_;
   std::atomic<Decider*> decider_{nullptr};
   store::Buckets* rounds_ = nullptr;  ///< null if the store was set after threads had started

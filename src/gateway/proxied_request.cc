@@ -182,6 +182,8 @@ void ProxiedRequest::decided_elsewhere(Result<void>&& result) {
 void ProxiedRequest::decided(const Result<void>& result) {
   rate_fields_.clear();
   const bool pass = observe(result);
+  if (result && pending_->decision().limits().has_concurrent()) [[unlikely]]
+    hold_limits();
   if (client_gone_) return answer_gone();
   if (!result) {
     if (!pass) return answer_without_store(result.error());
@@ -193,6 +195,13 @@ void ProxiedRequest::decided(const Result<void>& result) {
   server::append_would_refuse(rate_fields_, decision.limits());
   if (decision.refused()) return refuse();
   forward();
+}
+
+void ProxiedRequest::hold_limits() {
+  Decision& decision = pending_->decision();
+  if (decision.refused()) return;
+  Gateway& gateway = worker_.gateway();
+  call_lease_.reset(new CallLease(gateway, gateway.decider()->core, decision, worker_.loop()));
 }
 
 /// The client left, or sent a body that cannot be read, while the store decided.
@@ -308,6 +317,7 @@ void ProxiedRequest::settle_accounts(int status, std::uint64_t bytes) {
 void ProxiedRequest::finish() {
   if (upstream_ != nullptr) let_go(false);
   exchange_ = {};
+  call_lease_.reset();
   pending_.reset();
   routing_ = {};
   route_ = nullptr;

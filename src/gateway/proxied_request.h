@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/call_lease.h"
 #include "gateway/client.h"
 #include "gateway/heads.h"
 #include "gateway/proxy_worker.h"
@@ -72,6 +73,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   void decide();
   void decided_elsewhere(Result<void>&& result);
   void decided(const Result<void>& result);
+  void hold_limits();
   void answer_gone();
   bool observe(const Result<void>& result);
   void refuse();
@@ -142,6 +144,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   std::vector<Charge> charges_;  ///< if the cost is not that of the route
   std::optional<limiter::PendingAcquire> pending_;
   std::optional<Result<void>> elsewhere_;  ///< the decision of another thread
+  CallLeasePtr call_lease_;                ///< of a request that holds concurrent limits
   std::string rate_fields_;                ///< the RateLimit fields of the answer
   server::Reply reply_;
   Steady::time_point started_;

@@ -6,6 +6,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -67,7 +68,7 @@ class Peer {
     }
     return true;
   }
-  void answer(std::string_view body, std::string_view fields = {}) {
+  void answer(std::string_view body, std::string_view fields = {}) const {
     send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + std::string(fields) +
          "\r\n" + std::string(body));
   }
@@ -165,8 +166,10 @@ inline std::uint16_t closed_port() {
 class Rig {
  public:
   explicit Rig(const std::string& yaml, const std::shared_ptr<store::Store>& store = nullptr,
-               unsigned threads = 1, bool with_store = true, const NewClientBounds& new_clients = {}) {
+               unsigned threads = 1, bool with_store = true, const NewClientBounds& new_clients = {},
+               std::chrono::milliseconds call_lease = std::chrono::minutes(1)) {
     GatewayOptions options;
+    options.call_lease = call_lease;
     options.new_clients = new_clients;
     options.clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &clock);
     options.entropy = entropy_;
