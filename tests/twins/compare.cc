@@ -39,7 +39,8 @@ bool World::heard(Limiter& limiter) const {
         if (status.entity != entity_name(line.entity) || status.name != limit_name(line.limit) ||
             status.capacity.millitokens() != line.terms.capacity ||
             status.burst.millitokens() != line.terms.burst || status.source != line.source ||
-            status.owner != line.owner || status.mode != line.mode)
+            status.owner != line.owner || status.mode != line.mode ||
+            (status.kind == weir::Kind::concurrent) != line.terms.concurrent())
           return false;
       }
     }

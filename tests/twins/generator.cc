@@ -26,6 +26,18 @@ Generator::Generator(const Shape& shape, std::uint64_t seed, const Traits& trait
   // Levels that inherit must not have more limits together than a bucket holds.
   const int most = shape.inherits() ? 16 : most_limits;
   for (int i = 0; i < std::min(shape.limits() + spare, most); ++i) names_.push_back(i);
+  const std::size_t wanted =
+      shape.concurrent() == concurrent_full ? 1 + below(2) : static_cast<std::size_t>(shape.concurrent());
+  while (concurrent_.size() < wanted) {
+    const int name = names_[below(names_.size())];
+    if (!may_be_concurrent(name)) concurrent_.push_back(name);
+  }
+  constexpr std::array<Time, 9> lengths = {1, 7, 200, 1000, 8001, 60'000, 600'000, 3'600'000, day};
+  for (Time& length : lengths_) length = lengths[below(lengths.size())];
+}
+
+bool Generator::may_be_concurrent(int limit) const {
+  return std::find(concurrent_.begin(), concurrent_.end(), limit) != concurrent_.end();
 }
 
 Op Generator::op(Kind kind) {
@@ -37,7 +49,16 @@ Op Generator::op(Kind kind) {
   return one;
 }
 
-Terms Generator::draw_terms() {
+Terms Generator::draw_terms(int limit) {
+  return may_be_concurrent(limit) && chance(95) ? draw_concurrent() : draw_rate();
+}
+
+Terms Generator::draw_concurrent() {
+  const std::int64_t capacity = chance(2) ? 0 : chance(50) ? between(1, 30) * 1000 : between(1, 30'000);
+  return {capacity, capacity, 0, 1};
+}
+
+Terms Generator::draw_rate() {
   // Where the clock runs ahead and back, buckets must not expire meanwhile.
   constexpr std::array<std::int64_t, 5> fast = {200, 1000, 3333, 10'000, 60'000};
   constexpr std::array<std::int64_t, 3> slow = {600'000, 3'600'000, day};
@@ -54,9 +75,13 @@ Terms Generator::draw_terms() {
 
 Set Generator::draw_set(int count) {
   std::vector<int> names = names_;
-  while (static_cast<int>(names.size()) > count) names.erase(names.begin() + pick_index(names.size()));
+  while (static_cast<int>(names.size()) > count) {
+    const int index = pick_index(names.size());
+    const bool wanted = may_be_concurrent(names[static_cast<std::size_t>(index)]);
+    if (!wanted || chance(10) || names.size() <= concurrent_.size()) names.erase(names.begin() + index);
+  }
   Set set;
-  for (const int name : names) set.push_back({name, draw_terms(), draw_mode()});
+  for (const int name : names) set.push_back({name, draw_terms(name), draw_mode()});
   return set;
 }
 
@@ -138,13 +163,18 @@ std::vector<Op> Generator::setup() {
 /// One change of the kind that the shape asks for.
 Set Generator::changed(Set set) {
   if (shape_.has_modes() && chance(30)) set[below(set.size())].mode = draw_mode();
+  for (NamedTerms& named : set) {
+    // Another kind under the same name.
+    if (!may_be_concurrent(named.limit) || !chance(12)) continue;
+    named.terms = named.terms.concurrent() ? draw_rate() : draw_concurrent();
+  }
   int how = shape_[Factor::changes];
   if (how == changes_asleep || chance(15)) how = changes_raise + pick_index(4);
   last_change_ = static_cast<Changes>(how);
   if (how == changes_add) {
     for (const int name : names_) {
       if (find(set, name) != nullptr || set.size() >= 16 || chance(40)) continue;
-      set.push_back({name, draw_terms(), draw_mode()});
+      set.push_back({name, draw_terms(name), draw_mode()});
       std::sort(set.begin(), set.end(), [](const auto& a, const auto& b) { return a.limit < b.limit; });
       return set;
     }
@@ -158,22 +188,7 @@ Set Generator::changed(Set set) {
   if (how == changes_remove) return draw_set(1);
   for (NamedTerms& named : set) {
     if (set.size() > 1 && chance(50)) continue;
-    Terms& terms = named.terms;
-    const std::int64_t factor = between(2, 4);
-    if (how == changes_raise) {
-      if (chance(70)) terms.amount = std::min<std::int64_t>(terms.amount * factor, 10'000'000);
-      if (chance(50)) terms.capacity = std::min<std::int64_t>(terms.capacity * factor, 10'000'000);
-      terms.burst = std::max(terms.burst, terms.capacity);
-      if (terms.capacity > 0 && shape_.burst_above()) terms.burst += between(0, terms.capacity);
-    } else {
-      if (chance(70)) terms.amount = std::max<std::int64_t>(terms.amount / factor, 1);
-      if (chance(70)) terms.capacity = terms.capacity / factor;
-      if (terms.capacity == 0 || !shape_.burst_above()) terms.burst = terms.capacity;
-      if (shape_.burst_above()) terms.burst = std::max(terms.capacity, terms.burst / factor);
-      if (terms.capacity == 0) terms.burst = 0;
-    }
-    if (is(Factor::clock, clock_ahead) && terms.capacity > 0)
-      terms.amount = std::min(terms.amount, terms.capacity);
+    scale(named.terms, how == changes_raise);
   }
   return set;
 }
@@ -230,6 +245,30 @@ Op Generator::draw_plan_change(const World& world) {
     if (sets.size() == 1 || chance(60)) set.limits = changed(set.limits);
   }
   return put_plan(plan, std::move(sets));
+}
+
+void Generator::scale(Terms& terms, bool up) {
+  const std::int64_t factor = between(2, 4);
+  if (terms.concurrent()) {
+    terms.capacity =
+        up ? std::min<std::int64_t>(terms.capacity * factor, 10'000'000) : terms.capacity / factor;
+    terms.burst = terms.capacity;
+    return;
+  }
+  if (up) {
+    if (chance(70)) terms.amount = std::min<std::int64_t>(terms.amount * factor, 10'000'000);
+    if (chance(50)) terms.capacity = std::min<std::int64_t>(terms.capacity * factor, 10'000'000);
+    terms.burst = std::max(terms.burst, terms.capacity);
+    if (terms.capacity > 0 && shape_.burst_above()) terms.burst += between(0, terms.capacity);
+  } else {
+    if (chance(70)) terms.amount = std::max<std::int64_t>(terms.amount / factor, 1);
+    if (chance(70)) terms.capacity = terms.capacity / factor;
+    if (terms.capacity == 0 || !shape_.burst_above()) terms.burst = terms.capacity;
+    if (shape_.burst_above()) terms.burst = std::max(terms.capacity, terms.burst / factor);
+    if (terms.capacity == 0) terms.burst = 0;
+  }
+  if (is(Factor::clock, clock_ahead) && terms.capacity > 0)
+    terms.amount = std::min(terms.amount, terms.capacity);
 }
 
 std::optional<Op> Generator::draw_change(const World& world) {
@@ -303,7 +342,20 @@ Time Generator::refill_step(const World& world) {
   if (!stored.empty() && (set == nullptr || chance(50))) set = stored[below(stored.size())].limits.get();
   if (set == nullptr || set->empty()) return between(1, 1000);
   const Terms& terms = (*set)[below(set->size())].terms;
+  if (terms.concurrent()) return deadline_step(world);
   return between(1, std::max<Time>(time_to_grant(terms, std::max<std::int64_t>(terms.capacity, 1)), 1));
+}
+
+/// To a deadline of what is held in a bucket, or one millisecond before or after it.
+Time Generator::deadline_step(const World& world) {
+  const int entity = pick_index(static_cast<std::size_t>(config_.oracle.entities));
+  const BucketState* const bucket = world.oracle().bucket(entity, 0, world.now());
+  std::vector<Time> ends;
+  for (const Held& held : bucket == nullptr ? std::vector<Held>() : bucket->limits) {
+    for (const auto& [end, amount] : held.slots) ends.push_back(end);
+  }
+  if (ends.empty()) return between(1, 1000);
+  return std::max<Time>(ends[below(ends.size())] - world.now() + between(-1, 1), 1);
 }
 
 /// To the expiry of a bucket: just before, at it, just after, or well beyond.
@@ -342,6 +394,7 @@ Time Generator::ahead_by(const World& world) {
 }
 
 Op Generator::advance(const World& world) {
+  if (!concurrent_.empty() && chance(25)) return clock(deadline_step(world));
   const bool refill = !chance(70) || (shape_[Factor::clock] >= clock_back && !traits_.clock_goes_back);
   const int how = refill ? static_cast<int>(clock_refill) : shape_[Factor::clock];
   switch (how) {
@@ -366,6 +419,7 @@ std::optional<Op> Generator::draw_unseen(const World& world) {
   if (unseen(Factor::leases) && !is(Factor::leases, leases_none)) return change_lease(world);
   if (unseen(Factor::age) && is(Factor::age, age_expired)) return clock(beyond_expiry(world));
   if (unseen(Factor::clock)) return advance(world);
+  if (unseen(Factor::concurrent) && is(Factor::concurrent, concurrent_full)) return crowd(world);
   return std::nullopt;
 }
 
@@ -379,6 +433,8 @@ Op Generator::next(const World& world) {
     if (auto one = draw_unseen(world)) return *std::move(one);
   }
   const std::uint64_t dice = below(1000);
+  if (is(Factor::concurrent, concurrent_full) && chance(unseen(Factor::concurrent) ? 40 : 10))
+    return crowd(world);
   if (dice < 140) return advance(world);
   if (dice < 220) return look(world);
   if (dice < 250) {

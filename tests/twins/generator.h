@@ -37,7 +37,11 @@ class Generator {
   int pick_index(std::size_t count) { return static_cast<int>(below(count)); }
 
   // Limits.
-  Terms draw_terms();
+  Terms draw_terms(int limit);
+  Terms draw_rate();
+  Terms draw_concurrent();
+  bool may_be_concurrent(int limit) const;
+  void scale(Terms& terms, bool up);
   Mode draw_mode();
   Set draw_set(int count);
   Set changed(Set set);
@@ -60,6 +64,9 @@ class Generator {
   Op acquire(const World& world);
   /// An acquire without a key that is hardly ever refused.
   Op touch(const World& world, Request request);
+  /// An acquire that holds a little of every concurrent limit for a length that hardly any other lease has.
+  Op crowd(const World& world);
+  Time draw_length();
   Op look(const World& world);
   void follow_up(const Request& request);
   void repeat_key(const World& world, const Op& op);
@@ -73,6 +80,7 @@ class Generator {
   Time beyond_expiry(const World& world);
   Time ahead_by(const World& world);
   Time refill_step(const World& world);
+  Time deadline_step(const World& world);
   void forget_entity();
 
   /// What a world has not shown of its shape yet is drawn more often.
@@ -83,6 +91,7 @@ class Generator {
   bool is(Factor factor, int value) const { return shape_[factor] == value; }
   void saw(Factor factor) { ++seen_[static_cast<std::size_t>(factor)]; }
   void saw_decision(const Op& op, const World& world);
+  void saw_concurrent(const Op& op, const World& world);
 
   const Shape shape_;
   const Traits traits_;
@@ -91,7 +100,9 @@ class Generator {
   int next_id_ = 0;
   int next_key_ = 0;
   bool system_multiplier_ = false;
-  std::vector<int> names_;  ///< of limits that may be used
+  std::vector<int> names_;       ///< of limits that may be used
+  std::vector<int> concurrent_;  ///< those of them that are mostly concurrent
+  std::array<Time, 3> lengths_;  ///< of leases
   SetRef request_set_;
   std::vector<SetRef> request_sets_;
   std::vector<std::pair<LevelId, Set>> levels_;  ///< as set up

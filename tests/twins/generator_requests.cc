@@ -14,6 +14,8 @@ int Generator::draw_entity() {
 std::int64_t Generator::draw_amount(const Line& line) {
   const Terms& terms = line.terms;
   const std::int64_t held = std::max<std::int64_t>(line.remaining, 0);
+  if (terms.concurrent() && is(Factor::concurrent, concurrent_full) && chance(80))
+    return between(1, std::max<std::int64_t>(terms.capacity / 40, 1));
   switch (below(12)) {
     case 0:
       return held;
@@ -81,7 +83,33 @@ Request Generator::draw_request(const World& world) {
     request.consume = draw_consume(held.lines);
   }
   request.shadow = shape_.has_modes() && chance(10);
+  if (chance(concurrent_.empty() ? 10 : 70)) request.lease_for = draw_length();
   return request;
+}
+
+/// Few different ones, so that leases share deadlines, or many.
+Time Generator::draw_length() {
+  if (is(Factor::concurrent, concurrent_full) && chance(70)) return between(1, 1 << between(4, 26));
+  return lengths_[below(lengths_.size())];
+}
+
+Op Generator::crowd(const World& world) {
+  Request request{chance(80) ? 0 : draw_entity(), 0, {}, request_set_, {}, false};
+  for (const Line& line : world.oracle().look(request, world.now()).lines) {
+    const auto same = [&](const Asked& asked) { return asked.limit == line.limit; };
+    if (line.terms.concurrent() && std::none_of(request.consume.begin(), request.consume.end(), same))
+      request.consume.push_back({line.limit, between(1, 3)});
+  }
+  if (request.consume.empty()) return acquire(world);
+  request.lease_for = between(600'000, 86'400'000);
+  // Time and other operations would make room again.
+  const std::size_t more = pending_.empty() && unseen(Factor::concurrent) && chance(30) ? most_slots : 0;
+  for (std::size_t i = 0; i < more; ++i)
+    later([this](const World& then) -> std::optional<Op> { return crowd(then); });
+  Op one = op(Kind::acquire);
+  one.request = std::move(request);
+  if (!is(Factor::leases, leases_none) && chance(40)) one.hold = chance(50) ? Hold::handle : Hold::id;
+  return one;
 }
 
 Op Generator::acquire(const World& world) {
@@ -198,7 +226,9 @@ Op Generator::change_of(const World& world, int acquire_id) {
   one.lease_of = acquire_id;
   one.hold = held.handle && (held.id.empty() || chance(70)) ? Hold::handle : Hold::id;
   one.verb = static_cast<Verb>(below(chance(60) ? 1 : 3));
-  if (one.verb != Verb::rollback) {
+  if (chance(concurrent_.empty() ? 10 : 25)) one.verb = Verb::extend;
+  if (one.verb == Verb::extend) one.by = draw_length();
+  if (one.verb == Verb::adjust || one.verb == Verb::settle) {
     for (const LeaseAmount& amount : lease.amounts) {
       if (lease.amounts.size() > 1 && chance(50)) continue;
       const std::int64_t most = std::max<std::int64_t>(amount.amount, 1);
@@ -250,6 +280,22 @@ void Generator::saw(const Op& op, const World& world) {
   }
 }
 
+void Generator::saw_concurrent(const Op& op, const World& world) {
+  const std::vector<Line>& lines = world.observed().answer.lines;
+  int count = 0;
+  for (const Line& line : lines) count += line.entity == lines[0].entity && line.terms.concurrent() ? 1 : 0;
+  if (!is(Factor::concurrent, concurrent_full)) {
+    if (count == std::min(shape_.concurrent(), shape_.limits())) saw(Factor::concurrent);
+    return;
+  }
+  for (const Line& line : lines) {
+    const BucketState* const bucket = world.oracle().bucket(line.entity, op.request.resource, world.now());
+    for (const Held& held : bucket == nullptr ? std::vector<Held>() : bucket->limits) {
+      if (held.limit == line.limit && held.slots.size() == most_slots) return saw(Factor::concurrent);
+    }
+  }
+}
+
 void Generator::saw_decision(const Op& op, const World& world) {
   const Observed& observed = world.observed();
   const Answer& answer = observed.answer;
@@ -285,6 +331,7 @@ void Generator::saw_decision(const Op& op, const World& world) {
   const bool left_out = std::any_of(answer.lines.begin(), answer.lines.end(),
                                     [](const Line& line) { return line.would_refuse; });
   if (left_out || !shape_.has_modes()) saw(Factor::modes);
+  saw_concurrent(op, world);
   const bool ages[] = {observed.new_bucket, observed.existing_bucket, observed.expired_bucket};
   if (ages[shape_[Factor::age]]) saw(Factor::age);
   bool zeros = false;

@@ -47,11 +47,17 @@ void IdealBuckets::change(const Oracle& oracle, bool wide, Time now) {
   });
   // Of several changes within one millisecond the later ones count as later.
   const Time moment = std::max(now, oracle.last_change());
+  std::vector<Key> concurrent;
   for (auto& [key, ideal] : ideals_) {
     const auto [entity, resource, limit] = key;
     ideal.widely = ideal.widely || wide;
     const SetRef set = oracle.effective(entity, resource, now);
     const Terms* const terms = set ? find(*set, limit) : nullptr;
+    // Another limit under the same name: see LiveLeases.
+    if (terms != nullptr && terms->concurrent()) {
+      concurrent.push_back(key);
+      continue;
+    }
     if (terms == nullptr) {
       refill(ideal, now);
       ideal.absent = true;
@@ -61,6 +67,7 @@ void IdealBuckets::change(const Oracle& oracle, bool wide, Time now) {
     adopt(ideal, *terms, now);
     refill(ideal, now);
   }
+  for (const Key& key : concurrent) ideals_.erase(key);
 }
 
 void IdealBuckets::forget(int entity) {
@@ -79,7 +86,7 @@ std::string IdealBuckets::check(const Oracle& oracle, int resource, const Answer
     const auto [at, added] = ideals_.try_emplace({line.entity, resource, line.limit});
     Ideal& ideal = at->second;
     // Limits that come with requests may be forgotten between them, which docs/guarantees.md states.
-    if (line.source == Source::request) {
+    if (line.source == Source::request || line.terms.concurrent()) {
       ideals_.erase(at);
       continue;
     }

@@ -34,6 +34,7 @@ std::string text(const Request& request) {
       entity_name(request.entity) + " " + resource_name(request.resource) + " " + text(request.consume);
   if (!request.key.empty()) out += " key " + request.key;
   if (request.shadow) out += " in shadow mode";
+  if (request.lease_for > 0) out += " for " + std::to_string(request.lease_for) + "ms";
   if (request.limits) out += " limits " + text(*request.limits);
   return out;
 }
@@ -59,6 +60,7 @@ const std::string& plan_name(int plan) {
 }
 
 std::string text(const Terms& terms) {
+  if (terms.concurrent()) return std::to_string(terms.capacity) + ":concurrent";
   return std::to_string(terms.capacity) + ":" + std::to_string(terms.burst) + "+" +
          std::to_string(terms.amount) + "/" + std::to_string(terms.period) + "ms";
 }
@@ -84,10 +86,10 @@ std::string text(const Op& op) {
     case Kind::advance:
       return out + "clock " + std::to_string(op.by) + "ms";
     case Kind::change: {
-      constexpr std::array<const char*, 3> verbs = {"adjust", "settle", "rollback"};
+      constexpr std::array<const char*, 4> verbs = {"adjust", "settle", "rollback", "extend"};
       return out + verbs[static_cast<std::size_t>(op.verb)] + " lease of #" + std::to_string(op.lease_of) +
-             " " + text(op.amounts) + (op.key.empty() ? "" : " key " + op.key) +
-             (op.hold == Hold::handle ? " by handle" : " by id");
+             " " + (op.verb == Verb::extend ? std::to_string(op.by) + "ms" : text(op.amounts)) +
+             (op.key.empty() ? "" : " key " + op.key) + (op.hold == Hold::handle ? " by handle" : " by id");
     }
     case Kind::set_limits:
       return out + "set " + text(op.level) + " " + text(op.limits) +

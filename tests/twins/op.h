@@ -32,7 +32,7 @@ struct Op {
   int limiter = 0;  ///< 1: another process, where the store can have one
   Request request = {};
   Hold hold = Hold::nothing;
-  Time by = 0;
+  Time by = 0;        ///< of the clock, or the length of an extended lease
   int lease_of = -1;  ///< the id of the acquire
   Verb verb = Verb::rollback;
   std::string key = {};

@@ -63,17 +63,23 @@ BucketState Oracle::claimed_state(const Stop& stop) const {
   state.generation = stop.state != nullptr ? stop.state->generation : 0;
   for (const Claimed& claimed : stop.claims.limits) {
     if (claimed.dormant && claimed.held >= claimed.terms.capacity) continue;
-    state.limits.push_back({claimed.limit, claimed.terms, claimed.held, claimed.consumed, claimed.dormant});
+    state.limits.push_back(
+        {claimed.limit, claimed.terms, claimed.held, claimed.consumed, claimed.dormant, claimed.slots});
   }
   return state;
 }
 
-/// A function of the state alone: after the last write, until every limit has paid its debt and was kept.
+/// A function of the state alone: after the last write, until every limit has paid its debt and was kept, and
+/// everything that is held is free.
 Time Oracle::expiry_of(const BucketState& state, const Resolution& resolution) {
   if (resolution.kept_for_good) return never;
   const Time at = state.refilled_at;
   Time expires_at = at + resolution.follows;
   for (const Held& held : state.limits) {
+    if (held.terms.concurrent()) {
+      if (!held.slots.empty()) expires_at = std::max(expires_at, held.slots.rbegin()->first);
+      continue;
+    }
     const Time paid_at = held.tokens < 0 ? moment_granted(held.terms, at, -held.tokens) : at;
     expires_at = std::max(expires_at, paid_at + keep(held.terms, resolution.multiplier));
   }
@@ -108,7 +114,10 @@ Oracle::Plan Oracle::plan(const Request& request, Time now) const {
   }
   if (plan.stops.empty()) plan.error = ErrorCode::no_limits;
   for (const Stop& stop : plan.stops) {
-    if (stop.resolution.limits->size() > 16) plan.error = ErrorCode::invalid_argument;
+    const Set& set = *stop.resolution.limits;
+    const auto concurrent = std::count_if(set.begin(), set.end(),
+                                          [](const NamedTerms& named) { return named.terms.concurrent(); });
+    if (set.size() > 16 || concurrent > 2) plan.error = ErrorCode::invalid_argument;
   }
   for (const Asked& asked : request.consume) {
     const auto has = [&](const Stop& stop) { return find(*stop.resolution.limits, asked.limit) != nullptr; };
@@ -127,7 +136,9 @@ Oracle::Plan Oracle::plan(const Request& request, Time now) const {
 /// How long until one limit of a bucket would admit an amount that it does not hold.
 Time Oracle::wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amount, Time now) {
   if (amount > named.terms.burst) return never_fits;
-  return moment_granted(named.terms, stop.claims.at, amount - stop.claims.find(named.limit)->held) - now;
+  const Claimed& claimed = *stop.claims.find(named.limit);
+  if (named.terms.concurrent()) return free_at(claimed.slots, amount - claimed.held) - now;
+  return moment_granted(named.terms, stop.claims.at, amount - claimed.held) - now;
 }
 
 /// Whether a refusal must write the bucket, because it could not grow otherwise: it does not exist, it was
@@ -138,7 +149,7 @@ bool Oracle::lacks(const Stop& stop, Time now) const {
   const bool undated = stop.claims.changed_at > stop.claims.at + config_.clock_bound;
   if (!stop.resolution.request_in_force && !undated) return false;
   const auto& limits = stop.claims.limits;
-  return stop.claims.changed ||
+  return stop.claims.changed || stop.claims.returned ||
          std::any_of(limits.begin(), limits.end(), [](const Claimed& claimed) { return claimed.joins; });
 }
 
@@ -220,6 +231,24 @@ Answer Oracle::repeat(const Request& request, int lease, Time now) const {
   return answer;
 }
 
+/// Rounded where the lease holds something of a concurrent limit, so that all of its buckets can keep it.
+/// None of their times may be past it, where the clock is behind them.
+Time Oracle::end_of_lease(const Plan& plan, const Request& request, Time now, Time length) {
+  std::vector<const Slots*> lists;
+  Time from = now;
+  for (const Stop& stop : plan.stops) {
+    for (const Claimed& claimed : stop.claims.limits) {
+      if (claimed.dormant || !claimed.terms.concurrent() || stop.left_out.count(claimed.limit) != 0) continue;
+      for (const Asked& asked : request.consume) {
+        if (asked.limit != claimed.limit || asked.amount == 0) continue;
+        lists.push_back(&claimed.slots);
+        from = std::max(from, stop.claims.at);
+      }
+    }
+  }
+  return lists.empty() ? now + length : common_end(lists, rounded_end(from, length));
+}
+
 Answer Oracle::acquire(const Request& request, Time now) {
   if (const int lease = marked(request, now); lease >= 0) return repeat(request, lease, now);
   Plan plan = this->plan(request, now);
@@ -235,7 +264,8 @@ Answer Oracle::acquire(const Request& request, Time now) {
   }
   Lease lease;
   lease.resource = request.resource;
-  lease.deadline = now + config_.lease_for;
+  const Time length = request.lease_for > 0 ? request.lease_for : config_.lease_for;
+  lease.deadline = end_of_lease(plan, request, now, length);
   for (std::size_t i = 0; i < plan.stops.size(); ++i) {
     const Stop& stop = plan.stops[i];
     BucketState state = claimed_state(stop);
@@ -244,12 +274,14 @@ Answer Oracle::acquire(const Request& request, Time now) {
       for (const Asked& asked : request.consume) {
         if (asked.limit != held.limit || stop.left_out.count(held.limit) != 0) continue;
         held.tokens -= asked.amount;
-        held.consumed += asked.amount;
+        const bool concurrent = held.terms.concurrent();
+        if (!concurrent) held.consumed += asked.amount;
+        if (concurrent && asked.amount > 0) take(held.slots, lease.deadline, asked.amount);
         const auto same = [&](const LeaseAmount& amount) { return amount.limit == held.limit; };
         auto amount = std::find_if(lease.amounts.begin(), lease.amounts.end(), same);
-        if (amount == lease.amounts.end())
-          amount = lease.amounts.insert(amount, {held.limit, asked.amount, 0});
+        if (amount == lease.amounts.end()) amount = lease.amounts.insert(amount, {held.limit, asked.amount});
         amount->buckets |= 1U << i;
+        if (concurrent) amount->holds |= 1U << i;
       }
     }
     put(stop, request.resource, std::move(state));

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "twins/slots.h"
 #include "weir/clock.h"
 #include "weir/level.h"
 #include "weir/limit.h"
@@ -27,12 +28,13 @@ inline constexpr Time never = std::numeric_limits<Time>::max();
 /// The wait of a limit that can never admit what was asked of it.
 inline constexpr Time never_fits = -1;
 
-/// One limit, in millitokens and milliseconds.
+/// One limit, in millitokens and milliseconds. A concurrent limit refills nothing.
 struct Terms {
   std::int64_t capacity = 0;
   std::int64_t burst = 0;
   std::int64_t amount = 1;
   std::int64_t period = 1;
+  bool concurrent() const { return amount == 0; }
   friend bool operator==(const Terms&, const Terms&) = default;
 };
 
@@ -53,7 +55,7 @@ const Terms* find(const Set& set, int limit);
 std::int64_t granted(const Terms& terms, Time from, Time to);
 /// The least t >= from with G(t) - G(from) >= missing.
 Time moment_granted(const Terms& terms, Time from, std::int64_t missing);
-/// ceil(tokens * period / amount).
+/// ceil(tokens * period / amount); 0 for a concurrent limit.
 Time time_to_grant(const Terms& terms, std::int64_t tokens);
 /// Whether a refills more slowly than b.
 bool slower(const Terms& a, const Terms& b);
@@ -88,6 +90,7 @@ struct Request {
   SetRef limits;    ///< sent with the request; may be null
   std::string key;  ///< empty: none
   bool shadow = false;
+  Time lease_for = 0;  ///< 0: as the options say
 };
 
 /// One line of a report.
@@ -118,7 +121,7 @@ struct Answer {
   Time behind_until = never;
 };
 
-enum class Verb : unsigned char { adjust, settle, rollback };
+enum class Verb : unsigned char { adjust, settle, rollback, extend };
 
 struct Held {
   int limit = 0;
@@ -126,6 +129,7 @@ struct Held {
   std::int64_t tokens = 0;
   std::int64_t consumed = 0;
   bool dormant = false;
+  Slots slots = {};  ///< of a concurrent limit, whose tokens are its capacity less these
 };
 
 struct BucketState {
@@ -145,6 +149,7 @@ struct LeaseAmount {
   int limit = 0;
   std::int64_t amount = 0;
   unsigned buckets = 0;  ///< bit i: the i-th bucket of the lease was charged
+  unsigned holds = 0;    ///< those of them in which the limit is concurrent
 };
 
 struct Lease {
@@ -161,6 +166,7 @@ struct Lease {
   /// A later charge did not reach every bucket, because a limit had left it, or charged a limit that the
   /// acquire had left out.
   bool narrowed = false;
+  bool extended = false;
 };
 
 class Oracle {
@@ -195,8 +201,11 @@ class Oracle {
   Answer look(const Request& request, Time now) const;
   /// `key` of an adjust; empty: cannot be repeated.
   Answer change(int lease, Verb verb, const std::string& key, const std::vector<Asked>& amounts, Time now);
+  /// The lease has the new deadline afterwards.
+  Outcome extend(int lease, Time lease_for, Time now);
 
   const Lease& lease(int index) const { return leases_[static_cast<std::size_t>(index)]; }
+  int lease_count() const { return static_cast<int>(leases_.size()); }
   /// Null where there is none at that moment.
   const BucketState* bucket(int entity, int resource, Time now) const;
   /// Whether there was a bucket that has expired.
@@ -292,13 +301,15 @@ class Oracle {
     std::int64_t held = 0;
     std::int64_t consumed = 0;
     bool dormant = false;
-    bool joins = false;  ///< added, or dormant until now
+    bool joins = false;  ///< added, or dormant until now; a concurrent limit has no need to
+    Slots slots = {};
   };
   struct Claims {
     Time at = 0;
     std::int64_t version = 0;
     bool changed = false;
-    Time changed_at = 0;  ///< the newest change that the bucket missed
+    bool returned = false;  ///< a limit was dormant until now
+    Time changed_at = 0;    ///< the newest change that the bucket missed
     std::vector<Claimed> limits;
     const Claimed* find(int limit) const;
   };
@@ -354,6 +365,7 @@ class Oracle {
   static Missed missed_by(const BucketState& state, const Resolution& resolution, const Claims& claims,
                           bool sent, bool levels_differ, Time now);
   Claims claim(const BucketState* state, const Resolution& resolution, Time now) const;
+  static Claimed claim_one(const Held& held, const Terms* in_force, const Missed& missed, Time from, Time at);
   BucketState claimed_state(const Stop& stop) const;
   static Time expiry_of(const BucketState& state, const Resolution& resolution);
   Plan plan(const Request& request, Time now) const;
@@ -363,6 +375,7 @@ class Oracle {
   std::optional<Time> promised(const Plan& plan, const Request& request, Time longest, Time now) const;
   void put(const Stop& stop, int resource, BucketState state, bool gives_only = false);
   Answer repeat(const Request& request, int lease, Time now) const;
+  static Time end_of_lease(const Plan& plan, const Request& request, Time now, Time length);
   Answer apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> charges, Time now);
   Stop lease_stop(int entity, int resource, Time now) const;
 

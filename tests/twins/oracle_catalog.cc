@@ -25,6 +25,7 @@ Terms tighter(Terms own, const Terms& other) {
     own.amount = other.amount / divisor;
     own.period = other.period / divisor;
   }
+  if (own.concurrent()) own.burst = own.capacity;
   return own;
 }
 
@@ -63,6 +64,7 @@ Time moment_granted(const Terms& terms, Time from, std::int64_t missing) {
 }
 
 Time time_to_grant(const Terms& terms, std::int64_t tokens) {
+  if (terms.concurrent()) return 0;
   return static_cast<Time>(ceiling_of(Wide{tokens} * terms.period, terms.amount));
 }
 
@@ -478,16 +480,51 @@ Oracle::Missed Oracle::missed_by(const BucketState& state, const Resolution& res
   return missed;
 }
 
+/// What one limit of a bucket holds at a moment. `in_force`: its new terms; null: it has left the set.
+Oracle::Claimed Oracle::claim_one(const Held& held, const Terms* in_force, const Missed& missed, Time from,
+                                  Time at) {
+  const bool returns = in_force != nullptr && held.dormant;
+  Terms next = in_force != nullptr ? *in_force : held.terms;
+  Claimed claimed{held.limit, next, 0, held.consumed, in_force == nullptr, returns && !next.concurrent()};
+  if (next.concurrent()) {
+    claimed.slots = live_at(held.slots, at);
+    claimed.held = next.capacity - total(claimed.slots);
+    return claimed;
+  }
+  const Time turn = std::clamp(missed.moment, from, at);
+  const Terms* const low = missed.several ? find(missed.lowest, held.limit) : nullptr;
+  if (held.terms.concurrent() || (low != nullptr && low->concurrent())) {
+    // A limit that was of another kind starts empty, or with its debt.
+    const std::int64_t debt = held.terms.concurrent() ? 0 : std::min<std::int64_t>(held.tokens, 0);
+    claimed.held = std::min(debt + granted(next, turn, at), next.burst);
+    return claimed;
+  }
+  const Terms before = low != nullptr ? tighter(held.terms, *low) : held.terms;
+  if (in_force == nullptr) claimed.terms = next = before;
+  // By the old terms up to the change, cut to the new burst, then by the new terms.
+  std::int64_t tokens = std::min(held.tokens + granted(before, from, turn), before.burst);
+  tokens = std::min(tokens, next.burst);
+  tokens = std::min(tokens + granted(next, turn, at), next.burst);
+  // A dormant limit may have been forgotten, and then comes back with its capacity; among several changes
+  // it may have come back and left again.
+  if (returns || (held.dormant && missed.several))
+    tokens = std::min(tokens, low != nullptr ? tighter(next, *low).capacity : next.capacity);
+  claimed.held = tokens;
+  return claimed;
+}
+
 /// What each limit holds at the moment of a decision, and under which terms it goes on.
 Oracle::Claims Oracle::claim(const BucketState* state, const Resolution& resolution, Time now) const {
   Claims claims;
   const Set& set = *resolution.limits;
+  const auto added = [](const NamedTerms& named) {
+    return Claimed{named.limit, named.terms, named.terms.capacity, 0, false, !named.terms.concurrent()};
+  };
   if (state == nullptr) {
     claims.at = now;
     claims.version = resolution.stamp;
     claims.changed = true;
-    for (const NamedTerms& named : set)
-      claims.limits.push_back({named.limit, named.terms, named.terms.capacity, 0, false, true});
+    for (const NamedTerms& named : set) claims.limits.push_back(added(named));
     return claims;
   }
   const bool ahead = state->refilled_at > now + config_.clock_bound;
@@ -510,26 +547,11 @@ Oracle::Claims Oracle::claim(const BucketState* state, const Resolution& resolut
   for (const Held& held : state->limits) {
     const Terms* const in_force = find(set, held.limit);
     const bool sent = in_force != nullptr ? resolution.source_of(held.limit) == Source::request : all_sent;
-    const Missed& missed = sent ? by_sent : by_levels;
-    const Time turn = std::clamp(missed.moment, from, claims.at);
-    Terms before = held.terms;
-    const Terms* const low = missed.several ? find(missed.lowest, held.limit) : nullptr;
-    if (low != nullptr) before = tighter(before, *low);
-    const Terms next = in_force != nullptr ? *in_force : before;
-    // By the old terms up to the change, cut to the new burst, then by the new terms.
-    std::int64_t tokens = std::min(held.tokens + granted(before, from, turn), before.burst);
-    tokens = std::min(tokens, next.burst);
-    tokens = std::min(tokens + granted(next, turn, claims.at), next.burst);
-    const bool returns = in_force != nullptr && held.dormant;
-    // A dormant limit may have been forgotten, and then comes back with its capacity; among several changes
-    // it may have come back and left again.
-    if (returns || (held.dormant && missed.several))
-      tokens = std::min(tokens, low != nullptr ? tighter(next, *low).capacity : next.capacity);
-    claims.limits.push_back({held.limit, next, tokens, held.consumed, in_force == nullptr, returns});
+    claims.limits.push_back(claim_one(held, in_force, sent ? by_sent : by_levels, from, claims.at));
+    claims.returned = claims.returned || (in_force != nullptr && held.dormant);
   }
   for (const NamedTerms& named : set) {
-    if (claims.find(named.limit) == nullptr)
-      claims.limits.push_back({named.limit, named.terms, named.terms.capacity, 0, false, true});
+    if (claims.find(named.limit) == nullptr) claims.limits.push_back(added(named));
   }
   std::sort(claims.limits.begin(), claims.limits.end(),
             [](const Claimed& a, const Claimed& b) { return a.limit < b.limit; });

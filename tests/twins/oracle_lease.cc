@@ -1,4 +1,4 @@
-// The oracle's leases: adjust, settle, rollback.
+// The oracle's leases: adjust, settle, rollback, extend.
 #include <algorithm>
 
 #include "twins/oracle.h"
@@ -16,6 +16,19 @@ bool repeats(const Lease& lease, Verb verb, const std::string& key, const std::v
       return amount.limit == asked.limit && amount.amount == asked.amount;
     });
   });
+}
+
+/// Charges a limit of a bucket at the bucket's moment, or gives back to it. What was held until a deadline
+/// that has passed by that moment is free already.
+void charge_one(Held& held, std::int64_t amount, Time deadline, Time at) {
+  if (!held.terms.concurrent()) {
+    held.tokens = std::min(held.tokens - amount, held.terms.burst);
+    held.consumed += amount;
+    return;
+  }
+  if (amount > 0) take(held.slots, deadline, amount);
+  if (amount < 0 && deadline > at) give_back(held.slots, deadline, -amount);
+  held.tokens = held.terms.capacity - total(held.slots);
 }
 
 }  // namespace
@@ -56,7 +69,7 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
     auto found = std::find_if(next.amounts.begin(), next.amounts.end(),
                               [&](const LeaseAmount& amount) { return amount.limit == asked.limit; });
     if (found == next.amounts.end()) {
-      unsigned buckets = 0;
+      LeaseAmount added{asked.limit};
       bool known = false;
       for (std::size_t i = 0; i < lease.buckets.size(); ++i) {
         const Stop stop = lease_stop(lease.buckets[i].entity, lease.resource, now);
@@ -64,12 +77,14 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
           if (named.limit != asked.limit) continue;
           known = true;
           // What the acquire did not take from a limit that only watches is not taken later either.
-          if (named.mode == Mode::enforce) buckets |= 1U << i;
+          if (named.mode != Mode::enforce) continue;
+          added.buckets |= 1U << i;
+          if (named.terms.concurrent()) added.holds |= 1U << i;
         }
       }
       if (!known) return fail(ErrorCode::unknown_limit);
-      found = next.amounts.insert(found, {asked.limit, 0, buckets});
-      next.narrowed = next.narrowed || buckets != 0;
+      found = next.amounts.insert(found, added);
+      next.narrowed = next.narrowed || added.buckets != 0;
     }
     const std::int64_t net = verb == Verb::settle ? asked.amount : found->amount + asked.amount;
     if (net < 0) return fail(ErrorCode::invalid_argument);
@@ -82,8 +97,12 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
   for (std::size_t i = 0; i < next.amounts.size(); ++i) {
     const std::int64_t before = i < lease.amounts.size() ? lease.amounts[i].amount : 0;
     const std::int64_t difference = next.amounts[i].amount - before;
-    if (difference != 0 && next.amounts[i].buckets != 0)
-      charges.push_back({next.amounts[i].limit, difference, next.amounts[i].buckets});
+    const LeaseAmount& amount = next.amounts[i];
+    const unsigned rates = amount.buckets & ~amount.holds;
+    if (difference != 0 && rates != 0) charges.push_back({amount.limit, difference, rates});
+    // What is held is given back at the end, whatever the true amount was.
+    const std::int64_t held = next.ending == Ending::open ? difference : -before;
+    if (held != 0 && amount.holds != 0) charges.push_back({amount.limit, held, amount.holds, amount.holds});
   }
   return apply(lease, next, std::move(charges), now);
 }
@@ -113,9 +132,11 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
       if ((charge.buckets & bit) == 0 || (charge.amount < 0 && !same)) continue;
       bool found = false;
       for (Held& held : one.state.limits) {
-        if (held.limit != charge.limit) continue;
-        held.tokens = std::min(held.tokens - charge.amount, held.terms.burst);
-        held.consumed += charge.amount;
+        // A limit of another kind is another limit.
+        if (held.limit != charge.limit || held.terms.concurrent() != (charge.holds != 0)) continue;
+        // Only the bucket of the lease can hold something for it.
+        if (held.terms.concurrent() && !same) continue;
+        charge_one(held, charge.amount, lease.deadline, one.state.refilled_at);
         one.touched = true;
         one.gives_only = one.gives_only && charge.amount < 0;
         found = true;
@@ -143,24 +164,72 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
     pending.push_back(std::move(one));
   }
   Lease after = next;
-  for (const LeaseAmount& charge : charges) {
-    if (charge.amount < 0) continue;
-    if (charge.buckets == 0) {
+  for (LeaseAmount& amount : after.amounts) {
+    unsigned charged = 0;
+    bool more = false;
+    for (const LeaseAmount& charge : charges) {
+      if (charge.limit != amount.limit) continue;
+      charged |= charge.buckets;
+      more = more || charge.amount > 0;
+    }
+    if (!more) continue;
+    if (charged == 0) {
       Answer failed;
       failed.error = ErrorCode::unknown_limit;
       return failed;
     }
-    for (LeaseAmount& amount : after.amounts) {
-      if (amount.limit != charge.limit) continue;
-      after.narrowed = after.narrowed || amount.buckets != charge.buckets;
-      amount.buckets = charge.buckets;
-    }
+    after.narrowed = after.narrowed || amount.buckets != charged;
+    amount.buckets = charged;
+    amount.holds &= charged;
   }
   for (Pending& one : pending) {
     if (one.touched) put(one.stop, lease.resource, std::move(one.state), one.gives_only);
   }
   lease = std::move(after);
   return answer;
+}
+
+/// What the lease holds is given back and taken again for longer, in every bucket that is still the one that
+/// was charged.
+Oracle::Outcome Oracle::extend(int index, Time lease_for, Time now) {
+  Lease& lease = leases_[static_cast<std::size_t>(index)];
+  if (now >= lease.deadline) return ErrorCode::expired;
+  if (lease.ending != Ending::open) return ErrorCode::conflict;
+  std::vector<std::pair<Stop, BucketState>> states;
+  for (const Lease::Bucket& bucket : lease.buckets) {
+    Stop stop = lease_stop(bucket.entity, lease.resource, now);
+    if (!stop.resolution.limits || stop.state == nullptr || stop.state->generation != bucket.generation)
+      stop.entity = -1;
+    BucketState state = stop.entity < 0 ? BucketState() : claimed_state(stop);
+    states.emplace_back(std::move(stop), std::move(state));
+  }
+  std::vector<std::pair<Held*, std::int64_t>> moved;
+  std::vector<const Slots*> lists;
+  std::vector<bool> touched(states.size());
+  Time from = now;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    for (Held& held : states[i].second.limits) {
+      for (const LeaseAmount& amount : lease.amounts) {
+        const bool holds = amount.limit == held.limit && (amount.holds >> i & 1U) != 0 && amount.amount > 0;
+        if (!holds || !held.terms.concurrent()) continue;
+        // A bucket that was written by a clock that was ahead may have given it to others.
+        if (lease.deadline <= states[i].second.refilled_at) return ErrorCode::expired;
+        give_back(held.slots, lease.deadline, amount.amount);
+        moved.emplace_back(&held, amount.amount);
+        lists.push_back(&held.slots);
+        touched[i] = true;
+        from = std::max(from, states[i].second.refilled_at);
+      }
+    }
+  }
+  lease.deadline = lists.empty() ? std::max(lease.deadline, now + lease_for)
+                                 : common_end(lists, std::max(lease.deadline, rounded_end(from, lease_for)));
+  lease.extended = true;
+  for (const auto& [held, amount] : moved) charge_one(*held, amount, lease.deadline, 0);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (touched[i]) put(states[i].first, lease.resource, std::move(states[i].second));
+  }
+  return {};
 }
 
 }  // namespace weir::twins

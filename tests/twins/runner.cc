@@ -126,7 +126,8 @@ void run_twins(const StoreKind& kind, std::uint64_t steps) {
   const auto round = [&](std::uint64_t seed, bool all) {
     for (std::size_t row = 0; row < run.shapes.size() && run.failures < most_failures; ++row) {
       if (rows == 1 && row != run.only_shape) continue;
-      if (all || run.pairs.lacks(run.shapes[row])) run.world(row, seed, per_world);
+      if (all || run.pairs.lacks(run.shapes[row], kind.traits.clock_goes_back))
+        run.world(row, seed, per_world);
     }
   };
   std::uint64_t seed = run.first_seed;

@@ -28,6 +28,7 @@ const std::array<Values, factor_count>& factors() {
       {"inherit", {"no", "yes"}},
       {"modes", {"no", "yes"}},
       {"plans", {"no", "yes"}},
+      {"concurrent", {"none", "one", "two", "full lists"}},
       {"clock", {"small", "refill", "beyond expiry", "back a little", "ahead and back"}},
   }};
   return all;
@@ -149,9 +150,11 @@ void PairCounts::add(const Shape& shape, const Seen& seen) {
   }
 }
 
-bool PairCounts::lacks(const Shape& shape) const {
+bool PairCounts::lacks(const Shape& shape, bool clock_goes_back) const {
   for (std::size_t f = 0; f < factor_count; ++f) {
     for (std::size_t g = f + 1; g < factor_count; ++g) {
+      const bool back = g == static_cast<std::size_t>(Factor::clock) && shape.value[g] >= clock_back;
+      if (back && !clock_goes_back) continue;
       if (counts_[index(f, shape.value[f], g, shape.value[g])] == 0) return true;
     }
   }

@@ -23,9 +23,10 @@ enum class Factor : unsigned char {
   inherit,     ///< whether levels inherit
   modes,       ///< whether limits have modes
   plans,       ///< whether entities have plans
+  concurrent,  ///< limits in each bucket that are concurrent
   clock,       ///< how time passes
 };
-inline constexpr std::size_t factor_count = 14;
+inline constexpr std::size_t factor_count = 15;
 
 enum Age : int { age_new, age_existing, age_expired };
 enum Named : int { named_all, named_subset, named_zeros };
@@ -38,6 +39,12 @@ enum Changes : int {
   changes_add,
   changes_remove,
   changes_asleep,
+};
+enum Concurrent : int {
+  concurrent_none,
+  concurrent_one,
+  concurrent_two,
+  concurrent_full,  ///< one or two, with leases of so many lengths that not every deadline has its own entry
 };
 enum ClockSteps : int { clock_small, clock_refill, clock_expiry, clock_back, clock_ahead };
 
@@ -53,6 +60,7 @@ struct Shape {
   bool inherits() const { return (*this)[Factor::inherit] == 1; }
   bool has_modes() const { return (*this)[Factor::modes] == 1; }
   bool has_plans() const { return (*this)[Factor::plans] == 1; }
+  int concurrent() const { return (*this)[Factor::concurrent]; }
   bool request_limits() const { return (*this)[Factor::request] == 1; }
   std::string text() const;
 };
@@ -69,8 +77,8 @@ class PairCounts {
  public:
   using Seen = std::array<std::uint64_t, factor_count>;
   void add(const Shape& shape, const Seen& seen);
-  /// Whether a pair of this shape was never met.
-  bool lacks(const Shape& shape) const;
+  /// Whether a pair of this shape was never met. `clock_goes_back`: as below.
+  bool lacks(const Shape& shape, bool clock_goes_back) const;
   /// The pairs that were never met, as text; empty: none. `clock_goes_back`: whether those are wanted too.
   std::vector<std::string> missing(bool clock_goes_back) const;
   /// A line for each pair of factors: pairs, least and most.

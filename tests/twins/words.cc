@@ -25,6 +25,12 @@ Level level_of(const LevelId& level) {
 std::vector<NamedLimit> named(const Set& set) {
   std::vector<NamedLimit> limits;
   for (const NamedTerms& one : set) {
+    if (one.terms.concurrent()) {
+      limits.push_back({limit_name(one.limit), *Limit::make({.capacity = Amount::milli(one.terms.capacity),
+                                                             .mode = one.mode,
+                                                             .kind = weir::Kind::concurrent})});
+      continue;
+    }
     limits.push_back({limit_name(one.limit), *Limit::make({.capacity = Amount::milli(one.terms.capacity),
                                                            .burst = Amount::milli(one.terms.burst),
                                                            .refill_amount = Amount::milli(one.terms.amount),
@@ -52,8 +58,19 @@ LimitsPlan plan_of(int plan, const PlanSets& sets) {
 
 namespace {
 
-std::string mode_text(Mode mode, bool would_refuse) {
-  return (mode == Mode::enforce ? "" : " " + std::string(to_text(mode))) +
+weir::Kind kind_of(const Terms& terms) {
+  return terms.concurrent() ? weir::Kind::concurrent : weir::Kind::rate;
+}
+
+/// How many whole seconds it takes to fill a limit.
+Time window_of(const Terms& terms) {
+  if (terms.concurrent()) return 0;
+  return std::max<Time>((time_to_grant(terms, terms.capacity) + 999) / 1000, 1);
+}
+
+std::string mode_text(weir::Kind kind, Mode mode, bool would_refuse) {
+  return (kind == weir::Kind::rate ? "" : " concurrent") +
+         (mode == Mode::enforce ? "" : " " + std::string(to_text(mode))) +
          (would_refuse ? " would refuse" : "");
 }
 
@@ -66,7 +83,7 @@ std::string describe(const LimitStatus& status) {
          (status.exceeded ? " exceeded" : "") + " wait " +
          (status.retry_after ? std::to_string(status.retry_after->count()) : "never") + " from " +
          name_of(status.source) + " of " + name_of(status.owner) +
-         mode_text(status.mode, status.would_refuse);
+         mode_text(status.kind, status.mode, status.would_refuse);
 }
 
 std::string describe(const Line& line) {
@@ -76,7 +93,7 @@ std::string describe(const Line& line) {
          Amount::milli(line.requested).to_string() + " remaining " +
          Amount::milli(line.remaining).to_string() + (line.wait != 0 ? " exceeded" : "") + " wait " +
          (line.wait == never_fits ? "never" : std::to_string(line.wait)) + " from " + name_of(line.source) +
-         " of " + name_of(line.owner) + mode_text(line.mode, line.would_refuse);
+         " of " + name_of(line.owner) + mode_text(kind_of(line.terms), line.mode, line.would_refuse);
 }
 
 std::string lines_of(const Answer& answer) {
@@ -87,20 +104,34 @@ std::string lines_of(const Answer& answer) {
 
 bool same(const LimitStatus& real, const Line& line) {
   const Time wait = real.retry_after ? real.retry_after->count() : never_fits;
-  const Time fill = std::max<Time>((time_to_grant(line.terms, line.terms.capacity) + 999) / 1000, 1);
   return real.name == limit_name(line.limit) && real.entity == entity_name(line.entity) &&
          real.remaining.millitokens() == line.remaining && real.requested.millitokens() == line.requested &&
          wait == line.wait && real.exceeded == (line.wait != 0) &&
          real.capacity.millitokens() == line.terms.capacity && real.burst.millitokens() == line.terms.burst &&
-         real.source == line.source && real.owner == line.owner && real.window.count() == fill &&
+         real.source == line.source && real.owner == line.owner &&
+         real.window.count() == window_of(line.terms) && real.kind == kind_of(line.terms) &&
          real.mode == line.mode && real.would_refuse == line.would_refuse;
 }
 
 namespace {
 
 bool same_rate(const Limit& limit, const Terms& terms) {
+  if (limit.kind() != kind_of(terms)) return false;
   const Terms real{0, 0, limit.refill_amount().millitokens(), limit.refill_period().count()};
-  return !slower(real, terms) && !slower(terms, real);
+  return terms.concurrent() || (!slower(real, terms) && !slower(terms, real));
+}
+
+Slots slots_of(const BucketLimit& limit) {
+  Slots slots;
+  for (const HeldAmount& held : limit.held) slots[held.deadline] = held.amount.millitokens();
+  return slots;
+}
+
+std::string text(const Slots& slots) {
+  std::string out;
+  for (const auto& [end, amount] : slots)
+    out += (out.empty() ? " held " : ", ") + std::to_string(amount) + " until " + std::to_string(end);
+  return out;
 }
 
 }  // namespace
@@ -109,7 +140,8 @@ std::string describe(const Bucket& bucket) {
   std::string out = "at " + std::to_string(bucket.refilled_at) + " until " + number(bucket.expires_at);
   for (const BucketLimit& limit : bucket.limits) {
     out += "; " + limit.name + " " + limit.limit.to_json() + " holds " + limit.tokens.to_string() +
-           " consumed " + limit.consumed.to_string() + (limit.in_force ? "" : " dormant");
+           " consumed " + limit.consumed.to_string() + (limit.in_force ? "" : " dormant") +
+           text(slots_of(limit));
   }
   return out;
 }
@@ -120,7 +152,7 @@ std::string describe(const BucketState& state) {
   for (const Held& held : state.limits) {
     out += "; " + limit_name(held.limit) + " " + text(held.terms) + " holds " +
            Amount::milli(held.tokens).to_string() + " consumed " + Amount::milli(held.consumed).to_string() +
-           (held.dormant ? " dormant" : "");
+           (held.dormant ? " dormant" : "") + text(held.slots);
   }
   return out;
 }
@@ -135,7 +167,8 @@ bool same(const Bucket& real, const BucketState& state, const Set* in_force) {
         limit.consumed.millitokens() != held.consumed ||
         limit.in_force != (in_force == nullptr ? !held.dormant : find(*in_force, held.limit) != nullptr) ||
         limit.limit.capacity().millitokens() != held.terms.capacity ||
-        limit.limit.burst().millitokens() != held.terms.burst || !same_rate(limit.limit, held.terms))
+        limit.limit.burst().millitokens() != held.terms.burst || !same_rate(limit.limit, held.terms) ||
+        slots_of(limit) != held.slots)
       return false;
   }
   return true;
@@ -155,6 +188,10 @@ bool same_at(const Bucket& real, const BucketState& state, Time now) {
     // Terms that have not reached the record yet do so with its next decision.
     if (!same_rate(limit->limit, held.terms) || limit->limit.burst().millitokens() != held.terms.burst)
       continue;
+    if (held.terms.concurrent()) {
+      if (live_at(slots_of(*limit), now) != live_at(held.slots, now)) return false;
+      continue;
+    }
     const auto at = [&](std::int64_t tokens, Time from) {
       return std::min(tokens + granted(held.terms, from, now), held.terms.burst);
     };

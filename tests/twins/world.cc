@@ -53,6 +53,14 @@ Limiter& World::limiter(const Op& op) {
 }
 
 std::string World::run(const Op& op) {
+  std::string wrong = run_one(op);
+  live_leases_.follow(oracle_, now_);
+  // A bucket of concurrent limits of which nothing is held expires as it is written.
+  if (kind_.traits.blind_margin) set_clock(oracle_.clear_of_expiries(now_, *kind_.traits.blind_margin));
+  return wrong;
+}
+
+std::string World::run_one(const Op& op) {
   observed_ = {};
   if (limiters_.empty()) return "the store cannot be opened";
   if (op.kind != Kind::advance) store_->between();
@@ -99,6 +107,7 @@ std::string World::run(const Op& op) {
       const std::string wrong = compare_errors(limiter(op).delete_entity(entity_name(op.entity)),
                                                oracle_.delete_entity(op.entity, now_));
       ideal_.forget(op.entity);
+      live_leases_.forget(oracle_, op.entity);
       return wrong.empty() ? hear() : wrong;
     }
     case Kind::reopen:
@@ -147,6 +156,7 @@ std::string World::acquire(const Op& op) {
   options.limits = limits_of(request.limits);
   options.idempotency_key = request.key;
   options.shadow = request.shadow;
+  options.lease_for = milliseconds(request.lease_for);
   auto real =
       limiter(op).acquire(entity_name(request.entity), resource_name(request.resource), charges_, options);
   observed_.answer = oracle_.acquire(request, now_);
@@ -154,8 +164,8 @@ std::string World::acquire(const Op& op) {
   if (std::string wrong = compare(real, answer, request.resource); !wrong.empty()) return wrong;
   if (answer.error) return {};
   const bool charged = answer.admitted && !answer.repeated;
-  std::string wrong = ideal_.check(oracle_, request.resource, answer,
-                                   charged ? IdealBuckets::Step::charged : IdealBuckets::Step::looked, now_);
+  std::string wrong =
+      check_ideals(request.resource, charged ? IdealBuckets::Step::charged : IdealBuckets::Step::looked);
   if (!wrong.empty()) return wrong;
   if (!answer.admitted) return probe(request, answer);
   return keep(op, real, answer);
@@ -185,8 +195,9 @@ std::string World::keep(const Op& op, Result<Decision>& real, const Answer& answ
     const auto id = real->lease().id();
     if (!id) return "no id of the lease: " + id.error().message;
     const auto [known, added] = ids_.try_emplace(answer.lease, *id);
-    // The id says which buckets were charged, and the marker keeps what the last change made of that.
-    if (!added && known->second != *id && !lease.narrowed)
+    // The id says which buckets were charged, and until when, and the marker keeps what the last change made
+    // of that.
+    if (!added && known->second != *id && !lease.narrowed && !lease.extended)
       return "a repeated acquire answers with another lease";
   }
   if (op.hold == Hold::nothing) return {};
@@ -211,7 +222,13 @@ std::string World::look(const Op& op) {
   observed_.answer = oracle_.look(request, now_);
   if (std::string wrong = compare(real, observed_.answer, request.resource); !wrong.empty()) return wrong;
   if (observed_.answer.error) return {};
-  return ideal_.check(oracle_, request.resource, observed_.answer, IdealBuckets::Step::looked, now_);
+  return check_ideals(request.resource, IdealBuckets::Step::looked);
+}
+
+/// Neither the ideal buckets nor the live leases may have less than was answered.
+std::string World::check_ideals(int resource, IdealBuckets::Step step) {
+  std::string wrong = ideal_.check(oracle_, resource, observed_.answer, step, now_);
+  return wrong.empty() ? live_leases_.check(oracle_, resource, observed_.answer, now_) : wrong;
 }
 
 std::string World::compare(const Result<Decision>& real, const Answer& answer, int resource) {
@@ -256,12 +273,15 @@ std::string World::advance(const Op& op) {
   Time to = now_ + op.by;
   // A bucket that has expired may be gone or not: the clock does not go back to where it would exist again.
   if (op.by < 0) to = std::min(now_, std::max(to, oracle_.last_expired(now_)));
-  if (kind_.traits.blind_margin) to = oracle_.clear_of_expiries(to, *kind_.traits.blind_margin);
   if (to < now_) ideal_.forget();
+  set_clock(to);
+  return {};
+}
+
+void World::set_clock(Time to) {
   now_ = to;
   latest_ = std::max(latest_, now_);
   clock_.set(now_);
-  return {};
 }
 
 std::string World::change(const Op& op) {
@@ -275,6 +295,7 @@ std::string World::change(const Op& op) {
   const Lease::Bucket& first = known.buckets.front();
   const BucketState* const state = oracle_.bucket(first.entity, known.resource, now_);
   observed_.reborn = state == nullptr || state->generation != first.generation;
+  if (op.verb == Verb::extend) return extend(op, lease);
   charges_.clear();
   for (const Asked& asked : op.amounts)
     charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
@@ -294,7 +315,20 @@ std::string World::change(const Op& op) {
   const Answer& answer = observed_.answer;
   if (std::string wrong = compare_errors(real, answer.error); !wrong.empty() || answer.error) return wrong;
   if (std::string wrong = compare(*real, answer, known.resource); !wrong.empty()) return wrong;
-  return ideal_.check(oracle_, known.resource, answer, IdealBuckets::Step::lease, now_);
+  return check_ideals(known.resource, IdealBuckets::Step::lease);
+}
+
+std::string World::extend(const Op& op, HeldLease& lease) {
+  const auto real = op.hold == Hold::handle ? lease.handle->lease().extend(milliseconds(op.by))
+                                            : limiter(op).extend(lease.id, milliseconds(op.by));
+  observed_.answer.error = oracle_.extend(lease.lease, op.by, now_);
+  std::string wrong = compare_errors(real, observed_.answer.error);
+  if (!wrong.empty() || observed_.answer.error) return wrong;
+  const Time deadline = oracle_.lease(lease.lease).deadline;
+  if (*real == deadline && (op.hold != Hold::handle || lease.handle->lease().deadline() == deadline))
+    return {};
+  return "extended by the store until " + std::to_string(*real) + ", by the oracle until " +
+         std::to_string(deadline);
 }
 
 std::string World::set_limits(const Op& op) {

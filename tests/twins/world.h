@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "twins/ideal.h"
+#include "twins/live_leases.h"
 #include "twins/op.h"
 #include "twins/oracle.h"
 #include "weir/weir.h"
@@ -90,10 +91,14 @@ class World {
  private:
   std::string open();
   Limiter& limiter(const Op& op);
+  std::string run_one(const Op& op);
   std::string acquire(const Op& op);
   std::string look(const Op& op);
   std::string advance(const Op& op);
+  void set_clock(Time to);
   std::string change(const Op& op);
+  std::string extend(const Op& op, HeldLease& lease);
+  std::string check_ideals(int resource, IdealBuckets::Step step);
   std::string set_limits(const Op& op);
   std::string compare_entity(int entity, bool other);
   std::string compare_limits();
@@ -114,6 +119,7 @@ class World {
   const WorldConfig config_;
   Oracle oracle_;
   IdealBuckets ideal_;
+  LiveLeases live_leases_;
   FakeClock clock_;
   Time now_;
   Time latest_;
