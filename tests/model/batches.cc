@@ -1,5 +1,7 @@
 #include "batches.h"
 
+#include <algorithm>
+
 namespace weir::model {
 namespace {
 
@@ -384,11 +386,13 @@ std::vector<Batch> all_batches() {
   waits(batches);
   moves(batches);
   repairs(batches);
+  add_concurrent(batches);
   return batches;
 }
 
 Total run(const Batch& batch, std::size_t stride) {
   Total total;
+  stride = std::max<std::size_t>(stride / batch.density, 1);
   World world(batch.world);
   std::vector<std::size_t> chosen(static_cast<std::size_t>(batch.clients), 0);
   for (std::size_t number = 0;; ++number) {

@@ -13,12 +13,15 @@ struct Batch {
   Scenario world;
   std::vector<Sequence> sequences;  ///< what a client may do
   int clients = 2;
-  int part = 1;  ///< of the full run, which is split so that parts can run beside each other
+  int part = 1;             ///< of the full run, which is split so that parts can run beside each other
+  std::size_t density = 1;  ///< of a sample, times that of other batches: for those of few combinations
   /// Whether the clients can be told apart otherwise than by what they do.
   bool told_apart() const { return world.request_limits || world.skew != std::array<int, max_clients>{}; }
 };
 
 std::vector<Batch> all_batches();
+/// Those of concurrent limits (batches_concurrent.cc).
+void add_concurrent(std::vector<Batch>& all);
 
 /// Each operation alone and each pair, and an acquire that is rolled back or settled.
 std::vector<Sequence> pairs(const std::vector<Operation>& operations);

@@ -75,7 +75,11 @@ void Checker::step(const State& state, std::size_t client) {
 }
 
 bool Checker::lease_is_held(const State& state, std::size_t client) const {
-  const int lease = current(state, client).lease;
+  const Operation& operation = current(state, client);
+  const int lease = operation.lease;
+  const bool is_change = operation.kind != Operation::Kind::acquire;
+  if (lease == Operation::shared && is_change && shared_acquire() != nullptr)
+    return state.leases[max_leases - 1].charged != 0;
   return lease < 0 ||
          state.operations[slot(client, static_cast<std::size_t>(lease))].verdict == Verdict::done;
 }
@@ -345,14 +349,37 @@ std::uint16_t Checker::task_of(const State& state, std::size_t client, std::size
     for (std::size_t i = 0; i < max_limits; ++i) {
       const bool charged = (lease.limits >> i & 1) != 0;
       const bool given = of < 0 && lease.charged == 0;
-      const Operation& charging = scenario_.clients[client][of < 0 ? 0 : static_cast<std::size_t>(of)];
-      const int first = given ? scenario_.given_charge : charging.amounts[i];
+      const Operation& charging = of == Operation::shared && !given
+                                      ? *shared_acquire()
+                                      : scenario_.clients[client][of < 0 ? 0 : static_cast<std::size_t>(of)];
+      const bool held = given && (lease.holds >> i & 1) != 0;
+      const int first = held ? held_by_shared() : given ? scenario_.given_charge : charging.amounts[i];
       task.lease.charged[i] = charged ? first : unnamed;
     }
     task.lease.generations = lease.generations;
+    task.lease.holds = lease.holds;
+    if (lease.as_acquired != endless) task.lease.deadline = lease.as_acquired;
     if (scenario_.moves) task.buckets = lease.generations[1] != 0 ? 2 : 1;
   }
   return world_.task_id(task);
+}
+
+/// The acquire of the lease that clients share; null where it was made before the start.
+const Operation* Checker::shared_acquire() const {
+  for (const auto& operations : scenario_.clients) {
+    for (const Operation& operation : operations) {
+      if (operation.kind == Operation::Kind::acquire && operation.lease == Operation::shared)
+        return &operation;
+    }
+  }
+  return nullptr;
+}
+
+/// What the lease that clients share held at the start.
+int Checker::held_by_shared() const {
+  int sum = 0;
+  for (const Held& held : scenario_.held) sum += held.shared ? held.amount : 0;
+  return sum;
 }
 
 /// The client's machine is now at `node`, which may be its end.

@@ -43,6 +43,8 @@ class Checker {
   bool apply(const State& before, State& state, std::size_t client, std::size_t number, NodeId node,
              Applied& result);
   std::uint16_t task_of(const State& state, std::size_t client, std::size_t number);
+  int held_by_shared() const;
+  const Operation* shared_acquire() const;
   bool lease_is_held(const State& state, std::size_t client) const;
   void advance(State& state, std::size_t client, NodeId id);
   void finish(State& state, std::size_t client, Verdict verdict, NodeId id);

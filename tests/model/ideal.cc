@@ -71,6 +71,18 @@ State IdealBuckets::first_state() {
   State state{};
   state.history = 1;
   state.now = small(start_time);
+  conditional::Record item = first_item(state);
+  for (std::size_t i = 0; i < items() && !scenario_.missing; ++i) {
+    if (i == 1 && item.parent) item.parent = "";
+    // A parent that nobody is under has no bucket yet.
+    if (i == 1 && scenario_.moves && !scenario_.under_parent) break;
+    state.items[i] = world_.item_id(item);
+  }
+  state.before = state.items;
+  return state;
+}
+
+conditional::Record IdealBuckets::first_item(State& state) {
   conditional::Record item;
   item.refilled_at = start_time + scenario_.ahead;
   item.parent = scenario_.under_parent ? "p" : "";
@@ -84,22 +96,23 @@ State IdealBuckets::first_state() {
     const int given = scenario_.tokens[static_cast<std::size_t>(limit)];
     const std::int64_t tokens = given == unnamed ? parameters->burst : given;
     item.limits.push_back({World::limit_name(limit), *parameters, tokens, 0, false});
-    expiry.hold(*parameters, tokens, true);
     const Tiny& own = *named_by(1, limit);
+    if (own.concurrent()) {
+      bucket::LimitState& held = item.limits.back();
+      for (const Held& one : scenario_.held)
+        if (limit == 0) bucket::take(held.holds, start_time + one.deadline, one.amount);
+      held.tokens -= bucket::total(held.holds);
+      expiry.hold(held.holds);
+      continue;
+    }
+    expiry.hold(*parameters, tokens, true);
     const int start = scenario_.missing ? own.capacity : static_cast<int>(tokens);
     for (std::size_t i = 0; i < max_items; ++i) {
       balance_of(ideal_of(state, i, limit), 0) = small(start + cap(own) - own.burst);
     }
   }
   if (scenario_.keep_for != limits::never) item.expires_at = expiry.expires_at() + scenario_.settings.margin;
-  for (std::size_t i = 0; i < items() && !scenario_.missing; ++i) {
-    if (i == 1 && item.parent) item.parent = "";
-    // A parent that nobody is under has no bucket yet.
-    if (i == 1 && scenario_.moves && !scenario_.under_parent) break;
-    state.items[i] = world_.item_id(item);
-  }
-  state.before = state.items;
-  return state;
+  return item;
 }
 
 void IdealBuckets::ticked(State& state) {
@@ -115,13 +128,14 @@ void IdealBuckets::ticked(State& state) {
       if (scenario_.exact() && !(was_alive && has(state.items[i], limit))) continue;
       for (int version = seen; version <= newest(state); ++version) {
         const Tiny* const rate = governing(state, i, limit, version);
-        if (rate == nullptr) continue;
+        if (rate == nullptr || rate->concurrent()) continue;
         const int balance =
             balance_of(std::as_const(ideal), version) + granted(*rate, state.now - 1, state.now);
         balance_of(ideal, version) = small(std::min(balance, cap(*rate)));
       }
       if (!scenario_.exact() || alive(state.items[i], state.now)) continue;
       // Under limits that were stored since its last write it may be less than full: its expiry cannot know.
+      if (is_concurrent(state, i, limit, seen)) continue;
       if (balance_of(std::as_const(ideal), seen) < governing(state, i, limit, seen)->capacity) {
         alarm_.raise("a bucket expires before it holds its capacity");
       }
@@ -168,6 +182,7 @@ void IdealBuckets::charged(const State& before, State& state, std::size_t item, 
   const Tiny* const rate = governing(state, item, limit, acting);
   const bool has_it = has(state.items[item], limit);
   if (rate == nullptr || (scenario_.request_limits && !had && !has_it)) return;
+  if (rate->concurrent()) return taken(before, state, item, limit, charge, *rate);
 
   int held = balance_of(std::as_const(ideal), acting);
   if (was_alive) held = counts(before.items[item], state.history, limit, acting, held);
@@ -194,6 +209,21 @@ void IdealBuckets::charged(const State& before, State& state, std::size_t item, 
   follow(state, item, limit, acting, charge);
 }
 
+/// A write under limits in which this one is concurrent. Its balance follows from the leases.
+void IdealBuckets::taken(const State& before, State& state, std::size_t item, int limit,
+                         const ChargeOf& charge, const Tiny& slots) {
+  const bool was_alive = alive(before.items[item], before.now);
+  const int held = was_alive ? held_after(before, item, limit, latest_clock(before, item)) : 0;
+  if (charge.acquires && held + charge.amount > slots.capacity)
+    alarm_.raise("admitted more than the slots that are free");
+  const bool same = before.items[item] != 0 &&
+                    world_.info(before.items[item]).generation == world_.info(state.items[item]).generation;
+  if (!same) ideal_of(state, item, limit).consumed = 0;
+  const bool had = was_alive && has(before.items[item], limit);
+  if (had && !has(state.items[item], limit) && held > 0)
+    alarm_.raise("a limit was forgotten while a lease holds slots of it");
+}
+
 /// Brings the balances under versions that the writer does not know of up to date. To this bucket those
 /// changes happen now, after the write; or, where it does not claim, between now and when they were stored.
 void IdealBuckets::follow(State& state, std::size_t item, int limit, int acting, const ChargeOf& charge) {
@@ -201,6 +231,7 @@ void IdealBuckets::follow(State& state, std::size_t item, int limit, int acting,
   int now = balance_of(std::as_const(ideal), acting);
   for (int later = acting + 1; later <= newest(state); ++later) {
     const Tiny* const next = named_by(world_.ancestor(state.history, later), limit);
+    if (is_concurrent(state, item, limit, later)) return;
     if (next != nullptr) now = std::min(now, cap_of_next(state.items[item], limit, *next));
     const int then = balance_of(std::as_const(ideal), later) - charge.amount;
     balance_of(ideal, later) = small(now);
@@ -226,6 +257,7 @@ void IdealBuckets::credited(State& state, std::size_t item, int limit, int amoun
   if (world_.info(state.items[item]).partial) return;
   const int seen = seen_by(state.items[item], state.history);
   for (int version = seen; version <= (scenario_.exact() ? newest(state) : 0); ++version) {
+    if (is_concurrent(state, item, limit, version)) continue;
     const int next = balance_of(std::as_const(ideal), version) + amount;
     const Tiny& rate = *governing(state, item, limit, version);
     balance_of(ideal, version) = small(std::min(next, cap(rate)));
@@ -257,6 +289,7 @@ void IdealBuckets::normalize(State& state) {
         } else if (version < seen || version > newest(state)) {
           balance_of(ideal, version) = 0;
         }
+        if (stored && is_concurrent(state, i, limit, version)) balance_of(ideal, version) = 0;
       }
     }
   }
@@ -275,7 +308,7 @@ IdealBuckets::Found IdealBuckets::found(const State& state, std::size_t item, in
   }
   const int seen = is_alive ? seen_by(state.items[item], state.history) : 0;
   const int version = std::max(world_.history(history).depth, seen);
-  const int balance = balance_of(ideal, version);
+  const int balance = this->balance(state, item, limit, version);
   return {named_by(world_.ancestor(state.history, version), limit),
           is_alive ? counts(state.items[item], state.history, limit, version, balance) : balance,
           version - seen < 2};
@@ -285,12 +318,13 @@ void IdealBuckets::check_limit(const State& state, std::size_t item, int limit) 
   const int seen = seen_by(state.items[item], state.history);
   for (int version = seen; version <= newest(state); ++version) {
     const int held = read(state, item, limit, version);
-    const int should = balance_of(ideal_of(state, item, limit), version);
+    const int should = balance(state, item, limit, version);
+    const bool longer = scenario_.joins && is_concurrent(state, item, limit, version);
     if (held > should) alarm_.raise("the bucket holds more than the ideal one");
     // Dormant after several changes, it refills by the strictest of them.
     const bool named = named_by(world_.ancestor(state.history, version), limit) != nullptr;
     if (held < counts(state.items[item], state.history, limit, version, should) && version <= seen + 1 &&
-        named)
+        named && !longer)
       alarm_.raise("the bucket holds less than the ideal one");
   }
 }
@@ -300,6 +334,11 @@ void IdealBuckets::check(const State& state) {
     const ItemInfo& item = world_.info(state.items[i]);
     if (state.items[i] == 0) continue;
     if (item.partial) return alarm_.raise("an item is there in part");
+    if (item.torn) return alarm_.raise("the balance of a concurrent limit is not what its holds leave");
+    for (int limit = 0; limit < max_limits && !alive(state.items[i], state.now); ++limit) {
+      if (held_after(state, i, limit, latest_clock(state, i)) > 0)
+        alarm_.raise("a bucket has expired while a lease holds slots of it");
+    }
     if (scenario_.exact() && !alive(state.items[i], state.now)) continue;
     const bool misplaced = scenario_.moves && i == 0 && item.parent >= 0 && item.parent != state.under_parent;
     if (misplaced) alarm_.raise("a bucket was made under another parent than the catalog has");
@@ -309,6 +348,7 @@ void IdealBuckets::check(const State& state) {
       const int should = wide(ideal_of(state, i, limit).consumed);
       if (consumed > should) alarm_.raise("the counter is above what was charged");
       if (consumed < should) alarm_.raise("the counter is below what was charged");
+      check_holds(state, i, limit);
       if (scenario_.exact() && !scenario_.request_limits) check_limit(state, i, limit);
       for (std::size_t set = 0; scenario_.request_limits && set < scenario_.sets.size(); ++set) {
         const HistoryId history = world_.request_history(set);

@@ -53,6 +53,12 @@ class IdealBuckets {
   bool alive(ItemId item, int now) const { return item != 0 && world_.info(item).expires_at > now; }
   bool has(ItemId item, int limit) const { return (world_.info(item).limits >> limit & 1) != 0; }
   const Tiny* named_by(HistoryId history, int limit) const;
+  /// What leases hold of a concurrent limit of an item after a moment.
+  int held_after(const State& state, std::size_t item, int limit, int moment) const;
+  /// The latest moment that a client may take for the present.
+  int latest_clock(const State& state, std::size_t item) const;
+  /// The first moment at which an amount of a concurrent limit is free if nobody acts.
+  int moment_free(const State& state, std::size_t item, int limit, int capacity, int amount) const;
   std::size_t items() const { return static_cast<std::size_t>(scenario_.items); }
 
  private:
@@ -73,6 +79,14 @@ class IdealBuckets {
   void adopt_request(const State& before, State& state, std::size_t item, int limit, const ChargeOf& charge);
   void follow(State& state, std::size_t item, int limit, int acting, const ChargeOf& charge);
   void check_limit(const State& state, std::size_t item, int limit);
+  /// Compares the stored holds of a concurrent limit with what leases hold.
+  void check_holds(const State& state, std::size_t item, int limit);
+  /// The balance under a version: of a concurrent limit, what leases leave of it.
+  int balance(const State& state, std::size_t item, int limit, int version) const;
+  bool is_concurrent(const State& state, std::size_t item, int limit, int version) const;
+  void taken(const State& before, State& state, std::size_t item, int limit, const ChargeOf& charge,
+             const Tiny& slots);
+  conditional::Record first_item(State& state);
 
   const Scenario& scenario_;
   World& world_;

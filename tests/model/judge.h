@@ -36,6 +36,9 @@ class Judge {
                      const Node& node);
   void given_back_or_charged(const State& before, State& state, std::size_t item, const Amounts& charges,
                              const LeaseState& lease, const Node& node);
+  void extended(const State& before, State& state, std::size_t client, const Node& node, LeaseState& lease);
+  /// When the client that has sent this write read the clock.
+  int sampled(const State& before, std::size_t client, const Node& node) const;
   void kept_up(const State& before, State& state, const Node& node);
   void take_back_promises(const State& before, State& state);
   void check_refused_change(const State& state, std::size_t client, std::size_t number);

@@ -343,7 +343,7 @@ const std::vector<Mutation>& all_mutations() {
        .sent =
            [](Sent sent, const Grounds&) {
              each(sent, Path::credit, [](Write& w) { w.expires_since.reset(); });
-             each_limit(sent, Path::credit, [](LimitWrite& l) { l.exists = false; });
+             each_limit(sent, Path::credit, [](LimitWrite& l) { l.is_rate = false; });
            }},
       {.name = "credit-not-counted",
        .batch = "A1",
@@ -516,7 +516,9 @@ int run_mutations(const std::string& name, bool traces) {
   int missed = 0;
   int count = 0;
   const std::vector<Batch> batches = all_batches();
-  for (const Mutation& mutation : all_mutations()) {
+  std::vector<Mutation> mutations = all_mutations();
+  for (Mutation& mutation : concurrent_mutations()) mutations.push_back(std::move(mutation));
+  for (const Mutation& mutation : mutations) {
     if (!name.empty() && mutation.name != name) continue;
     bool found = false;
     for (Batch batch : batches) {

@@ -40,6 +40,9 @@ struct Mutation {
   bool moves_blindly = false;  ///< a move does not keep buckets from being made while it looks for them
 };
 
+/// Those of concurrent limits (mutations_concurrent.cc).
+std::vector<Mutation> concurrent_mutations();
+
 /// Makes one after the other of them; each must be caught. The exit status.
 int run_mutations(const std::string& name, bool traces);
 

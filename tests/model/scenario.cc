@@ -9,6 +9,8 @@ const char* name_of(Operation::Kind kind) {
       return "acquire";
     case Operation::Kind::adjust:
       return "adjust";
+    case Operation::Kind::extend:
+      return "extend";
     case Operation::Kind::settle:
       return "settle";
     case Operation::Kind::rollback:
@@ -35,6 +37,7 @@ std::string Operation::text() const {
       kind == Kind::store_limits || kind == Kind::alter || kind == Kind::move || kind == Kind::abandon_move;
   if (sets) return text + " " + std::to_string(set);
   for (const int amount : amounts) text += amount == unnamed ? " -" : " " + std::to_string(amount);
+  if (lease_for != limits::never) text += " for " + std::to_string(lease_for);
   if (cached) return text + (once ? " (from the last image, once)" : " (from the last image)");
   return text + (once ? " (once)" : "");
 }
@@ -70,6 +73,22 @@ Operation adjust(int first, int second) {
 Operation shared(Operation operation) {
   operation.lease = Operation::shared;
   return operation;
+}
+
+Operation of(int lease, Operation operation) {
+  operation.lease = lease;
+  return operation;
+}
+
+Operation lasting(Operation operation, int lease_for) {
+  operation.lease_for = lease_for;
+  return operation;
+}
+
+Operation extend(int lease, int lease_for) {
+  Operation operation = rollback(lease);
+  operation.kind = Operation::Kind::extend;
+  return lasting(operation, lease_for);
 }
 
 Operation settle(int lease, int first, int second) {

@@ -22,7 +22,18 @@ using Amounts = std::array<int, max_limits>;
 
 /// One operation of a client.
 struct Operation {
-  enum class Kind { acquire, adjust, settle, rollback, store_limits, alter, forget, move, abandon_move };
+  enum class Kind {
+    acquire,
+    adjust,
+    extend,
+    settle,
+    rollback,
+    store_limits,
+    alter,
+    forget,
+    move,
+    abandon_move
+  };
   Kind kind = Kind::acquire;
   Amounts amounts = {unnamed, unnamed};  ///< charges, differences or totals
   bool cached = false;                   ///< starts from the last image that the client saw
@@ -31,6 +42,7 @@ struct Operation {
   /// was charged before the start. Changes of several clients meet at `shared`.
   static constexpr int given = -1, shared = -2;
   int lease = given;
+  Time lease_for = limits::never;  ///< of an acquire and of an extend
   int set = 0;  ///< of limits, for store_limits and alter; for moves: 1 under the parent, 0 away from it
   std::string text() const;
 };
@@ -42,6 +54,11 @@ Operation unmarked(Operation operation);
 Operation adjust(int first, int second = unnamed);
 /// The same of the lease that all clients share; with the same key for an acquire.
 Operation shared(Operation operation);
+/// Of the lease of the client's operation of this number.
+Operation of(int lease, Operation operation);
+/// With a lease of this length.
+Operation lasting(Operation operation, int lease_for);
+Operation extend(int lease, int lease_for);
 Operation settle(int lease, int first, int second = unnamed);
 Operation rollback(int lease);
 Operation alter(int set);
@@ -52,11 +69,21 @@ Operation move(int under);
 /// The same by a process that dies before it has looked for buckets.
 Operation abandon_move(int under);
 
-/// Parameters of a limit in units of one: capacity, burst, amount per period.
+/// Parameters of a limit in units of one: capacity, burst, amount per period. With an amount of 0 it is
+/// concurrent.
 struct Tiny {
   int capacity, burst, amount, period;
+  bool concurrent() const { return amount == 0; }
 };
+inline Tiny slots(int capacity) { return {capacity, capacity, 0, 1}; }
 using TinySet = std::vector<std::optional<Tiny>>;  ///< by limit
+
+/// What a lease holds of a concurrent limit from before the start.
+struct Held {
+  int deadline = 0;  ///< after the start
+  int amount = 1;
+  bool shared = false;  ///< by the lease that the clients share; otherwise by one that nobody ends
+};
 
 struct Scenario {
   std::string name;
@@ -68,6 +95,8 @@ struct Scenario {
   Amounts tokens = {unnamed, unnamed};  ///< at the start; unnamed: burst
   int ticks = 3;
   Time keep_for = limits::never;  ///< how long an unused bucket is kept
+  std::vector<Held> held;         ///< of the first limit, by deadline
+  bool joins = false;             ///< full lists may hold something longer than its lease does
   int given_charge = 2;           ///< what each lease from before the start has charged of each limit
 
   std::array<int, max_clients> skew = {};

@@ -36,9 +36,13 @@ struct LeaseState {
   std::array<std::uint8_t, max_items> generations;  ///< of the buckets that it charged
   std::uint8_t limits;                              ///< those it charged, by bit
   std::uint8_t ended;
-  std::uint8_t charged;  ///< by an acquire of a client
-  std::uint8_t unused;
+  std::uint8_t charged;     ///< by an acquire of a client
+  std::uint8_t holds;       ///< those of the limits that it holds slots of, by bit
+  std::int8_t deadline;     ///< `endless`: none
+  std::int8_t as_acquired;  ///< the deadline before it was extended
 };
+
+inline constexpr int endless = 127;
 
 enum class Verdict : std::uint8_t { none, done, refused, contention, unknown, skipped };
 
@@ -61,7 +65,6 @@ struct State {
   std::uint8_t unused1;
   /// Until when each item must not expire, because a refusal has named that moment; 0: whenever it likes.
   std::array<std::int8_t, max_items> promised;
-  std::array<std::uint8_t, 4> unused;
   std::array<std::array<Ideal, max_limits>, max_items> ideal;
   std::array<ClientState, max_clients> clients;
   std::array<LeaseState, max_leases> leases;
@@ -72,6 +75,9 @@ static_assert(std::has_unique_object_representations_v<State>);
 /// States are many, so their numbers are small.
 inline std::int8_t small(int value) { return static_cast<std::int8_t>(value); }
 inline int wide(std::int8_t value) { return static_cast<int>(value); }
+inline std::int8_t small_deadline(Time deadline) {
+  return static_cast<std::int8_t>(deadline < endless ? deadline : endless);
+}
 
 /// The place of an operation among all of them, which is also that of its lease.
 inline std::size_t slot(std::size_t client, std::size_t operation) {

@@ -84,6 +84,8 @@ std::string Checker::text(const State& state) const {
       if ((item.limits >> limit & 1) != 0) {
         text += " " + World::limit_name(static_cast<int>(limit)) + "=" + std::to_string(item.tokens[limit]) +
                 " consumed " + std::to_string(item.consumed[limit]);
+        for (const bucket::Hold& hold : item.holds[limit])
+          text += " " + std::to_string(hold.amount) + " until " + std::to_string(hold.deadline);
       }
       const auto newest =
           static_cast<std::size_t>(scenario_.exact() ? world_.history(state.history).depth : 0);

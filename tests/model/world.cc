@@ -47,28 +47,35 @@ class Bytes {
   Bytes& operator<<(const limits::Parameters& value) {
     return *this << value.capacity << value.burst << value.rate.amount << value.rate.period;
   }
+  Bytes& operator<<(const bucket::Holds& value) {
+    *this << static_cast<int>(value.size());
+    for (const bucket::Hold& hold : value) *this << hold.deadline << hold.amount;
+    return *this;
+  }
   Bytes& operator<<(const Record& value) {
     *this << value.refilled_at << value.version << value.generation << value.expires_at << value.parent;
     for (const auto& limit : value.limits)
-      *this << limit.name << limit.parameters << limit.tokens << limit.consumed << limit.dormant;
+      *this << limit.name << limit.parameters << limit.tokens << limit.consumed << limit.dormant
+            << limit.holds;
     return *this;
   }
   Bytes& operator<<(const decision::LeaseRecord& value) {
     *this << static_cast<int>(value.ending) << static_cast<int>(value.amounts.size());
-    for (const auto& amount : value.amounts) *this << amount.limit << amount.amount << int{amount.buckets};
+    for (const auto& amount : value.amounts)
+      *this << amount.limit << amount.amount << int{amount.buckets} << int{amount.holds};
     for (const auto& key : value.keys) *this << key;
     return *this;
   }
   Bytes& operator<<(const Marker& value) {
-    *this << value.sequence << value.fence << value.lease;
+    *this << value.sequence << value.fence << value.lease << value.deadline;
     for (const std::uint64_t generation : value.generations) *this << generation;
     for (const std::string& entity : value.entities) *this << entity;
     return *this;
   }
   Bytes& operator<<(const conditional::LimitWrite& value) {
-    return *this << value.name << value.absent << value.exists << value.at_least << value.at_most
-                 << value.dormant << static_cast<int>(value.effect) << value.tokens << value.consumed
-                 << value.parameters;
+    return *this << value.name << value.absent << value.exists << value.is_rate << value.at_least
+                 << value.at_most << value.dormant << value.holds << static_cast<int>(value.effect)
+                 << value.tokens << value.consumed << value.parameters << value.set_holds;
   }
   Bytes& operator<<(const conditional::Write& value) {
     *this << static_cast<int>(value.path) << static_cast<std::int64_t>(value.bucket) << value.absent_at
@@ -121,6 +128,14 @@ ItemInfo info_of(const Record& item) {
     info.partial = info.partial || limit.parameters.rate.period == 0;
     info.tokens[at] = static_cast<std::int32_t>(limit.tokens);
     info.consumed[at] = static_cast<std::int32_t>(limit.consumed);
+    info.holds[at] = limit.holds;
+    if (limit.parameters.kind() != Kind::concurrent) {
+      info.torn = info.torn || !limit.holds.empty();
+      continue;
+    }
+    info.concurrent |= static_cast<std::uint8_t>(1U << at);
+    const bool whole = limit.tokens == limit.parameters.capacity - bucket::total(limit.holds);
+    info.torn = info.torn || !whole || !bucket::can_be_used(limit.holds);
   }
   info.partial = info.partial || item.refilled_at == 0;
   return info;
@@ -130,16 +145,18 @@ void describe(Bytes& bytes, const Acquire& machine, bool done) {
   bytes << machine.failures() << machine.in_doubt() << machine.charges() << machine.marker().known
         << machine.marker().item;
   const auto& outcome = machine.outcome();
-  bytes << outcome.wait.never_fits << outcome.wait.time;  // of a refusal that is being written
+  // Of a refusal that is being written, and of a charge.
+  bytes << outcome.wait.never_fits << outcome.wait.time << outcome.deadline;
   if (!done) return;
   bytes << static_cast<int>(outcome.kind) << outcome.repeated << outcome.version << outcome.chain;
   for (const std::uint64_t generation : outcome.generations) bytes << generation;
 }
 
 void describe(Bytes& bytes, const Change& machine, bool done) {
-  bytes << machine.failures() << machine.in_doubt() << machine.marker().known << machine.marker().item;
-  if (!done) return;
   const auto& outcome = machine.outcome();
+  bytes << machine.failures() << machine.in_doubt() << machine.marker().known << machine.marker().item
+        << outcome.deadline;
+  if (!done) return;
   bytes << static_cast<int>(outcome.kind) << outcome.repeated << outcome.version << outcome.chain
         << outcome.lease;
 }
@@ -201,6 +218,16 @@ const limits::Parameters* World::parameters(int set, int limit) const {
   return index < 0 ? nullptr : &limits[static_cast<std::size_t>(index)];
 }
 
+std::uint8_t World::concurrent_limits(HistoryId history) const {
+  std::uint8_t found = 0;
+  for (int limit = 0; limit < max_limits; ++limit) {
+    const limits::Parameters* const named = parameters(histories_[history].set, limit);
+    if (named != nullptr && named->kind() == Kind::concurrent)
+      found |= static_cast<std::uint8_t>(1U << limit);
+  }
+  return found;
+}
+
 HistoryId World::ancestor(HistoryId id, int depth) const {
   while (histories_[id].depth > depth) id = histories_[id].parent;
   return id;
@@ -211,7 +238,7 @@ std::uint16_t World::task_id(const Task& task) {
   Bytes bytes;
   bytes << static_cast<int>(operation.kind) << operation.cached << operation.once << operation.set
         << (operation.lease == Operation::shared) << task.new_generation << task.buckets << task.under_parent
-        << task.resolved_after;
+        << task.resolved_after << operation.lease_for << int{task.lease.holds} << task.lease.deadline;
   for (int i = 0; i < max_limits; ++i) {
     bytes << operation.amounts[static_cast<std::size_t>(i)]
           << task.lease.charged[static_cast<std::size_t>(i)];
@@ -232,20 +259,21 @@ std::vector<BucketPlan> World::plans(const Task& task, HistoryId history) const 
     plan.generation = task.lease.generations[static_cast<std::size_t>(i)];
     for (int limit = 0; limit < max_limits && acquires; ++limit) {
       const int amount = task.operation.amounts[static_cast<std::size_t>(limit)];
-      if (amount != unnamed && parameters(histories_[history].set, limit) != nullptr) {
-        plan.charges.push_back({limit_name(limit), amount});
-      }
+      const limits::Parameters* const named = parameters(histories_[history].set, limit);
+      if (amount == unnamed || named == nullptr) continue;
+      plan.charges.push_back({limit_name(limit), amount, named->kind() == Kind::concurrent});
     }
   }
   return buckets;
 }
 
-decision::LeaseRecord World::lease_record(const Amounts& amounts, int buckets) {
+decision::LeaseRecord World::lease_record(const Amounts& amounts, std::uint8_t holds, int buckets) {
   decision::LeaseRecord record;
+  const auto all = static_cast<std::uint8_t>((1 << buckets) - 1);
   for (int i = 0; i < max_limits; ++i) {
     const int amount = amounts[static_cast<std::size_t>(i)];
     if (amount == unnamed) continue;
-    record.amounts.push_back({limit_name(i), amount, static_cast<std::uint8_t>((1 << buckets) - 1)});
+    record.amounts.push_back({limit_name(i), amount, all, (holds >> i & 1) != 0 ? all : std::uint8_t{0}});
   }
   return record;
 }
@@ -263,15 +291,25 @@ Machine World::make(const Task& task, HistoryId history) const {
   if (mutation != nullptr && mutation->planned != nullptr) mutation->planned(buckets);
   if (operation.kind == Operation::Kind::acquire) {
     conditional::AcquirePlan plan{std::move(buckets), task.new_generation};
-    if (operation.once) plan.once = {lease_record(operation.amounts, task.buckets), {}};
+    if (operation.once)
+      plan.once = {lease_record(operation.amounts, concurrent_limits(history), task.buckets), {}};
+    plan.lease_for = operation.lease_for;
     return Acquire(std::move(plan), settings);
   }
+  return Change(change_plan(task, std::move(buckets)), settings);
+}
+
+conditional::ChangePlan World::change_plan(const Task& task, std::vector<BucketPlan> buckets) const {
+  const Operation& operation = task.operation;
   conditional::ChangePlan plan;
-  plan.lease = lease_record(task.lease.charged, task.buckets);
+  plan.lease = lease_record(task.lease.charged, task.lease.holds, task.buckets);
+  plan.deadline = task.lease.deadline;
+  plan.lease_for = operation.lease_for;
   plan.buckets = std::move(buckets);
   plan.new_generation = task.new_generation;
   plan.once = operation.once;
   plan.verb = operation.kind == Operation::Kind::adjust   ? decision::LeaseVerb::adjust
+              : operation.kind == Operation::Kind::extend ? decision::LeaseVerb::extend
               : operation.kind == Operation::Kind::settle ? decision::LeaseVerb::settle
                                                           : decision::LeaseVerb::rollback;
   if (operation.kind == Operation::Kind::adjust && operation.once)
@@ -280,7 +318,7 @@ Machine World::make(const Task& task, HistoryId history) const {
     const int amount = operation.amounts[static_cast<std::size_t>(i)];
     if (amount != unnamed) plan.amounts.push_back({limit_name(i), amount});
   }
-  return Change(std::move(plan), settings);
+  return plan;
 }
 
 NodeId World::keep(Node node) {

@@ -38,6 +38,8 @@ struct History {
 /// What a client knows of the lease that a change is about.
 struct LeaseKnown {
   Amounts charged = {unnamed, unnamed};
+  std::uint8_t holds = 0;         ///< those of the limits that it holds slots of, by bit
+  Time deadline = limits::never;  ///< as acquire made it
   std::array<std::uint8_t, max_items> generations = {};
 };
 
@@ -104,6 +106,9 @@ struct ItemInfo {
   std::int8_t parent = -1;   ///< 0: none, 1: it has one, -1: not known
   std::array<std::int32_t, max_limits> tokens = {};
   std::array<std::int32_t, max_limits> consumed = {};
+  std::uint8_t concurrent = 0;  ///< limits of which slots are held, by bit
+  bool torn = false;            ///< the balance of such a limit is not what its holds leave
+  std::array<bucket::Holds, max_limits> holds = {};
 };
 
 /// What a reader with certain limits sees in an item.
@@ -126,6 +131,8 @@ class World {
   HistoryId request_history(std::size_t client) const { return static_cast<HistoryId>(1 + client); }
   /// The limit's parameters in a set; null where it does not name the limit.
   const limits::Parameters* parameters(int set, int limit) const;
+  /// The concurrent limits of a history, by bit.
+  std::uint8_t concurrent_limits(HistoryId history) const;
   /// The history with the first `depth` changes.
   HistoryId ancestor(HistoryId id, int depth) const;
 
@@ -158,7 +165,9 @@ class World {
   };
 
   std::vector<conditional::BucketPlan> plans(const Task& task, HistoryId history) const;
-  static decision::LeaseRecord lease_record(const Amounts& amounts, int buckets);
+  /// `holds`: the limits that are concurrent, by bit.
+  static decision::LeaseRecord lease_record(const Amounts& amounts, std::uint8_t holds, int buckets);
+  conditional::ChangePlan change_plan(const Task& task, std::vector<conditional::BucketPlan> buckets) const;
   Machine make(const Task& task, HistoryId history) const;
   NodeId keep(Node node);
   NodeId compute_start(std::uint16_t task, HistoryId history, const ItemIds& images, Time now);
