@@ -67,7 +67,7 @@ class TestTable {
     std::string json;
     wire::aws::append_json(json, one);
     const auto asked =
-        client->ask("PutItem", "{\"TableName\":\"" + table + "\",\"Item\":" + json + "}", true);
+        client->ask("PutItem", R"({"TableName":")" + table + R"(","Item":)" + json + "}", true);
     EXPECT_TRUE(asked.ok()) << asked.failure->message;
   }
 
