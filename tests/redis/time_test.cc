@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "store/redis/context.h"
 #include "support/redis_server.h"
 #include "support/slow_proxy.h"
 #include "weir/weir.h"
@@ -32,6 +33,21 @@ int take(Limiter& limiter, int amount, int times) {
     if (decision && decision->admitted()) admitted += amount;
   }
   return admitted;
+}
+
+TEST(RedisTime, TheEstimateIsNeverAheadOfTheServerWhateverThePhasesOfTheClocks) {
+  for (std::int64_t server = 5'000'000; server < 5'001'000; server += 37) {
+    for (std::int64_t here = 9'000'000; here < 9'001'000; here += 41) {
+      redis::TimeOffset offset;
+      offset.learn(server / 1000, here);
+      for (std::int64_t passed = 0; passed < 3000; passed += 53) {
+        const Time real = (server + passed) / 1000;
+        const Time estimate = offset.at(here + passed);
+        ASSERT_LE(estimate, real) << server << ' ' << here << ' ' << passed;
+        ASSERT_GE(estimate, real - 1) << server << ' ' << here << ' ' << passed;
+      }
+    }
+  }
 }
 
 TEST(RedisTime, AFullBucketAdmitsItsBurstOnceHoweverLongTheServerWasPaused) {

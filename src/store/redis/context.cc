@@ -12,9 +12,9 @@
 namespace weir::redis {
 namespace {
 
-Time steady_now() {
+std::int64_t steady_micros() {
   using namespace std::chrono;
-  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+  return duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
 std::string sha1(std::string_view text) {
@@ -77,15 +77,13 @@ void Context::send(net::RedisCall& call) {
   client.send(call);
 }
 
-Time ServerTime::now() const {
-  return instead_ != nullptr ? instead_->now() : steady_now() + ahead_.load(std::memory_order_relaxed);
-}
+Time ServerTime::now() const { return instead_ != nullptr ? instead_->now() : offset_.at(steady_micros()); }
 
-Time ServerTime::here() const { return instead_ != nullptr ? instead_->now() : steady_now(); }
+Time ServerTime::here() const { return instead_ != nullptr ? instead_->now() : steady_micros() / 1000; }
 
 void ServerTime::learn(Time now) {
   if (instead_ != nullptr) return;
-  ahead_.store(now - steady_now(), std::memory_order_relaxed);
+  offset_.learn(now, steady_micros());
   learned_.store(true, std::memory_order_release);
 }
 

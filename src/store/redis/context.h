@@ -34,6 +34,22 @@ struct Script {
   static const Script& open();
 };
 
+/// Estimates the time of a server, in whole milliseconds, from a local clock in microseconds. The estimate is
+/// never ahead of the server: its time was at least the whole milliseconds that it returned.
+class TimeOffset {
+ public:
+  void learn(Time server, std::int64_t here_us) {
+    offset_us_.store(server * 1000 - here_us, std::memory_order_relaxed);
+  }
+  Time at(std::int64_t here_us) const {
+    const std::int64_t micros = here_us + offset_us_.load(std::memory_order_relaxed);
+    return micros / 1000 - (micros % 1000 < 0 ? 1 : 0);
+  }
+
+ private:
+  std::atomic<std::int64_t> offset_us_{0};
+};
+
 /// An estimate of the server's time: never ahead of it, and behind it by the network delay of the last
 /// answer. Decisions and stamps use the server's own clock; scripts compare it with this estimate, and
 /// reports show the estimate. Safe to use from any thread.
@@ -57,7 +73,7 @@ class ServerTime {
 
  private:
   const Clock* const instead_;
-  std::atomic<Time> ahead_{0};  ///< how far the server is ahead of the local steady clock, in milliseconds
+  TimeOffset offset_;
   std::atomic<bool> learned_{false};
 };
 
