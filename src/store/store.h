@@ -11,6 +11,7 @@
 #include "store/buckets.h"
 #include "store/catalog.h"
 #include "store/counter.h"
+#include "store/usage.h"
 
 namespace weir::store {
 
@@ -23,6 +24,7 @@ class Store {
   virtual ~Store() = default;
   virtual Buckets& buckets() = 0;
   virtual Catalog& catalog() = 0;
+  virtual UsageReader& usage() = 0;
   virtual const LeaseKey& lease_key() const = 0;
   /// Whether the lease key is known: a remote store may have been opened while it was unavailable. The error
   /// names the cause.

@@ -1,0 +1,38 @@
+// The usage that a store has counted.
+#pragma once
+
+#include <string_view>
+
+#include "store/completion.h"
+#include "weir/catalog.h"
+#include "weir/usage.h"
+
+namespace weir::store {
+
+/// Which usage to read. The texts must stay valid until the operation completes.
+struct UsageQuery {
+  std::string_view name_space;
+  std::string_view entity;    ///< empty: every entity; then the resource is given
+  std::string_view resource;  ///< empty: every resource; then the entity is given
+  Time from = 0;              ///< the start of an hour
+  Time to = 0;                ///< windows that start here or later are left out
+};
+
+/// Safe to call from any thread.
+class UsageReader {
+ public:
+  virtual ~UsageReader() = default;
+  /// The usage as it is stored: hours, and whole days where the hours are not kept any more. Each window of
+  /// an entity and a resource is one row. Order: with an entity by resource and start, otherwise by start and
+  /// entity. A page may have fewer rows than asked for; it is the last one only if it has no `next`.
+  virtual void read(const UsageQuery& query, const weir::Paging& paging,
+                    Completion<weir::Page<Usage>> done) = 0;
+};
+
+/// How long usage is kept.
+struct UsageKept {
+  Time hours = Time{90} * 24 * 3'600'000;  ///< then the hours of a day are folded into one row
+  Time days = Time{730} * 24 * 3'600'000;  ///< then it is deleted
+};
+
+}  // namespace weir::store
