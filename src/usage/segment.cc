@@ -46,7 +46,7 @@ Step count(const std::optional<Segment>& before, const bucket::State* old, const
   if (goes_on) {
     step.open = before;
   } else {
-    step.open = Segment{.hour = hour_of(now), .number = before && same_bucket ? before->number + 1 : 0};
+    step.open = Segment{.hour = hour_of(now), .id = new_id};
   }
   add_changes(*step.open, same_bucket ? old : nullptr, next);
   return step;

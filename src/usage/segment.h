@@ -2,7 +2,7 @@
 //
 // A bucket counts in segments. The open segment holds what changed since it was opened, all within one hour.
 // It is closed when the hour changes, when the bucket is replaced, and when a limit that it counts leaves the
-// record. A closed segment never changes again, and its key is unique, so a store may write it twice.
+// record. A closed segment never changes again, and its id is unique, so a store may write it twice.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Used {
 /// A segment of a bucket's usage.
 struct Segment {
   Time hour = 0;                   ///< its start
-  std::uint32_t number = 0;        ///< of the segment; together with the bucket's generation it is unique
+  std::uint64_t id = 0;            ///< no other segment of the bucket, or of its successors, has it
   std::int64_t events = 0;         ///< operations that changed an amount
   std::vector<Used> amounts = {};  ///< those that are not 0
   friend bool operator==(const Segment&, const Segment&) = default;
@@ -42,12 +42,12 @@ struct Segment {
 /// What to keep and what to hand over when a bucket is written.
 struct Step {
   std::optional<Segment> open;    ///< of the bucket as it is written; nothing: it does not count
-  std::optional<Segment> closed;  ///< of the bucket as it was, with its generation; only if it has events
+  std::optional<Segment> closed;  ///< of the bucket as it was; only if it has events
 };
 
 /// Counts a write of a bucket. `before`: the open segment of the stored bucket, if it counts. `old`: the
 /// stored bucket, expired or not; null: there is none. `next`: what is written, at the moment `now` of the
-/// decision. `counts`: whether usage is on for this bucket.
+/// decision. `counts`: whether usage is on for this bucket. `new_id`: for a segment that is opened.
 Step count(const std::optional<Segment>& before, const bucket::State* old, const bucket::State& next,
            Time now, bool counts);
 
