@@ -39,6 +39,7 @@ struct Request {
   /// deadline.
   const std::array<std::uint64_t, 2>* once = nullptr;
   bool shadow = false;  ///< no limit refuses; those that would are left out of the charge, and reported
+  bool counts_usage = true;  ///< whether the charge counts as usage
 };
 
 /// A request and the resolved limits of its bucket, linked to those of the rest of the chain.

@@ -52,6 +52,8 @@ class Store {
   virtual void observe_commits(const std::function<void(std::chrono::nanoseconds)>& /*observer*/) {}
   /// Sets how long events of the audit are kept, for every namespace; the store remembers it.
   virtual Result<void> keep_audit_for(Time duration) = 0;
+  /// Sets how long usage is kept; the store remembers it.
+  virtual Result<void> keep_usage(const UsageKept& kept) = 0;
 };
 
 }  // namespace weir::store

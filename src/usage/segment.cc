@@ -36,7 +36,7 @@ bool keeps_all(const Segment& segment, const bucket::State& next) {
 }  // namespace
 
 Step count(const std::optional<Segment>& before, const bucket::State* old, const bucket::State& next,
-           Time now, bool counts) {
+           Time now, bool counts, std::uint64_t new_id) {
   const bool same_bucket = old != nullptr && old->generation == next.generation;
   Step step;
   const bool goes_on =

@@ -49,6 +49,6 @@ struct Step {
 /// stored bucket, expired or not; null: there is none. `next`: what is written, at the moment `now` of the
 /// decision. `counts`: whether usage is on for this bucket. `new_id`: for a segment that is opened.
 Step count(const std::optional<Segment>& before, const bucket::State* old, const bucket::State& next,
-           Time now, bool counts);
+           Time now, bool counts, std::uint64_t new_id);
 
 }  // namespace weir::usage

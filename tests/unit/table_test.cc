@@ -27,7 +27,7 @@ TEST(BucketMap, HoldsWhatWasPutAndForgetsWhatExpired) {
     Record* const record = Record::make({"default", entity, "r"}, limits);
     record->expires_at = now + 1 + static_cast<Time>(random() % 300);
     expected[entity] = record->expires_at;
-    map.put(hash_of(entity), record, now);
+    map.put(hash_of(entity), record, now, [](const Record&) {});
     const std::string other = "e" + std::to_string(random() % 500);
     const Record* const found = map.find(hash_of(other), {"default", other, "r"});
     const bool alive = expected.contains(other) && expected[other] > now;
@@ -55,7 +55,7 @@ TEST(BucketMap, StaysAsSmallAsWhatIsAlive) {
     const std::string entity = "once-" + std::to_string(now);
     Record* const record = Record::make({"default", entity, "r"}, limits);
     record->expires_at = now + 1000;
-    map.put(hash(entity), record, now);
+    map.put(hash(entity), record, now, [](const Record&) {});
     largest = std::max(largest, map.size());
   }
   EXPECT_LT(largest, 4000U) << "a thousand are alive at any time";

@@ -45,14 +45,17 @@ Result<bool> Table::lock_loaded(const store::Request& request, Slots& slots, Loc
   }
 }
 
-/// Requires the shard's lock, and that the bucket is not in memory.
+/// Requires the shard's lock, and that the bucket is not in memory. An expired one is brought in too: its
+/// successor closes its segment of usage.
 void Table::bring_in(const decision::Link& link, const Slot& slot, RecordPtr record, Time now) {
-  if (!record || record->expires_at <= now) return;
+  if (!record) return;
   const limits::LimitSetRef& resolved = link.resolution->limits;
   // A set with dormant limits is never the resolved one, even if it has the same names.
   const bool shares = resolved && can_be_shared(*resolved) && record->dormant == 0;
   if (shares && *record->limits == *resolved) record->limits = resolved;
-  Locks::map_of(*slot.shard).put(slot.hash, record.release(), now);
+  Shard& shard = *slot.shard;
+  Locks::map_of(shard).put(slot.hash, record.release(), now,
+                           [&](const Record& dropped) { close(shard, dropped); });
 }
 
 Result<void> Table::bring_in(std::string_view name_space, std::string_view entity) {
@@ -76,8 +79,8 @@ Result<void> Table::bring_in(std::string_view name_space, std::string_view entit
     for (RecordPtr& record : *loaded) {
       const std::uint64_t hash = base::hash(record->resource(), seed_, owner);
       const Key key{name_space, entity, record->resource()};
-      if (record->expires_at <= now || shard.map.find(hash, key) != nullptr) continue;
-      shard.map.put(hash, record.release(), now);
+      if (shard.map.find(hash, key) != nullptr) continue;
+      shard.map.put(hash, record.release(), now, [&](const Record& dropped) { close(shard, dropped); });
     }
     return {};
   }
@@ -126,6 +129,8 @@ void Table::capture(Sink& sink) WEIR_NOT_ANALYSED {
       });
     }
     shard.dirty.clear();
+    for (const ClosedSegment& closed : shard.closed) sink.put(closed);
+    shard.closed.clear();
   }
   for (const Nonce& nonce : markers_.dirty) {
     if (const Marker* const marker = markers_.find(nonce)) sink.put(nonce, *marker);

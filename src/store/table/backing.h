@@ -11,6 +11,7 @@
 #include "store/catalog.h"
 #include "store/table/draft.h"
 #include "store/table/record.h"
+#include "store/table/usage_ledger.h"
 
 namespace weir::table {
 
@@ -44,6 +45,7 @@ class Sink {
   virtual ~Sink() = default;
   virtual void put(const Record& record) = 0;
   virtual void put(const Nonce& nonce, const Marker& marker) = 0;
+  virtual void put(const ClosedSegment& closed) = 0;
 };
 
 }  // namespace weir::table

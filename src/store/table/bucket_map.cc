@@ -4,8 +4,6 @@ namespace weir::table {
 namespace {
 
 constexpr std::size_t first_size = 16;
-// More slots are visited than a put fills, so cleaning keeps up with filling.
-constexpr std::size_t cleaned_per_put = 4;
 
 }  // namespace
 
@@ -15,17 +13,20 @@ BucketMap::~BucketMap() {
   }
 }
 
-void BucketMap::put(std::uint64_t hash, Record* record, Time now) {
-  if (!slots_.empty()) {
-    const Key key{record->name_space(), record->entity(), record->resource()};
-    for (std::size_t at = hash & mask(); slots_[at].record != nullptr; at = (at + 1) & mask()) {
-      if (slots_[at].hash != hash || !slots_[at].record->is(key)) continue;
-      Record::destroy(slots_[at].record);
-      slots_[at].record = record;
-      return;
-    }
-    clean_some(now);
+/// Puts the record in the place of one with the same key. False: there is none.
+bool BucketMap::replace(std::uint64_t hash, Record* record) {
+  if (slots_.empty()) return false;
+  const Key key{record->name_space(), record->entity(), record->resource()};
+  for (std::size_t at = hash & mask(); slots_[at].record != nullptr; at = (at + 1) & mask()) {
+    if (slots_[at].hash != hash || !slots_[at].record->is(key)) continue;
+    Record::destroy(slots_[at].record);
+    slots_[at].record = record;
+    return true;
   }
+  return false;
+}
+
+void BucketMap::insert_new(std::uint64_t hash, Record* record) {
   if ((size_ + 1) * 4 > slots_.size() * 3) grow();
   insert(hash, record);
   ++size_;
@@ -62,14 +63,13 @@ void BucketMap::erase_at(std::size_t hole) {
   slots_[hole] = {};
 }
 
-void BucketMap::clean_some(Time now) {
-  for (std::size_t i = 0; i < cleaned_per_put; ++i) {
-    cleaned_to_ = (cleaned_to_ + 1) & mask();
-    const Record* const record = slots_[cleaned_to_].record;
-    // Strictly before: a bucket that expires at the moment of its creation is still used by the operation
-    // that made it.
-    if (record != nullptr && record->expires_at < now && !record->dirty) erase_at(cleaned_to_);
-  }
+/// Visits the next slot; returns its record if it can be erased.
+const Record* BucketMap::next_expired(Time now) {
+  cleaned_to_ = (cleaned_to_ + 1) & mask();
+  const Record* const record = slots_[cleaned_to_].record;
+  // Strictly before: a bucket that expires at the moment of its creation is still used by the operation
+  // that made it.
+  return record != nullptr && record->expires_at < now && !record->dirty ? record : nullptr;
 }
 
 }  // namespace weir::table

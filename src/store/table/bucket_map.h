@@ -38,8 +38,18 @@ class BucketMap {
   }
   /// Inserts a record; destroys the one with the same key, if any. Also visits a few other records and
   /// destroys those that have expired and are not dirty, so that the map does not grow beyond the live
-  /// records.
-  void put(std::uint64_t hash, Record* record, Time now);
+  /// records; calls `dropped(record)` for each of them before.
+  template <class Dropped>
+  void put(std::uint64_t hash, Record* record, Time now, Dropped&& dropped) {
+    if (replace(hash, record)) return;
+    for (std::size_t i = 0; i < cleaned_per_put && !slots_.empty(); ++i) {
+      if (const Record* const expired = next_expired(now)) {
+        dropped(*expired);
+        erase_at(cleaned_to_);
+      }
+    }
+    insert_new(hash, record);
+  }
 
   /// Destroys every record for which `doomed(record)`; returns how many.
   template <class Doomed>
@@ -75,7 +85,12 @@ class BucketMap {
   void grow();
   void insert(std::uint64_t hash, Record* record);
   void erase_at(std::size_t hole);
-  void clean_some(Time now);
+  bool replace(std::uint64_t hash, Record* record);
+  void insert_new(std::uint64_t hash, Record* record);
+  const Record* next_expired(Time now);
+
+  // More slots are visited than a put fills, so cleaning keeps up with filling.
+  static constexpr std::size_t cleaned_per_put = 4;
 
   static constexpr Slot no_slot_{};
 

@@ -61,7 +61,7 @@ Result<Progress> Table::change_shared(const LeasePlan& plan, store::LeaseOutcome
 
 /// Applies the change to the buckets and to outcome.record, or to neither.
 Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome& outcome, Time now) {
-  const store::Request request{
+  store::Request request{
       .name_space = plan.name_space, .entity = {}, .resource = plan.lease.resource, .consume = {}};
   Slots slots;
   Locks locks;
@@ -80,7 +80,9 @@ Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome&
       [this] { return next_generation(); }, outcome.report);
   if (!changed) return changed.error();
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (changed->states[i]) put(request, slots.chain[i], slots[i], *changed->states[i], now);
+    if (!changed->states[i]) continue;
+    request.counts_usage = slots[i].record == nullptr || slots[i].record->counts_usage();
+    put(request, slots.chain[i], slots[i], *changed->states[i], now);
   }
   outcome.record = std::move(changed->record);
   outcome.deadline = changed->deadline;

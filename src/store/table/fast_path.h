@@ -19,6 +19,12 @@ inline bool is_aligned(const Record* record, const limits::Resolution& resolutio
   return record != nullptr && record->limits == resolution.limits && record->version >= resolution.stamp;
 }
 
+/// Whether a charge at this moment is counted in the open segment of usage. Otherwise the general path closes
+/// the segment.
+inline bool counts_in_place(const Record& record, bool counts, Time now) {
+  return record.counts_usage() == counts && record.goes_on(now);
+}
+
 /// Computes the present balances of a link with `count` limits. Requires an aligned record.
 inline void refill_in_place(decision::Link& link, const Record& record, Time now, std::size_t count) {
   const auto* const entries = record.limits->entries();
@@ -45,12 +51,15 @@ inline Time expiry_of(const Record& record, const limits::Resolution& resolution
 
 inline void charge_in_place(const decision::Link& link, Record& record, std::size_t count) {
   std::int64_t signs = 0;
+  std::int64_t amounts = 0;
   for (std::size_t i = 0; i < count; ++i) {
     Balance& balance = record.balances()[i];
     balance.tokens = link.held[i] - link.amount[i];
     balance.consumed = base::wrapping_add(balance.consumed, link.amount[i]);
     signs |= balance.tokens;
+    amounts |= link.amount[i];
   }
+  record.events += amounts != 0 ? 1 : 0;
   record.refilled_at = link.at;
   record.expires_at = expiry_of(record, *link.resolution, signs < 0);
 }

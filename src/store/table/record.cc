@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "base/wide.h"
+
 namespace weir::table {
 
 Record* Record::make(const Key& key, limits::LimitSetRef limits, std::string_view holds) {
@@ -55,6 +57,35 @@ bucket::State state_of(const Record& record) {
   return state;
 }
 
+std::optional<usage::Segment> segment_of(const Record& record) {
+  if (!record.counts_usage()) return std::nullopt;
+  usage::Segment segment{.hour = record.hour, .id = record.segment, .events = record.events};
+  for (std::size_t i = 0; i < record.limit_count; ++i) {
+    const Balance& balance = record.balances()[i];
+    const std::int64_t amount = base::wrapping_sub(balance.consumed, balance.counted);
+    if (amount != 0) segment.amounts.push_back({std::string(record.limits->name(i)), amount});
+  }
+  return segment;
+}
+
+void set_segment(Record& record, const std::optional<usage::Segment>& segment) {
+  if (!segment) {
+    record.hour = 0;
+    record.hour_length = Record::not_counting;
+    return;
+  }
+  record.hour = segment->hour;
+  record.hour_length = usage::hour;
+  record.segment = segment->id;
+  record.events = static_cast<std::uint32_t>(segment->events);
+  for (std::size_t i = 0; i < record.limit_count; ++i)
+    record.balances()[i].counted = record.balances()[i].consumed;
+  for (const usage::Used& used : segment->amounts) {
+    Balance& balance = record.balances()[record.limits->find(used.limit)];
+    balance.counted = base::wrapping_sub(balance.consumed, used.amount);
+  }
+}
+
 namespace {
 
 /// The set of a state's limits. All limits in force are in the state, so the same number means that there are
@@ -87,7 +118,7 @@ Record* record_of(const Key& key, const bucket::State& state, limits::Resolution
   record->expires_at = state.expires_at;
   for (std::size_t i = 0; i < record->limits->size(); ++i) {
     const bucket::LimitState* const limit = state.find(record->limits->name(i));
-    record->balances()[i] = {limit->tokens, limit->consumed};
+    record->balances()[i] = {limit->tokens, limit->consumed, limit->consumed};
     record->dormant |= std::uint32_t{limit->dormant} << i;
   }
   record->resolution = std::move(resolution);

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "base/hash.h"
 #include "bucket/state.h"
 #include "limits/limit_set.h"
 #include "limits/resolution.h"
+#include "usage/segment.h"
 
 namespace weir::table {
 
@@ -29,6 +31,7 @@ struct Key {
 struct Balance {
   std::int64_t tokens;
   std::int64_t consumed;
+  std::int64_t counted;  ///< `consumed` when the open segment of usage began
 };
 
 struct Record {
@@ -49,6 +52,17 @@ struct Record {
   bool stored = false;           ///< the backing has the bucket, or it was captured
   std::uint32_t dormant = 0;     ///< bit i: the i-th limit was not in force when the record was last written
   std::uint16_t holds_size = 0;  ///< bytes of holds()
+
+  /// The open segment of usage (usage/segment.h). It can count a charge from `hour` on, for `hour_length`.
+  Time hour = 0;
+  std::uint64_t hour_length = not_counting;
+  std::uint64_t segment = 0;  ///< its id
+  std::uint32_t events = 0;
+
+  static constexpr std::uint64_t not_counting = ~std::uint64_t{0};
+  bool counts_usage() const { return hour_length != not_counting; }
+  /// Whether the open segment goes on at this moment. Always, if usage is not counted.
+  bool goes_on(Time now) const { return static_cast<std::uint64_t>(now - hour) < hour_length; }
 
   /// `holds`: see holds().
   static Record* make(const Key& key, limits::LimitSetRef limits, std::string_view holds = "");
@@ -98,6 +112,9 @@ void append_sized(std::string& holds, std::string_view one);
 /// Converts a record to the form of the general arithmetic, and back. `resolution`: of the decision that made
 /// the state; its set of limits is shared where the state has no others.
 bucket::State state_of(const Record& record);
+/// The open segment of usage; nothing: the record does not count it.
+std::optional<usage::Segment> segment_of(const Record& record);
+void set_segment(Record& record, const std::optional<usage::Segment>& segment);
 Record* record_of(const Key& key, const bucket::State& state, limits::ResolutionRef resolution);
 
 }  // namespace weir::table

@@ -137,7 +137,8 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
     if (!usable(record, request, now)) [[unlikely]]
       return false;
     const bool alone = !record->resolution->parent_resolution;
-    if (alone && is_aligned(record, *record->resolution)) [[likely]] {
+    if (alone && is_aligned(record, *record->resolution) &&
+        counts_in_place(*record, request.counts_usage, now)) [[likely]] {
       if (backing_ != nullptr) [[unlikely]]
         return decide_and_touch(request, slot, *record, decision, now);
       // Two limits (requests and tokens) are the common case: with a constant count the compiler unrolls
@@ -270,7 +271,10 @@ Result<void> Table::evaluate(const Request& request, Slots& slots, Time now) con
   if (auto matched = decision::match_all(slots.chain, request.consume); !matched) return matched;
   for (Link& link : slots.chain) {
     const Record* const record = slots.of(link).record;
-    if (is_aligned(record, *link.resolution) && !decision::is_ahead(record->refilled_at, now)) {
+    const bool in_place = is_aligned(record, *link.resolution) &&
+                          !decision::is_ahead(record->refilled_at, now) &&
+                          counts_in_place(*record, request.counts_usage, now);
+    if (in_place) {
       link.key = record->entity_and_resource();
       link.generation = record->generation;
       link.expires_at = record->expires_at;
@@ -289,7 +293,7 @@ void Table::put(const Request& request, const Link& link, Slot& slot, const buck
   Record* const record = record_of({request.name_space, link.entity, request.resource}, state,
                                    limits::ResolutionRef(link.resolution));
   record->stored = slot.record != nullptr && slot.record->stored;
-  Locks::map_of(*slot.shard).put(slot.hash, record, now);
+  replace(*slot.shard, slot.hash, record, request.counts_usage, now);
   slot.record = record;
   touch(slot);
 }
@@ -308,7 +312,11 @@ bool Table::has_bucket(std::string_view name_space, std::string_view entity) {
 void Table::forget(std::string_view name_space, std::string_view entity) {
   Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
   const base::Guard guard(shard.lock);
-  shard.map.erase_if([&](const Record& record) { return record.belongs_to(name_space, entity); });
+  shard.map.erase_if([&](const Record& record) {
+    const bool erased = record.belongs_to(name_space, entity);
+    if (erased) close(shard, record);
+    return erased;
+  });
 }
 
 void Table::adopt(std::string_view name_space, std::string_view entity, std::string_view on,
@@ -334,7 +342,9 @@ void Table::adopt(std::string_view name_space, std::string_view entity, std::str
   for (RecordPtr& next : adopted) {
     const std::uint64_t hash = base::hash(next->resource(), seed_, owner);
     touch(shard, hash, *next);
-    shard.map.put(hash, next.release(), now);
+    const Record* const old = shard.map.find(hash, {name_space, entity, next->resource()});
+    const bool counts = old->counts_usage();
+    replace(shard, hash, next.release(), counts, now);
   }
 }
 

@@ -21,6 +21,8 @@
 #include "store/table/bucket_map.h"
 #include "store/table/clock_watch.h"
 #include "store/table/slots.h"
+#include "store/table/usage_ledger.h"
+#include "store/usage.h"
 #include "weir/clock.h"
 
 namespace weir::table {
@@ -29,6 +31,8 @@ struct alignas(64) Shard {
   base::SpinLock lock;
   BucketMap map WEIR_GUARDED_BY(lock);
   std::vector<std::uint64_t> dirty WEIR_GUARDED_BY(lock);  ///< hashes of dirty records; may name one twice
+  std::vector<ClosedSegment> closed WEIR_GUARDED_BY(lock);  ///< since the last capture for the backing
+  UsageLedger ledger WEIR_GUARDED_BY(lock);                 ///< closed segments, if there is no backing
 };
 
 /// The markers of leases: they make a repeated change or keyed acquire harmless.
@@ -88,6 +92,10 @@ class Table final : public store::Buckets {
              const std::function<base::Ref<limits::Resolution>(std::string_view resource)>& resolve);
   std::size_t size();
 
+  /// The usage that is in memory: all of it, if there is no backing.
+  store::Page<Usage> usage(const store::UsageQuery& query, const usage::Position& after, std::size_t limit);
+  void keep_usage(const store::UsageKept& kept);
+
   /// Passes everything that changed since the last call to the sink, as a consistent snapshot: no operation
   /// is half in it.
   void capture(Sink& sink);
@@ -145,6 +153,13 @@ class Table final : public store::Buckets {
   Result<void> evaluate(const store::Request& request, Slots& slots, Time now) const;
   void put(const store::Request& request, const decision::Link& link, Slot& slot, const bucket::State& state,
            Time now);
+  /// Puts a record in the place of its predecessor, expired or not, and counts the usage that it adds.
+  /// Requires the shard's lock.
+  void replace(Shard& shard, std::uint64_t hash, Record* next, bool counts, Time now);
+  void count_usage(Shard& shard, const Record* old, Record& next, bool counts, Time now);
+  /// Hands over the open segment of a record that is about to be dropped. Requires the shard's lock.
+  void close(Shard& shard, const Record& record);
+  void close(Shard& shard, const Record& record, usage::Segment segment);
   std::uint64_t next_generation() { return next_generation_.fetch_add(1, std::memory_order_relaxed); }
   Result<store::Progress> change_shared(const store::LeasePlan& plan, store::LeaseOutcome& outcome);
   Result<store::Progress> change_lease(const store::LeasePlan& plan, store::LeaseOutcome& outcome, Time now);

@@ -11,7 +11,7 @@
 namespace weir::table {
 
 /// Safe to use from any thread. Every operation completes inline. The clock must outlive the store.
-class TableStore : public store::Store {
+class TableStore : public store::Store, private store::UsageReader {
  public:
   TableStore(const Clock& clock, base::Entropy& entropy, Backing* backing = nullptr)
       : clock_(clock),
@@ -24,6 +24,7 @@ class TableStore : public store::Store {
 
   store::Buckets& buckets() override { return table_; }
   store::Catalog& catalog() override { return catalog_; }
+  store::UsageReader& usage() override { return *this; }
   const store::LeaseKey& lease_key() const override { return lease_key_; }
   Result<void> health() const override { return {}; }
   Time now() const override { return clock_.now(); }
@@ -33,10 +34,21 @@ class TableStore : public store::Store {
     catalog_.keep_audit_for(duration);
     return {};
   }
+  Result<void> keep_usage(const store::UsageKept& kept) override {
+    table_.keep_usage(kept);
+    return {};
+  }
   /// How many buckets are in memory, including expired ones that are not cleaned up yet.
   std::size_t bucket_count() { return table_.size(); }
 
  private:
+  void read(const store::UsageQuery& query, const store::Paging& paging,
+            store::Completion<store::Page<Usage>> done) override {
+    const auto after = usage::read_cursor(paging.cursor);
+    if (!after) return done(after.error());
+    done(table_.usage(query, *after, paging.limit));
+  }
+
   const Clock& clock_;
   std::atomic<std::uint64_t> catalog_generation_{1};
   Table table_;
