@@ -38,7 +38,7 @@ struct Request {
   /// marker exists, nothing is charged and the answer is admitted, with the present balances and the marker's
   /// deadline.
   const std::array<std::uint64_t, 2>* once = nullptr;
-  bool shadow = false;  ///< no limit refuses; those that would are left out of the charge, and reported
+  bool shadow = false;       ///< no limit refuses; those that would are left out of the charge, and reported
   bool counts_usage = true;  ///< whether the charge counts as usage
 };
 

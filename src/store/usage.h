@@ -9,6 +9,9 @@
 
 namespace weir::store {
 
+using weir::Page;
+using weir::Paging;
+
 /// Which usage to read. The texts must stay valid until the operation completes.
 struct UsageQuery {
   std::string_view name_space;
@@ -25,9 +28,13 @@ class UsageReader {
   /// The usage as it is stored: hours, and whole days where the hours are not kept any more. Each window of
   /// an entity and a resource is one row. Order: with an entity by resource and start, otherwise by start and
   /// entity. A page may have fewer rows than asked for; it is the last one only if it has no `next`.
-  virtual void read(const UsageQuery& query, const weir::Paging& paging,
-                    Completion<weir::Page<Usage>> done) = 0;
+  virtual void read(const UsageQuery& query, const Paging& paging, Completion<Page<Usage>> done) = 0;
 };
+
+/// The error of a store that does not count usage.
+Error no_usage_error();
+/// The reader of such a store.
+UsageReader& no_usage();
 
 /// How long usage is kept.
 struct UsageKept {

@@ -28,9 +28,4 @@ bool is_after(const Usage& row, const Position& position, bool of_entity) {
   return std::tie(row.start, row.entity) > std::tie(position.start, position.name);
 }
 
-bool comes_before(const Usage& a, const Usage& b, bool of_entity) {
-  return !is_after(a, position_of(b, of_entity), of_entity) &&
-         is_after(b, position_of(a, of_entity), of_entity);
-}
-
 }  // namespace weir::usage

@@ -25,7 +25,5 @@ Result<Position> read_cursor(std::string_view cursor);
 Position position_of(const Usage& row, bool of_entity);
 /// Whether a row comes after the position, in the order of store::UsageReader.
 bool is_after(const Usage& row, const Position& position, bool of_entity);
-/// The order of store::UsageReader.
-bool comes_before(const Usage& a, const Usage& b, bool of_entity);
 
 }  // namespace weir::usage

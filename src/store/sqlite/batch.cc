@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/wide.h"
 #include "store/sqlite/file_reader.h"
 
 namespace weir::sqlite {
@@ -15,12 +16,16 @@ Batch::Batch(Database& database)
     : upsert_bucket_(
           database,
           "INSERT INTO buckets (namespace, entity, resource, balances, limit_set, refilled_at_ms, "
-          "expires_at_ms, version, generation) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+          "expires_at_ms, version, generation, usage_hour_ms, usage_segment, usage_events, usage_amounts) "
+          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
           "ON CONFLICT DO UPDATE SET balances = excluded.balances, limit_set = excluded.limit_set, "
           "refilled_at_ms = excluded.refilled_at_ms, expires_at_ms = excluded.expires_at_ms, "
           "version = excluded.version, generation = excluded.generation, "
+          "usage_hour_ms = excluded.usage_hour_ms, usage_segment = excluded.usage_segment, "
+          "usage_events = excluded.usage_events, usage_amounts = excluded.usage_amounts, "
           // The fields of an expired bucket do not carry over to its successor.
           "later = iif(generation = excluded.generation, later, NULL)"),
+      close_usage_(database, close_open_usage),
       upsert_lease_(database,
                     "INSERT INTO leases (nonce, ending, amounts, keys, deadline_ms, buckets, later) "
                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, iif(?7, json_object('first_deadline_ms', ?7), NULL)) "
@@ -29,6 +34,13 @@ Batch::Batch(Database& database)
                     // Fields of later versions stay.
                     "later = nullif(iif(?7, json_set(coalesce(later, '{}'), '$.first_deadline_ms', ?7), "
                     "json_remove(later, '$.first_deadline_ms')), '{}')"),
+      upsert_usage_(
+          database,
+          "INSERT INTO usage (namespace, entity, resource, start_ms, window, segment, amounts, events) "
+          "VALUES (?1, ?2, ?3, ?4, 'hour', ?5, ?6, ?7) "
+          // A segment that the cleaner has copied from its bucket may have been behind memory.
+          "ON CONFLICT DO UPDATE SET amounts = excluded.amounts, events = excluded.events "
+          "WHERE excluded.events > events"),
       find_set_(database, "SELECT id FROM limit_sets WHERE limits = ?1"),
       add_set_(database, "INSERT INTO limit_sets (limits) VALUES (?1) RETURNING id") {}
 
@@ -46,6 +58,10 @@ void Batch::put(const table::Record& record) {
                    .version = record.version,
                    .generation = record.generation,
                    .dormant = record.dormant,
+                   .usage_hour = record.counts_usage() ? record.hour : not_counted,
+                   .usage_segment = record.segment,
+                   .usage_events = record.events,
+                   .is_new = !record.stored,
                    .limits = record.limits});
   texts_.append(key);
   texts_.append(record.name_space());
@@ -70,6 +86,9 @@ Result<void> Batch::write() {
   for (const auto& [nonce, marker] : markers_) {
     if (auto written = write_marker(nonce, marker); !written) return written;
   }
+  for (const table::ClosedSegment& closed : closed_) {
+    if (auto written = write_usage(closed); !written) return written;
+  }
   return {};
 }
 
@@ -78,6 +97,7 @@ void Batch::clear() {
   balances_.clear();
   rows_.clear();
   markers_.clear();
+  closed_.clear();
   new_buckets_ = 0;
 }
 
@@ -87,6 +107,9 @@ Result<void> Batch::write_bucket(const Row& row) {
   scratch_.clear();
   append_balances(scratch_, *row.limits, {balances_.data() + row.balances_at, row.limits->size()},
                   row.dormant, holds(row));
+  if (row.is_new) {
+    if (auto closed = close_predecessor(row); !closed) return closed;
+  }
   const std::string_view key = key_text(row);
   upsert_bucket_.begin()
       .bind(key.substr(row.entity_size + row.resource_size))
@@ -100,7 +123,52 @@ Result<void> Batch::write_bucket(const Row& row) {
   } else {
     upsert_bucket_.bind(row.expires_at);
   }
-  return upsert_bucket_.bind(row.version).bind(static_cast<std::int64_t>(row.generation)).run();
+  upsert_bucket_.bind(row.version).bind(static_cast<std::int64_t>(row.generation));
+  append_usage(row);
+  return upsert_bucket_.bind(row.usage_hour)
+      .bind(static_cast<std::int64_t>(row.usage_segment))
+      .bind(std::int64_t{row.usage_events})
+      .bind(amounts_)
+      .run();
+}
+
+/// Keeps the usage of an expired bucket of the same name whose row is still there.
+Result<void> Batch::close_predecessor(const Row& row) {
+  const std::string_view key = key_text(row);
+  return close_usage_.begin()
+      .bind(key.substr(row.entity_size + row.resource_size))
+      .bind(key.substr(0, row.entity_size))
+      .bind(key.substr(row.entity_size, row.resource_size))
+      .bind_null()
+      .bind(static_cast<std::int64_t>(row.generation))
+      .run();
+}
+
+/// Sets `amounts_` to what the open segment has counted.
+void Batch::append_usage(const Row& row) {
+  amounts_ = "{";
+  if (row.usage_hour != not_counted) {
+    for (std::size_t i = 0; i < row.limits->size(); ++i) {
+      const table::Balance& balance = balances_[row.balances_at + i];
+      append_amount(amounts_, row.limits->name(i), base::wrapping_sub(balance.consumed, balance.counted));
+    }
+  }
+  amounts_ += '}';
+}
+
+Result<void> Batch::write_usage(const table::ClosedSegment& closed) {
+  amounts_ = "{";
+  for (const usage::Used& used : closed.segment.amounts) append_amount(amounts_, used.limit, used.amount);
+  amounts_ += '}';
+  return upsert_usage_.begin()
+      .bind(std::string_view(closed.name_space))
+      .bind(std::string_view(closed.entity))
+      .bind(std::string_view(closed.resource))
+      .bind(closed.segment.hour)
+      .bind(static_cast<std::int64_t>(closed.segment.id))
+      .bind(amounts_)
+      .bind(closed.segment.events)
+      .run();
 }
 
 Result<void> Batch::write_marker(const table::Nonce& nonce, const table::Marker& marker) {

@@ -10,6 +10,7 @@ Cleaner::Cleaner(Database& database)
                     "SELECT namespace, entity, resource, expires_at_ms FROM buckets "
                     "WHERE (namespace, entity, resource) > (?1, ?2, ?3) "
                     "ORDER BY namespace, entity, resource LIMIT ?4"),
+      close_usage_(database, close_open_usage),
       delete_bucket_(database,
                      "DELETE FROM buckets WHERE namespace = ?1 AND entity = ?2 AND resource = ?3 "
                      "AND expires_at_ms <= ?4"),
@@ -22,7 +23,8 @@ Cleaner::Cleaner(Database& database)
                        "ON CONFLICT DO UPDATE SET value = max(value, excluded.value)"),
       delete_audit_(database,
                     "DELETE FROM audit WHERE (namespace, id) IN (SELECT namespace, id FROM audit "
-                    "WHERE at_ms <= ?1 ORDER BY at_ms LIMIT ?2) RETURNING 1") {}
+                    "WHERE at_ms <= ?1 ORDER BY at_ms LIMIT ?2) RETURNING 1"),
+      usage_(database) {}
 
 Result<bool> Cleaner::clean(const Moment& moment) {
   Transaction transaction(database_);
@@ -34,9 +36,11 @@ Result<bool> Cleaner::clean(const Moment& moment) {
   if (!leases) return leases;
   auto audit = clean_audit(moment.oldest_audit);
   if (!audit) return audit;
+  auto usage = usage_.fold(moment.now, moment.usage_kept, slice_);
+  if (!usage) return usage;
   if (auto committed = transaction.commit(); !committed) return committed.error();
   owed_ -= std::min(owed_, slice_);
-  return *buckets || *leases || *audit;
+  return *buckets || *leases || *audit || *usage;
 }
 
 Result<std::vector<Cleaner::BucketKey>> Cleaner::expired_in_next_slice(Time now, bool& at_end) {
@@ -66,13 +70,15 @@ Result<bool> Cleaner::clean_buckets(Time now) {
   auto expired = expired_in_next_slice(now, at_end);
   if (!expired) return expired.error();
   for (const BucketKey& key : *expired) {
-    auto done = delete_bucket_.begin()
-                    .bind(std::string_view(key.name_space))
-                    .bind(std::string_view(key.entity))
-                    .bind(std::string_view(key.resource))
-                    .bind(now)
-                    .run();
-    if (!done) return done.error();
+    for (Statement* const statement : {&close_usage_, &delete_bucket_}) {
+      auto done = statement->begin()
+                      .bind(std::string_view(key.name_space))
+                      .bind(std::string_view(key.entity))
+                      .bind(std::string_view(key.resource))
+                      .bind(now)
+                      .run();
+      if (!done) return done.error();
+    }
   }
   return !at_end;
 }

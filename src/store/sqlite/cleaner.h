@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "store/sqlite/database.h"
+#include "store/sqlite/usage_file.h"
 #include "weir/clock.h"
 
 namespace weir::sqlite {
@@ -17,6 +18,7 @@ class Cleaner {
   struct Moment {
     Time now = 0;
     Time oldest_audit = 0;  ///< events at or before this are deleted
+    store::UsageKept usage_kept = {};
   };
 
   /// Rows added since the last slice: cleaning must keep up with them, however many come in one commit.
@@ -28,7 +30,8 @@ class Cleaner {
   void expect(const Added& added) {
     owed_ += looked_at_per_new_row * (added.buckets + added.leases + added.events);
   }
-  /// Visits a slice of the buckets, and deletes a slice of the leases and of the audit, in one transaction.
+  /// Visits a slice of the buckets, deletes a slice of the leases and of the audit, and folds a slice of the
+  /// usage, in one transaction.
   /// False: this was the end of a round.
   Result<bool> clean(const Moment& moment);
   /// Whether rows are added faster than they are visited.
@@ -51,11 +54,13 @@ class Cleaner {
 
   Database& database_;
   Statement next_buckets_;
+  Statement close_usage_;
   Statement delete_bucket_;
   Statement last_lease_;
   Statement delete_leases_;
   Statement remember_leases_;
   Statement delete_audit_;
+  UsageFolder usage_;
   BucketKey cleaned_to_;
   std::size_t owed_ = 0;
   std::size_t slice_ = least_slice;

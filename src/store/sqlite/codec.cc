@@ -1,5 +1,6 @@
 #include "store/sqlite/codec.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "base/json.h"
 #include "base/maxima.h"
 #include "base/text.h"
+#include "limits/names.h"
 
 namespace weir::sqlite {
 namespace {
@@ -36,6 +38,14 @@ class Cursor {
     const auto [end, failure] = std::from_chars(text_.data(), text_.data() + text_.size(), number);
     if (failure != std::errc()) return false;
     text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+    return true;
+  }
+  /// Takes everything before a character, and the character.
+  bool take_to(char end, std::string& text) {
+    const std::size_t size = text_.find(end);
+    if (size == std::string_view::npos) return false;
+    text = text_.substr(0, size);
+    text_.remove_prefix(size + 1);
     return true;
   }
   bool at_end() const { return text_.empty(); }
@@ -121,6 +131,32 @@ std::optional<Dormant> read_balances(std::string_view text, const limits::LimitS
   }
   if (!at.take("}") || !at.at_end()) return std::nullopt;
   return dormant;
+}
+
+void append_amount(std::string& text, std::string_view limit, std::int64_t amount) {
+  if (amount == 0) return;
+  if (text.back() != '{') text += ',';
+  text += '"';
+  text += limit;
+  text += "\":";
+  append_number(text, amount);
+}
+
+std::optional<std::vector<usage::Used>> read_amounts(std::string_view text) {
+  Cursor at(text);
+  std::vector<usage::Used> amounts;
+  if (!at.take("{")) return std::nullopt;
+  while (!at.take("}")) {
+    usage::Used& used = amounts.emplace_back();
+    const bool read = (amounts.size() == 1 || at.take(",")) && at.take("\"") && at.take_to('"', used.limit) &&
+                      at.take(":") && at.take(used.amount);
+    const auto same = [&](const usage::Used& other) { return &other != &used && other.limit == used.limit; };
+    if (!read || used.amount == 0 || !limits::check_limit_name(used.limit) ||
+        amounts.size() > maxima::limits_kept || std::any_of(amounts.begin(), amounts.end(), same))
+      return std::nullopt;
+  }
+  if (!at.at_end()) return std::nullopt;
+  return amounts;
 }
 
 std::string to_json(const std::vector<limits::Version>& versions) {

@@ -30,6 +30,12 @@ void append_balances(std::string& text, const limits::LimitSet& set, std::span<c
 std::optional<Dormant> read_balances(std::string_view text, const limits::LimitSet& set,
                                      std::span<table::Balance> balances, std::string& holds);
 
+/// Appends a member of `{"rpm":1000}`, what a segment of usage has counted in millitokens, behind `{` and
+/// other members; nothing where the amount is 0.
+void append_amount(std::string& text, std::string_view limit, std::int64_t amount);
+/// Nothing if the text is not of that form, names a limit twice, or has an amount of 0.
+std::optional<std::vector<usage::Used>> read_amounts(std::string_view text);
+
 /// `[{"stamp":1,"gap":false,"limits":{"rpm":[capacity,burst,amount,period]}}]`, in millitokens: the limits of
 /// merged versions may not be valid limits of the API.
 std::string to_json(const std::vector<limits::Version>& versions);

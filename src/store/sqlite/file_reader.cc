@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "limits/names.h"
+#include "store/sqlite/batch.h"
 #include "store/sqlite/level_row.h"
 
 namespace weir::sqlite {
@@ -43,12 +44,16 @@ std::array<std::byte, 16> bytes_of(const table::Nonce& nonce) {
 FileReader::FileReader(std::unique_ptr<Database> database)
     : database_(std::move(database)),
       json_(*database_),
-      bucket_(*database_,
-              "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation FROM buckets "
-              "WHERE namespace = ?1 AND entity = ?2 AND resource = ?3"),
-      buckets_of_(*database_,
-                  "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation, resource "
-                  "FROM buckets WHERE namespace = ?1 AND entity = ?2"),
+      bucket_(
+          *database_,
+          "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation, usage_hour_ms, "
+          "usage_segment, usage_events, usage_amounts FROM buckets "
+          "WHERE namespace = ?1 AND entity = ?2 AND resource = ?3"),
+      buckets_of_(
+          *database_,
+          "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation, usage_hour_ms, "
+          "usage_segment, usage_events, usage_amounts, resource FROM buckets WHERE namespace = ?1 AND entity "
+          "= ?2"),
       set_(*database_, "SELECT limits FROM limit_sets WHERE id = ?1"),
       lease_(*database_,
              "SELECT ending, amounts, keys, deadline_ms, buckets, CASE WHEN later IS NULL THEN 0 "
@@ -60,7 +65,8 @@ FileReader::FileReader(std::unique_ptr<Database> database)
       events_of_(
           *database_,
           "SELECT id, at_ms, principal, action, subject, resource, before, after FROM audit "
-          "WHERE namespace = ?1 AND id < ?2 AND at_ms > ?3 AND subject = ?5 ORDER BY id DESC LIMIT ?4") {}
+          "WHERE namespace = ?1 AND id < ?2 AND at_ms > ?3 AND subject = ?5 ORDER BY id DESC LIMIT ?4"),
+      usage_rows_(*database_) {}
 
 Result<limits::LimitSetRef> FileReader::limits_of(std::int64_t set_id) {
   if (const auto known = sets_.find(set_id); known != sets_.end()) return known->second;
@@ -105,7 +111,33 @@ Result<RecordPtr> FileReader::read_record(Statement& row, const table::Key& key)
   record->version = row.integer(4);
   record->generation = static_cast<std::uint64_t>(row.integer(5));
   record->stored = true;
+  table::set_segment(*record, read_segment(row, *record, key));
   return record;
+}
+
+/// The open segment of usage. One that cannot be used is reported, and what it has counted is lost: that must
+/// not keep the bucket from deciding.
+std::optional<usage::Segment> FileReader::read_segment(const Statement& row, const table::Record& record,
+                                                       const table::Key& key) {
+  // An earlier version has not counted it; the counters count from here on.
+  if (row.is_null(6)) return usage::Segment{.hour = usage::hour_of(record.refilled_at)};
+  if (row.integer(6) == not_counted) return std::nullopt;
+  usage::Segment segment{
+      .hour = row.integer(6), .id = static_cast<std::uint64_t>(row.integer(7)), .events = row.integer(8)};
+  auto amounts = read_amounts(row.text(9));
+  const bool right = amounts && bucket::is_stored_time(segment.hour) && segment.hour % usage::hour == 0 &&
+                     segment.events >= 0 && segment.events <= std::numeric_limits<std::uint32_t>::max() &&
+                     std::all_of(amounts->begin(), amounts->end(), [&](const usage::Used& used) {
+                       return record.limits->find(used.limit) >= 0;
+                     });
+  if (right) {
+    segment.amounts = *std::move(amounts);
+    return segment;
+  }
+  bad_.report(base::join("the usage of ", base::quoted(key.entity), " on ", base::quoted(key.resource),
+                         " in namespace ", base::quoted(key.name_space),
+                         " cannot be read; the hour counts from 0 again"));
+  return usage::Segment{.hour = usage::hour_of(record.refilled_at), .id = segment.id + 1};
 }
 
 Result<RecordPtr> FileReader::load(const table::Key& key) {
@@ -128,7 +160,7 @@ Result<std::vector<RecordPtr>> FileReader::load_all(std::string_view name_space,
     if (!row) return row.error();
     if (!*row) return records;
     // A bucket that cannot be used keeps its own decisions from being made, and nothing else.
-    auto record = record_at(buckets_of_, {name_space, entity, buckets_of_.text(6)});
+    auto record = record_at(buckets_of_, {name_space, entity, buckets_of_.text(10)});
     if (record) records.push_back(*std::move(record));
   }
 }
@@ -187,6 +219,13 @@ Result<store::Page<store::AuditEvent>> FileReader::audit(std::string_view name_s
                           .before = text(6),
                           .after = text(7)});
   }
+}
+
+Result<store::Page<Usage>> FileReader::usage(const store::UsageQuery& query, const usage::Position& after,
+                                             std::size_t limit) {
+  const base::Guard guard(mutex_);
+  return usage_rows_.read(query, after, limit,
+                          [this](const std::string& sentence) { bad_.report(sentence); });
 }
 
 Result<Past> FileReader::past() {

@@ -7,6 +7,7 @@
 #include "store/bad_records.h"
 #include "store/sqlite/codec.h"
 #include "store/sqlite/database.h"
+#include "store/sqlite/usage_file.h"
 #include "store/table/backing.h"
 #include "store/table/catalog.h"
 
@@ -22,6 +23,8 @@ class FileReader {
   Result<std::optional<table::Marker>> load_marker(const table::Nonce& nonce);
   Result<store::Page<store::AuditEvent>> audit(std::string_view name_space, std::string_view subject,
                                                const store::Paging& paging, Time oldest);
+  Result<store::Page<Usage>> usage(const store::UsageQuery& query, const usage::Position& after,
+                                   std::size_t limit);
   /// Limits, plans, entities, and their latest stamp and audit id.
   Result<table::TableCatalog::Past> past();
   /// Reads every record, so that bad() knows those that cannot be used.
@@ -31,6 +34,8 @@ class FileReader {
  private:
   Result<table::RecordPtr> record_at(Statement& row, const table::Key& key) WEIR_REQUIRES(mutex_);
   Result<table::RecordPtr> read_record(Statement& row, const table::Key& key) WEIR_REQUIRES(mutex_);
+  std::optional<usage::Segment> read_segment(const Statement& row, const table::Record& record,
+                                             const table::Key& key) WEIR_REQUIRES(mutex_);
   Result<base::Ref<limits::LimitsRecord>> record_of(const Statement& row) WEIR_REQUIRES(mutex_);
   base::Ref<limits::LimitsRecord> bad_record_of(const Statement& row, const std::string& of, const Error& why)
       WEIR_REQUIRES(mutex_);
@@ -52,6 +57,7 @@ class FileReader {
   Statement lease_ WEIR_GUARDED_BY(mutex_);
   Statement events_ WEIR_GUARDED_BY(mutex_);
   Statement events_of_ WEIR_GUARDED_BY(mutex_);
+  UsageRows usage_rows_ WEIR_GUARDED_BY(mutex_);
   std::unordered_map<std::int64_t, limits::LimitSetRef> sets_ WEIR_GUARDED_BY(mutex_);
 };
 

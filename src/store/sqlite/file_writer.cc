@@ -52,6 +52,7 @@ FileWriter::FileWriter(std::unique_ptr<Database> database, Checkpointer& checkpo
       delete_sets_(*database_,
                    "DELETE FROM limits WHERE namespace = ?1 AND entity = ?2 AND resource NOT IN "
                    "(SELECT value FROM json_each(?3))"),
+      close_usage_(*database_, close_open_usage),
       delete_buckets_(*database_, "DELETE FROM buckets WHERE namespace = ?1 AND entity = ?2"),
       add_event_(
           *database_,
@@ -146,8 +147,10 @@ Result<void> FileWriter::write(const table::Draft& draft, std::string_view name_
     if (!done) return done;
   }
   for (const std::string& id : draft.erased()) {
-    auto done = delete_buckets_.begin().bind(name_space).bind(std::string_view(id)).run();
-    if (!done) return done;
+    for (Statement* const statement : {&close_usage_, &delete_buckets_}) {
+      if (auto done = statement->begin().bind(name_space).bind(std::string_view(id)).run(); !done)
+        return done;
+    }
   }
   for (const store::AuditEvent& event : events) {
     if (auto done = write_event(name_space, event); !done) return done;

@@ -83,6 +83,7 @@ class FileWriter {
   Statement upsert_entity_ WEIR_GUARDED_BY(mutex_);
   Statement delete_entity_ WEIR_GUARDED_BY(mutex_);
   Statement delete_sets_ WEIR_GUARDED_BY(mutex_);
+  Statement close_usage_ WEIR_GUARDED_BY(mutex_);
   Statement delete_buckets_ WEIR_GUARDED_BY(mutex_);
   Statement add_event_ WEIR_GUARDED_BY(mutex_);
   Statement set_setting_ WEIR_GUARDED_BY(mutex_);

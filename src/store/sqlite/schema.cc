@@ -109,8 +109,33 @@ INSERT INTO settings (name, value)
 SELECT 'written_at_ms', newest FROM (SELECT max(refilled_at_ms) AS newest FROM buckets) WHERE newest IS NOT NULL;
 )sql";
 
+// From 2 to 3: usage. A bucket has its open segment, which counts within one hour; usage_hour_ms is NULL
+// where an earlier version wrote the bucket and -1 where its usage is not counted. The table `usage` has
+// closed segments and, for the time that hours are not kept for, sums of whole days, whose segment is 0.
+constexpr const char* usage_tables = R"sql(
+ALTER TABLE buckets ADD COLUMN usage_hour_ms INTEGER;
+ALTER TABLE buckets ADD COLUMN usage_segment INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE buckets ADD COLUMN usage_events INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE buckets ADD COLUMN usage_amounts TEXT NOT NULL DEFAULT '{}';
+CREATE INDEX buckets_by_resource ON buckets (namespace, resource);
+
+CREATE TABLE usage (
+  namespace TEXT NOT NULL,
+  entity TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  start_ms INTEGER NOT NULL,
+  window TEXT NOT NULL CHECK (window IN ('hour', 'day')),
+  segment INTEGER NOT NULL,
+  amounts TEXT NOT NULL,
+  events INTEGER NOT NULL,
+  PRIMARY KEY (namespace, entity, resource, start_ms, window, segment)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX usage_by_resource ON usage (namespace, resource, start_ms, entity);
+CREATE INDEX usage_by_time ON usage (window, start_ms);
+)sql";
+
 /// steps[i] leads from version i to i + 1. A released step must never be changed.
-constexpr const char* steps[] = {first_tables, named_buckets_and_later_fields};
+constexpr const char* steps[] = {first_tables, named_buckets_and_later_fields, usage_tables};
 static_assert(std::size(steps) == schema_version);
 
 /// True, or an error if this version must not open the file.
@@ -144,7 +169,9 @@ Result<bool> check_version(Database& database) {
                        "); use that version or a later one. Nothing was changed");
   }
   if (*version < 2) return false;
-  return check_least_client(database);
+  auto known = check_least_client(database);
+  if (known && *version < schema_version) return false;
+  return known;
 }
 
 Result<void> migrate(Database& database) {

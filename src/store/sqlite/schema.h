@@ -6,7 +6,7 @@
 
 namespace weir::sqlite {
 
-inline constexpr int schema_version = 2;
+inline constexpr int schema_version = 3;
 /// "weir" in ASCII: identifies our files.
 inline constexpr int application_id = 0x77656972;
 

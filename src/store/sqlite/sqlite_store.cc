@@ -85,6 +85,8 @@ Result<SqliteStore::Settings> SqliteStore::read_settings(Database& database, bas
     // A number that weir does not write counts as none.
     const std::int64_t number = bucket::is_stored_time(rows.integer(1)) ? rows.integer(1) : 0;
     if (name == "keep_audit_for_ms" && number > 0) settings.keep_audit_for = number;
+    if (name == "keep_usage_hours_for_ms" && number > 0) settings.usage_kept.hours = number;
+    if (name == "keep_usage_days_for_ms" && number > 0) settings.usage_kept.days = number;
     if (name == "leases_forgotten_to_ms") settings.leases_forgotten_to = number;
     if (name == "written_at_ms") settings.written_at = number;
     if (name != "lease_key" || rows.text(1).size() != settings.lease_key.size()) continue;
@@ -153,6 +155,8 @@ SqliteStore::SqliteStore(Parts parts, const OpenOptions& options, base::Entropy&
       leases_forgotten_(parts.settings.new_key),
       found_ahead_(ahead_of(*clock_, parts.settings.written_at)),
       keep_audit_for_(parts.settings.keep_audit_for),
+      keep_hours_(parts.settings.usage_kept.hours),
+      keep_days_(parts.settings.usage_kept.days),
       checkpointer_(std::move(parts.copy), options.checkpoints),
       // Reported here already, so the next commit must not report it again.
       file_writer_(std::move(parts.write), checkpointer_, *clock_,
@@ -198,6 +202,23 @@ Result<void> SqliteStore::keep_audit_for(Time duration) {
   keep_audit_for_ = duration;
   catalog_.keep_audit_for(duration);
   return {};
+}
+
+Result<void> SqliteStore::keep_usage(const store::UsageKept& kept) {
+  if (auto done = file_writer_.set_setting("keep_usage_hours_for_ms", kept.hours); !done) return done;
+  if (auto done = file_writer_.set_setting("keep_usage_days_for_ms", kept.days); !done) return done;
+  keep_hours_ = kept.hours;
+  keep_days_ = kept.days;
+  return {};
+}
+
+void SqliteStore::read(const store::UsageQuery& query, const store::Paging& paging,
+                       store::Completion<store::Page<Usage>> done) {
+  const auto after = usage::read_cursor(paging.cursor);
+  if (!after) return done(after.error());
+  // Everything is read from the file, so it must have everything.
+  if (auto flushed = file_writer_.flush(table_); !flushed) return done(flushed.error());
+  done(file_reader_.usage(query, *after, paging.limit));
 }
 
 }  // namespace weir::sqlite

@@ -54,7 +54,7 @@ struct OpenOptions {
 };
 
 /// Safe to use from any thread. Owns the file until it is destroyed.
-class SqliteStore final : public store::Store, private table::Backing {
+class SqliteStore final : public store::Store, private table::Backing, private store::UsageReader {
  public:
   /// Creates a missing file, and migrates one of an earlier version.
   static Result<std::shared_ptr<SqliteStore>> open(const std::string& path, const OpenOptions& options,
@@ -63,6 +63,7 @@ class SqliteStore final : public store::Store, private table::Backing {
 
   store::Buckets& buckets() override { return buckets_; }
   store::Catalog& catalog() override { return catalog_; }
+  store::UsageReader& usage() override { return *this; }
   const store::LeaseKey& lease_key() const override { return lease_key_; }
   Result<void> health() const override {
     const Error* const failure = writer_.failure();
@@ -76,6 +77,7 @@ class SqliteStore final : public store::Store, private table::Backing {
   }
   std::vector<std::string> warnings() const override;
   Result<void> keep_audit_for(Time duration) override;
+  Result<void> keep_usage(const store::UsageKept& kept) override;
 
   void announce(const std::string& how) override { lock_.announce(how); }
   /// The observer is called with the writer locked.
@@ -96,6 +98,7 @@ class SqliteStore final : public store::Store, private table::Backing {
   struct Settings {
     store::LeaseKey lease_key{};
     Time keep_audit_for = 0;
+    store::UsageKept usage_kept;
     Time leases_forgotten_to = 0;
     Time written_at = 0;   ///< by the clock of its last commit, to within some seconds
     bool new_key = false;  ///< the lease key was replaced: earlier leases are void
@@ -130,7 +133,12 @@ class SqliteStore final : public store::Store, private table::Backing {
     return file_writer_.keep(table_, name_space, draft, events, kept);
   }
 
-  Cleaner::Moment moment() const { return {clock_->now(), clock_->now() - keep_audit_for_}; }
+  void read(const store::UsageQuery& query, const store::Paging& paging,
+            store::Completion<store::Page<Usage>> done) override;
+
+  Cleaner::Moment moment() const {
+    return {clock_->now(), clock_->now() - keep_audit_for_, {keep_hours_, keep_days_}};
+  }
 
   // In the order of dependency: later members use earlier ones, and are destroyed first.
   FileLock lock_;
@@ -139,6 +147,8 @@ class SqliteStore final : public store::Store, private table::Backing {
   const bool leases_forgotten_;
   const Time found_ahead_;  ///< how far the file was ahead of the clock when it was opened; 0: within bounds
   std::atomic<Time> keep_audit_for_;
+  std::atomic<Time> keep_hours_;
+  std::atomic<Time> keep_days_;
   std::atomic<std::uint64_t> catalog_generation_{1};
   // The last connection to close cleans up the log, which a read-only one could not.
   Checkpointer checkpointer_;

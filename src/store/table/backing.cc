@@ -45,10 +45,9 @@ Result<bool> Table::lock_loaded(const store::Request& request, Slots& slots, Loc
   }
 }
 
-/// Requires the shard's lock, and that the bucket is not in memory. An expired one is brought in too: its
-/// successor closes its segment of usage.
+/// Requires the shard's lock, and that the bucket is not in memory.
 void Table::bring_in(const decision::Link& link, const Slot& slot, RecordPtr record, Time now) {
-  if (!record) return;
+  if (!record || record->expires_at <= now) return;
   const limits::LimitSetRef& resolved = link.resolution->limits;
   // A set with dormant limits is never the resolved one, even if it has the same names.
   const bool shares = resolved && can_be_shared(*resolved) && record->dormant == 0;
@@ -79,7 +78,7 @@ Result<void> Table::bring_in(std::string_view name_space, std::string_view entit
     for (RecordPtr& record : *loaded) {
       const std::uint64_t hash = base::hash(record->resource(), seed_, owner);
       const Key key{name_space, entity, record->resource()};
-      if (shard.map.find(hash, key) != nullptr) continue;
+      if (record->expires_at <= now || shard.map.find(hash, key) != nullptr) continue;
       shard.map.put(hash, record.release(), now, [&](const Record& dropped) { close(shard, dropped); });
     }
     return {};

@@ -30,7 +30,7 @@ namespace weir::table {
 struct alignas(64) Shard {
   base::SpinLock lock;
   BucketMap map WEIR_GUARDED_BY(lock);
-  std::vector<std::uint64_t> dirty WEIR_GUARDED_BY(lock);  ///< hashes of dirty records; may name one twice
+  std::vector<std::uint64_t> dirty WEIR_GUARDED_BY(lock);   ///< hashes of dirty records; may name one twice
   std::vector<ClosedSegment> closed WEIR_GUARDED_BY(lock);  ///< since the last capture for the backing
   UsageLedger ledger WEIR_GUARDED_BY(lock);                 ///< closed segments, if there is no backing
 };
@@ -157,6 +157,7 @@ class Table final : public store::Buckets {
   /// Requires the shard's lock.
   void replace(Shard& shard, std::uint64_t hash, Record* next, bool counts, Time now);
   void count_usage(Shard& shard, const Record* old, Record& next, bool counts, Time now);
+  bool is_closed_by_backing(const Record& record) const;
   /// Hands over the open segment of a record that is about to be dropped. Requires the shard's lock.
   void close(Shard& shard, const Record& record);
   void close(Shard& shard, const Record& record, usage::Segment segment);

@@ -3,7 +3,7 @@
 
 #include "store/table/fast_path.h"
 #include "store/table/table.h"
-#include "usage/rows.h"
+#include "usage/page_rows.h"
 
 namespace weir::table {
 namespace {
@@ -32,46 +32,6 @@ bool is_asked_for(const Record& record, const store::UsageQuery& query) {
   return record.name_space() == query.name_space;
 }
 
-/// The first rows of a page, in order; rows of the same window are summed.
-class PageRows {
- public:
-  PageRows(const usage::Position& after, bool of_entity, std::size_t limit)
-      : after_(after), of_entity_(of_entity), limit_(limit), rows_(Before{of_entity}) {}
-
-  void add(const Usage& row) {
-    if (!usage::is_after(row, after_, of_entity_)) return;
-    const auto [known, is_new] = rows_.try_emplace(usage::position_of(row, of_entity_), row);
-    if (!is_new) return usage::add(known->second, row);
-    // One more than the page has, to know whether another page follows.
-    if (rows_.size() > limit_ + 1) rows_.erase(std::prev(rows_.end()));
-  }
-  store::Page<Usage> page() {
-    store::Page<Usage> page;
-    for (auto& [position, row] : rows_) {
-      if (page.items.size() == limit_) {
-        page.next = usage::cursor_of(usage::position_of(page.items.back(), of_entity_));
-        break;
-      }
-      page.items.push_back(std::move(row));
-    }
-    return page;
-  }
-
- private:
-  struct Before {
-    bool of_entity;
-    bool operator()(const usage::Position& a, const usage::Position& b) const {
-      const int names = a.name.compare(b.name);
-      if (of_entity) return names != 0 ? names < 0 : a.start < b.start;
-      return a.start != b.start ? a.start < b.start : names < 0;
-    }
-  };
-  const usage::Position& after_;
-  const bool of_entity_;
-  const std::size_t limit_;
-  std::map<usage::Position, Usage, Before> rows_;
-};
-
 }  // namespace
 
 void Table::replace(Shard& shard, std::uint64_t hash, Record* next, bool counts, Time now) WEIR_NOT_ANALYSED {
@@ -86,12 +46,16 @@ void Table::count_usage(Shard& shard, const Record* old, Record& next, bool coun
   if (old != nullptr) before = state_of(*old);
   auto step = usage::count(old != nullptr ? segment_of(*old) : std::nullopt, before ? &*before : nullptr,
                            state_of(next), now, counts, next_generation());
-  if (step.closed) close(shard, next, *std::move(step.closed));
+  const bool successor = old != nullptr && old->generation != next.generation;
+  if (step.closed && !(successor && is_closed_by_backing(*old))) close(shard, next, *std::move(step.closed));
   set_segment(next, step.open);
 }
 
+/// Whether the backing has the whole segment, and closes it when it replaces or deletes the bucket.
+bool Table::is_closed_by_backing(const Record& record) const { return backing_ != nullptr && !record.dirty; }
+
 void Table::close(Shard& shard, const Record& record) {
-  if (record.events == 0) return;
+  if (record.events == 0 || is_closed_by_backing(record)) return;
   if (auto segment = segment_of(record)) close(shard, record, *std::move(segment));
 }
 
@@ -108,7 +72,7 @@ void Table::close(Shard& shard, const Record& record, usage::Segment segment) WE
 store::Page<Usage> Table::usage(const store::UsageQuery& query, const usage::Position& after,
                                 std::size_t limit) {
   const bool of_entity = !query.entity.empty();
-  PageRows rows(after, of_entity, limit);
+  usage::PageRows rows(after, of_entity, limit);
   const auto read = [&](Shard& shard) {
     const base::Guard guard(shard.lock);
     shard.map.for_each([&](const Record& record) {
