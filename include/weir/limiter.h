@@ -45,6 +45,10 @@ struct Options {
   /// How long the store keeps the audit; at least 1 ms. Nothing: the stored setting stays; a new store has
   /// one year. A value is written when the store is opened, so opening fails while the store is unavailable.
   std::optional<std::chrono::milliseconds> keep_audit_for = {};
+  /// How long the store keeps usage, by the hour and then by the day; at least one day each. Nothing: the
+  /// stored setting stays; a new store has 90 days of hours and 2 years of days. Written like keep_audit_for.
+  std::optional<std::chrono::milliseconds> keep_usage_hours_for = {};
+  std::optional<std::chrono::milliseconds> keep_usage_days_for = {};
   /// `sqlite:` only: whether to create a missing file. If false, opening a missing file fails.
   bool create = true;
   /// Redis and DynamoDB only: whether opening fails while the server is unavailable. If false, opening

@@ -120,6 +120,10 @@ Result<Limiter> Limiter::open(std::string_view url, const Options& options) {
   if (options.lease_deadline.count() < 1) return base::invalid("lease_deadline must be at least 1 ms");
   if (options.keep_audit_for && options.keep_audit_for->count() < 1)
     return base::invalid("keep_audit_for must be at least 1 ms");
+  for (const auto& kept : {options.keep_usage_hours_for, options.keep_usage_days_for}) {
+    if (kept && *kept < std::chrono::days(1))
+      return base::invalid("keep_usage_hours_for and keep_usage_days_for must be at least one day");
+  }
   limiter::Foundation foundation;
   if (options.clock != nullptr) {
     foundation.clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), options.clock);
@@ -131,6 +135,16 @@ Result<Limiter> Limiter::open(std::string_view url, const Options& options) {
   if (!store) return store.error();
   if (options.keep_audit_for) {
     if (auto kept = (*store)->keep_audit_for(options.keep_audit_for->count()); !kept) return kept.error();
+  }
+  if (options.keep_usage_hours_for || options.keep_usage_days_for) {
+    const store::UsageKept defaults;
+    const auto or_default = [](const auto& given, Time otherwise) {
+      return given ? given->count() : otherwise;
+    };
+    if (auto kept = (*store)->keep_usage({or_default(options.keep_usage_hours_for, defaults.hours),
+                                          or_default(options.keep_usage_days_for, defaults.days)});
+        !kept)
+      return kept.error();
   }
   foundation.store = *std::move(store);
   return Limiter(std::make_unique<limiter::Core>(std::move(foundation), options));

@@ -172,9 +172,51 @@ std::string World::compare_audit() {
   return difference("events", real, ideal);
 }
 
+/// Every hour of an entity, in pages of a random length, and their sums by days.
+std::string World::compare_usage(int entity) {
+  std::vector<std::string> real;
+  std::vector<std::string> ideal;
+  const auto line = [](const std::string& resource, const char* window, Time start, const auto& amounts,
+                       std::int64_t events) {
+    std::string out =
+        resource + " " + window + " " + std::to_string(start) + " events " + std::to_string(events);
+    for (const auto& [limit, amount] : amounts)
+      if (amount != 0) out += " " + limit + "=" + std::to_string(amount);
+    return out;
+  };
+  for (const UsageWindow window : {UsageWindow::hour, UsageWindow::day}) {
+    std::string cursor;
+    do {
+      const auto page =
+          limiters_[0].usage({.entity = entity_name(entity), .window = window},
+                             {.cursor = cursor, .limit = 1 + static_cast<std::size_t>(now_ % 7)});
+      if (!page) return "no usage: " + page.error().message;
+      for (const Usage& row : page->items) {
+        std::map<std::string, std::int64_t> amounts;
+        for (const UsedAmount& used : row.limits) amounts[used.limit] = used.amount.millitokens();
+        real.push_back(line(row.resource, name_of(row.window), row.start, amounts, row.events));
+      }
+      cursor = page->next;
+    } while (!cursor.empty());
+    for (int resource = 0; resource < config_.oracle.resources; ++resource) {
+      std::map<Time, std::pair<std::map<std::string, std::int64_t>, std::int64_t>> sums;
+      for (const auto& [hour, used] : oracle_.usage(entity, resource)) {
+        auto& sum = sums[hour / length_of(window) * length_of(window)];
+        sum.second += used.events;
+        for (const auto& [limit, amount] : used.amounts) sum.first[limit_name(limit)] += amount;
+      }
+      for (const auto& [start, sum] : sums)
+        ideal.push_back(line(resource_name(resource), name_of(window), start, sum.first, sum.second));
+    }
+  }
+  return difference("usage", real, ideal);
+}
+
 std::string World::compare_all() {
   for (int entity = 0; entity < config_.oracle.entities; ++entity) {
     if (std::string wrong = compare_entity(entity, entity % 2 == 1); !wrong.empty()) return wrong;
+    if (!kind_.traits.counts_usage) continue;
+    if (std::string wrong = compare_usage(entity); !wrong.empty()) return wrong;
   }
   if (std::string wrong = compare_limits(); !wrong.empty()) return wrong;
   if (std::string wrong = compare_entities(); !wrong.empty()) return wrong;

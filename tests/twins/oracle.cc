@@ -86,8 +86,30 @@ Time Oracle::expiry_of(const BucketState& state, const Resolution& resolution) {
   return expires_at;
 }
 
-void Oracle::put(const Stop& stop, int resource, BucketState state, bool gives_only) {
+/// Everything that a write changes of the counters is usage of the hour in which it happens.
+void Oracle::count(int entity, int resource, const std::optional<BucketState>& before,
+                   const BucketState& after, Time now) {
+  constexpr Time hour = 3'600'000;
+  std::map<int, std::int64_t> changes;
+  for (const Held& held : after.limits) changes[held.limit] = held.consumed;
+  if (before && before->generation == after.generation) {
+    for (const Held& held : before->limits) {
+      if (changes.count(held.limit) != 0) changes[held.limit] -= held.consumed;
+    }
+  }
+  std::erase_if(changes, [](const auto& change) { return change.second == 0; });
+  if (changes.empty()) return;
+  HourUsed& used = usage_[bucket_index(entity, resource)][now / hour * hour];
+  ++used.events;
+  for (const auto& [limit, amount] : changes) {
+    used.amounts[limit] += amount;
+    if (used.amounts[limit] == 0) used.amounts.erase(limit);
+  }
+}
+
+void Oracle::put(const Stop& stop, int resource, BucketState state, Time now, bool gives_only) {
   if (state.generation == 0) state.generation = ++generations_;
+  count(stop.entity, resource, buckets_[bucket_index(stop.entity, resource)], state, now);
   state.expires_at = expiry_of(state, stop.resolution);
   auto& before = buckets_[bucket_index(stop.entity, resource)];
   state.earliest = state.latest = state.expires_at;
@@ -257,7 +279,7 @@ Answer Oracle::acquire(const Request& request, Time now) {
   if (!answer.admitted) {
     for (const Stop& stop : plan.stops) {
       if (answer.never_fits || !stop.exceeded || !stop.lacks) continue;
-      put(stop, request.resource, claimed_state(stop));
+      put(stop, request.resource, claimed_state(stop), now);
       answer.written = true;
     }
     return answer;
@@ -284,7 +306,7 @@ Answer Oracle::acquire(const Request& request, Time now) {
         if (concurrent) amount->holds |= 1U << i;
       }
     }
-    put(stop, request.resource, std::move(state));
+    put(stop, request.resource, std::move(state), now);
     lease.buckets.push_back({stop.entity, buckets_[bucket_index(stop.entity, request.resource)]->generation});
   }
   for (Line& line : answer.lines) {

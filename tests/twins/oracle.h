@@ -243,6 +243,14 @@ class Oracle {
   SetRef effective(int entity, int resource, Time now) const {
     return resolve(entity, resource, nullptr, now).limits;
   }
+  /// What an entity used of a resource within an hour, by limit. Sums of 0 are left out.
+  struct HourUsed {
+    std::map<int, std::int64_t> amounts;
+    std::int64_t events = 0;
+  };
+  /// By the start of the hour.
+  using Hours = std::map<Time, HourUsed>;
+  const Hours& usage(int entity, int resource) const { return usage_[bucket_index(entity, resource)]; }
   /// The stamp of the newest change of limits; later than the change where there were several at once.
   Time last_change() const { return last_stamp_; }
   /// The lease that an acquire with this key and request was answered with, if it still would be; else -1.
@@ -373,7 +381,9 @@ class Oracle {
   bool lacks(const Stop& stop, Time now) const;
   void judge(Plan& plan, const Request& request, Time now) const;
   std::optional<Time> promised(const Plan& plan, const Request& request, Time longest, Time now) const;
-  void put(const Stop& stop, int resource, BucketState state, bool gives_only = false);
+  void put(const Stop& stop, int resource, BucketState state, Time now, bool gives_only = false);
+  void count(int entity, int resource, const std::optional<BucketState>& before, const BucketState& after,
+             Time now);
   Answer repeat(const Request& request, int lease, Time now) const;
   static Time end_of_lease(const Plan& plan, const Request& request, Time now, Time length);
   Answer apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> charges, Time now);
@@ -385,6 +395,7 @@ class Oracle {
   std::vector<bool> plans_;  ///< which are stored
   std::vector<EntityState> entities_;
   std::vector<std::optional<BucketState>> buckets_;
+  std::vector<Hours> usage_;
   std::vector<Lease> leases_;
   std::map<KeyOf, int> markers_;
   std::vector<Event> events_;

@@ -78,6 +78,7 @@ Oracle::Oracle(const Config& config) : config_(config) {
   plans_.resize(static_cast<std::size_t>(config.plans));
   entities_.resize(entities);
   buckets_.resize(entities * resources);
+  usage_.resize(entities * resources);
 }
 
 Oracle::Record& Oracle::record(const LevelId& level) {
@@ -189,7 +190,7 @@ void Oracle::adopt(const LevelId& level, Time now, int left) {
     stop.state = &*state;
     stop.claims = claim(stop.state, stop.resolution, now);
     if (!stop.claims.changed && stop.claims.version == state->version) continue;
-    put(stop, resource, claimed_state(stop));
+    put(stop, resource, claimed_state(stop), now);
   }
 }
 

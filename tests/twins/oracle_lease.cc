@@ -183,7 +183,7 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
     amount.holds &= charged;
   }
   for (Pending& one : pending) {
-    if (one.touched) put(one.stop, lease.resource, std::move(one.state), one.gives_only);
+    if (one.touched) put(one.stop, lease.resource, std::move(one.state), now, one.gives_only);
   }
   lease = std::move(after);
   return answer;
@@ -227,7 +227,7 @@ Oracle::Outcome Oracle::extend(int index, Time lease_for, Time now) {
   lease.extended = true;
   for (const auto& [held, amount] : moved) charge_one(*held, amount, lease.deadline, 0);
   for (std::size_t i = 0; i < states.size(); ++i) {
-    if (touched[i]) put(states[i].first, lease.resource, std::move(states[i].second));
+    if (touched[i]) put(states[i].first, lease.resource, std::move(states[i].second), now);
   }
   return {};
 }

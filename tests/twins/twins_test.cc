@@ -66,19 +66,23 @@ class InRedis final : public Store {
 };
 
 TEST(Twins, Memory) {
-  run_twins({"memory", {.shared = false}, [] { return std::make_unique<InMemory>(); }}, 700'000);
+  run_twins({"memory", {.shared = false, .counts_usage = true}, [] { return std::make_unique<InMemory>(); }},
+            700'000);
 }
 
 TEST(Twins, Sqlite) {
-  run_twins({"sqlite", {}, [] { return std::make_unique<InFile>(); }}, 250'000);
+  run_twins({"sqlite", {.counts_usage = true}, [] { return std::make_unique<InFile>(); }}, 250'000);
 }
 
 TEST(Twins, SqliteOnlyFromFile) {
-  run_twins({"sqlite only from file", {}, [] { return std::make_unique<OnlyInFile>(); }}, 25'000);
+  run_twins({"sqlite only from file", {.counts_usage = true}, [] { return std::make_unique<OnlyInFile>(); }},
+            25'000);
 }
 
 TEST(Twins, SqliteReopened) {
-  run_twins({"sqlite reopened", {.reopens = true}, [] { return std::make_unique<InFile>(); }}, 25'000);
+  run_twins(
+      {"sqlite reopened", {.reopens = true, .counts_usage = true}, [] { return std::make_unique<InFile>(); }},
+      25'000);
 }
 
 TEST(Twins, Redis) {

@@ -38,6 +38,10 @@ std::string World::open() {
   options.bucket_ttl_refill_multiplier = config_.multiplier;
   options.lease_deadline = milliseconds(config_.oracle.lease_for);
   options.keep_audit_for = keep_audit_for;
+  if (kind_.traits.counts_usage) {
+    options.keep_usage_hours_for = keep_usage_for;
+    options.keep_usage_days_for = keep_usage_for;
+  }
   for (auto& [id, held] : leases_) held.handle.reset();
   limiters_.clear();
   for (int i = 0; i < (kind_.traits.shared ? 2 : 1); ++i) {

@@ -19,6 +19,7 @@ namespace weir::twins {
 
 /// Longer than nearly every world lasts.
 inline constexpr std::chrono::years keep_audit_for{1000};
+inline constexpr std::chrono::years keep_usage_for{1000};
 
 /// What the oracle must know about a kind of store, all of it stated in docs/guarantees.md.
 struct Traits {
@@ -30,6 +31,7 @@ struct Traits {
   /// Writes may leave the refill time and the expiry of a bucket as they were: a record then says the same by
   /// other numbers, and expires up to an eighth and this margin later than it must.
   std::optional<Time> blind_margin = {};
+  bool counts_usage = false;
   bool hears_later = false;  ///< changes of the catalog reach other limiters a moment later
 };
 
@@ -101,6 +103,7 @@ class World {
   std::string check_ideals(int resource, IdealBuckets::Step step);
   std::string set_limits(const Op& op);
   std::string compare_entity(int entity, bool other);
+  std::string compare_usage(int entity);
   std::string compare_limits();
   std::string compare_entities();
   std::string compare_plans();
