@@ -92,6 +92,9 @@ struct AcquireOptions {
   /// Options::lease_deadline. A lease that holds something of a concurrent limit may get up to an eighth
   /// more; see Lease::deadline().
   std::chrono::milliseconds lease_for{0};
+  /// Whether the charge counts as usage. Later changes of the lease count if the last acquire on the bucket
+  /// did.
+  bool usage = true;
 };
 
 /// Decides requests on one store, in one namespace.

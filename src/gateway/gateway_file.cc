@@ -200,17 +200,18 @@ class Reader {
   }
 
   void read_route(std::uint32_t id) {
-    constexpr std::array<std::string_view, 16> names{"path",          "upstream",       "name",
+    constexpr std::array<std::string_view, 17> names{"path",          "upstream",       "name",
                                                      "host",          "limit_by",       "limits",
                                                      "cost",          "on_unavailable", "timeout_ms",
                                                      "upstream_host", "upgrade",        "unknown_clients",
                                                      "paths",         "path_case",      "path_parameters",
-                                                     "mode"};
+                                                     "mode",          "usage"};
     // The name of the route for messages, before its fields are read.
     const std::string called = name_in(id);
     const Subject subject{"route", called};
     const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, told, upgrade, unknown,
-                paths, path_case, path_parameters, mode] = in_.fields(id, subject, names, route_example);
+                paths, path_case, path_parameters, mode, usage] =
+        in_.fields(id, subject, names, route_example);
     if (in_.node(id).kind != config::NodeKind::mapping) return;
     RouteSettings route;
     bool good = path != 0 ? read_path(path, subject, route) : missing(id, subject, "path", "path: /api");
@@ -242,6 +243,9 @@ class Reader {
     if (path_case != 0) read_word(path_case, subject, "path_case", respects, route.path_case);
     if (path_parameters != 0)
       read_word(path_parameters, subject, "path_parameters", respects, route.path_parameters);
+    using Kind = LimitBy::Kind;
+    route.usage = route.limit_by.kind != Kind::client_ip && route.limit_by.kind != Kind::client_net;
+    if (usage != 0) read_word(usage, subject, "usage", {{"on", true}, {"off", false}}, route.usage);
     if (good && read_name(name, path, subject, route) && check_others(id, route))
       out_.routes.push_back(std::move(route));
   }

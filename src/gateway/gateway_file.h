@@ -95,6 +95,7 @@ struct RouteSettings {
       "websocket"};                     ///< the protocols that a client may change to, in lower case
   std::vector<NamedLimit> limits = {};  ///< the lowest level; may be empty
   Mode mode = Mode::enforce;            ///< shadow: no limit refuses; off: nothing is decided
+  bool usage = true;                    ///< whether usage is counted; the file's default is off for addresses
   Amount cost = 1;                      ///< of a request, for each limit
   std::string cost_header = {};         ///< accepted from trusted proxies only; empty: none
   std::optional<OnUnavailable> on_unavailable = {};

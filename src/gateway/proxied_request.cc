@@ -160,7 +160,9 @@ void ProxiedRequest::decide() {
   }
   pending_.emplace(decider->core);
   pending_->start_every(entity_, route_->settings.name, cost_, believed,
-                        route_->limits ? &*route_->limits : nullptr, route_->settings.mode == Mode::shadow,
+                        {.limits = route_->limits ? &*route_->limits : nullptr,
+                         .shadow = route_->settings.mode == Mode::shadow,
+                         .usage = route_->settings.usage},
                         {[](void* self, Result<void>&& result) {
                            auto* const proxied = static_cast<ProxiedRequest*>(self);
                            if (ProxyWorker::here() == &proxied->worker_) return proxied->decided(result);

@@ -94,7 +94,8 @@ class Core final : public detail::LeaseKeeper {
             .request_limits = set_of(options.limits),
             .lease_for = options.lease_for.count() == 0 ? lease_deadline_ : options.lease_for.count(),
             .name_space_token = name_space_token_,
-            .shadow = options.shadow};
+            .shadow = options.shadow,
+            .counts_usage = options.usage};
   }
   Result<void> check(const store::Request& request, Mode mode) const;
   Result<void> check_lease_for(Time lease_for) const;

@@ -21,10 +21,10 @@ void PendingAcquire::start(std::string_view entity, std::string_view resource,
 }
 
 void PendingAcquire::start_every(std::string_view entity, std::string_view resource, const Amount& amount,
-                                 std::span<const Charge> believed, const RequestLimits* limits, bool shadow,
+                                 std::span<const Charge> believed, const AcquireOptions& options,
                                  store::Completion<void> done) {
   done_ = done;
-  store::Request request = core_.request_of(entity, resource, believed, {.limits = limits, .shadow = shadow});
+  store::Request request = core_.request_of(entity, resource, believed, options);
   request.every = &amount;
   if (core_.buckets_.carries_every() && core_.plain(request) && start_carried(request)) return;
   const Charge all[] = {{"every", amount}};

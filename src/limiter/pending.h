@@ -24,10 +24,10 @@ class PendingAcquire {
   void start(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
              const AcquireOptions& options, store::Completion<void> done);
   /// Charges every limit of the chain with `amount`, and concurrent limits with 1. `believed`: the probable
-  /// limits in order, each with that amount; a right guess is faster. May be empty. `shadow`: see
-  /// AcquireOptions.
+  /// limits in order, each with that amount; a right guess is faster. May be empty. The options have no
+  /// idempotency key.
   void start_every(std::string_view entity, std::string_view resource, const Amount& amount,
-                   std::span<const Charge> believed, const RequestLimits* limits, bool shadow,
+                   std::span<const Charge> believed, const AcquireOptions& options,
                    store::Completion<void> done);
   /// After success.
   Decision& decision() { return decision_; }

@@ -28,6 +28,8 @@ class StoreUnderTest {
   virtual void between() {}
   /// The time as the store sees it.
   virtual Time now() = 0;
+  /// Called before usage is read, for stores that count it later.
+  virtual void collect_usage() {}
 };
 
 struct StoreKind {
