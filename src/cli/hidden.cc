@@ -90,28 +90,48 @@ class PlannedLevels {
 
 }  // namespace
 
-std::vector<LevelLimits> find_hidden(const LevelLimits& set, const StoredLevels& stored) {
-  std::vector<LevelLimits> hidden;
-  const auto look = [&](const Level& level, const std::vector<NamedLimit>& limits) {
+std::vector<HiddenLimits> find_hidden(const LevelLimits& set, const StoredLevels& stored) {
+  std::vector<HiddenLimits> hidden;
+  const auto look = [&](std::string of, const std::vector<NamedLimit>& limits) {
     auto missing = unnamed_in(set.limits, limits);
-    if (!missing.empty()) hidden.push_back({level, std::move(missing)});
+    if (!missing.empty()) hidden.push_back({std::move(of), std::move(missing)});
   };
-  const auto look_at_first = [&](std::initializer_list<Level> levels) {
-    for (const Level& level : levels) {
-      if (const auto limits = stored.find(level)) return look(level, *limits);
-    }
+  const auto look_at = [&](const Level& level) {
+    const auto limits = stored.find(level);
+    if (limits) look(level_text(level), *limits);
+    return limits.has_value();
+  };
+  const auto plan_of = [&] {
+    return stored.plan_of ? stored.plan_of(set.level.entity()) : std::optional<LimitsPlan>();
+  };
+  const auto look_at_plan = [&](const LimitsPlan& plan) {
+    if (const auto own = plan.resources.find(set.level.resource()); own != plan.resources.end())
+      return look(join("plan ", plan.name, " on ", own->first), own->second.limits), true;
+    if (!plan.limits.limits.empty()) look(join("plan ", plan.name), plan.limits.limits);
+    return !plan.limits.limits.empty();
   };
   switch (set.level.kind()) {
-    case Source::entity:
-      look_at_first({Level::entity_default(set.level.entity()), Level::resource(set.level.resource()),
-                     Level::system()});
+    case Source::entity: {
+      if (look_at(Level::entity_default(set.level.entity()))) break;
+      if (const auto plan = plan_of(); plan && look_at_plan(*plan)) break;
+      if (!look_at(Level::resource(set.level.resource()))) look_at(Level::system());
       break;
-    case Source::entity_default:
-      look_at_first({Level::system()});
-      for (const LevelLimits& resource : stored.resources()) look(resource.level, resource.limits);
+    }
+    case Source::entity_default: {
+      const auto plan = plan_of();
+      if (plan) {
+        look_at_plan(*plan);
+        for (const auto& [resource, own] : plan->resources)
+          look(join("plan ", plan->name, " on ", resource), own.limits);
+      }
+      if (plan && !plan->limits.limits.empty()) break;
+      look_at(Level::system());
+      for (const LevelLimits& resource : stored.resources())
+        look(level_text(resource.level), resource.limits);
       break;
+    }
     case Source::resource:
-      look_at_first({Level::system()});
+      look_at(Level::system());
       break;
     default:
       break;
@@ -126,6 +146,12 @@ void warn_of_hidden(const Session& session, client::Target& target, const Stored
     if (!found) return std::nullopt;
     return std::move(found->limits);
   };
+  stored.plan_of = [&](const std::string& id) -> std::optional<LimitsPlan> {
+    const auto entity = target.entity(id);
+    if (!entity || entity->plan.empty()) return std::nullopt;
+    auto plan = target.plan(entity->plan);
+    return plan ? std::optional(*std::move(plan)) : std::nullopt;
+  };
   stored.resources = [&] {
     std::vector<LevelLimits> resources;
     if (const auto page = target.list_limits({.level = Source::resource}, {})) {
@@ -135,14 +161,14 @@ void warn_of_hidden(const Session& session, client::Target& target, const Stored
   };
   const auto hidden = find_hidden({set.level, set.limits}, stored);
   for (std::size_t i = 0; i < std::min(hidden.size(), most_shown); ++i) {
-    const auto& [level, limits] = hidden[i];
-    session.warn(join("these limits hide ", names_of(limits), " of ", level_text(level),
+    const auto& [of, limits] = hidden[i];
+    session.warn(join("these limits hide ", names_of(limits), " of ", of,
                       ", since a level replaces the whole set; to keep ", limits.size() == 1 ? "it" : "them",
                       ", use --inherit, or add ", options_for(limits)));
   }
   if (hidden.size() > most_shown)
     session.warn(
-        join("limits of ", std::to_string(hidden.size() - most_shown), " more resources are hidden too"));
+        join("limits of ", std::to_string(hidden.size() - most_shown), " more levels are hidden too"));
 }
 
 void note_hidden(const Session& session, const config::Plan& plan, const config::Current& current) {
@@ -156,11 +182,10 @@ void note_hidden(const Session& session, const config::Plan& plan, const config:
     const auto* const set = std::get_if<SetLimits>(&step);
     if (set == nullptr || set->options.inherit) continue;
     if (++examined > most_examined) break;
-    for (const LevelLimits& hidden : find_hidden({set->level, set->limits}, stored)) {
+    for (const HiddenLimits& hidden : find_hidden({set->level, set->limits}, stored)) {
       if (shown++ == most_shown) return session.note("other levels of the file hide limits too");
       session.note(join("the limits of ", level_text(set->level), " hide ", names_of(hidden.limits), " of ",
-                        level_text(hidden.level),
-                        ", since a level without \"inherit: true\" replaces the whole set"));
+                        hidden.of, ", since a level without \"inherit: true\" replaces the whole set"));
     }
   }
 }

@@ -21,16 +21,24 @@ struct LevelLimits {
   std::vector<NamedLimit> limits;
 };
 
+/// Limits that a level hides, and a text for the level that has them.
+struct HiddenLimits {
+  std::string of;
+  std::vector<NamedLimit> limits;
+};
+
 /// The levels that are stored.
 struct StoredLevels {
   /// The limits of a level; nothing if it has none.
   std::function<std::optional<std::vector<NamedLimit>>(const Level& level)> find;
+  /// The plan of an entity; nothing if it has none.
+  std::function<std::optional<LimitsPlan>(const std::string& entity)> plan_of;
   /// Resources that have limits; need not be all.
   std::function<std::vector<LevelLimits>()> resources;
 };
 
 /// For each lower level that `set` hides: its limits that `set` does not name.
-std::vector<LevelLimits> find_hidden(const LevelLimits& set, const StoredLevels& stored);
+std::vector<HiddenLimits> find_hidden(const LevelLimits& set, const StoredLevels& stored);
 
 /// Warns of the limits that were hidden by setting these. Errors are ignored: the limits are set.
 void warn_of_hidden(const Session& session, client::Target& target, const StoredLimits& set);

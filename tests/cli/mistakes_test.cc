@@ -52,6 +52,18 @@ TEST_F(Mistake, LimitsThatHideThoseOfALowerLevelAreWarnedOf) {
   warns("limits set --entity key-3 --resource other -l rpm:5 -l tpm:5", "");
 }
 
+TEST_F(Mistake, LimitsThatHideThoseOfAPlanAreWarnedOf) {
+  warns("limits set --system -l rpm:100 -l ipm:50000", "");
+  warns("plan set pro -l rpm:5 -l tpm:9", "");
+  warns("entity create key-1 --plan pro", "");
+  warns("limits set --entity key-1 --resource gpt-4 -l rpm:1",
+        "these limits hide tpm of plan pro, since a level replaces the whole set; to keep it, use "
+        "--inherit, or add -l tpm:9/min");
+  warns("limits set --entity key-1 -l rpm:1",
+        "these limits hide tpm of plan pro, since a level replaces the whole set; to keep it, use "
+        "--inherit, or add -l tpm:9/min");
+}
+
 TEST_F(Mistake, LimitsThatInheritHideNothing) {
   warns("limits set --system -l rpm:100 -l tpm:50000", "");
   warns("limits set --entity key-1 -l rpm:10 --inherit", "");
@@ -67,7 +79,7 @@ TEST_F(Mistake, LimitsOnEveryResourceHideThoseOfResources) {
     warns(std::string("limits set --resource ") + name + " -l tpm:7", "");
   EXPECT_EQ(shell.run("limits set --entity key-1 -l rpm:10"), 0);
   EXPECT_NE(shell.err.find("hide tpm of resource c,"), std::string::npos) << shell.err;
-  EXPECT_NE(shell.err.find("warning: limits of 1 more resources are hidden too\n"), std::string::npos)
+  EXPECT_NE(shell.err.find("warning: limits of 1 more levels are hidden too\n"), std::string::npos)
       << shell.err;
 }
 
