@@ -218,14 +218,15 @@ TEST_P(Usages, OldHoursBecomeDaysAndOldDaysGo) {
     ASSERT_TRUE(kept.acquire("key", resource, {{"rpm", 1}}));
     advance(1h);
   }
-  std::string days;
   std::int64_t events = 0;
   const auto page = kept.usage({.entity = "key"}, {.cursor = {}, .limit = 1000});
   ASSERT_TRUE(page) << page.error().message;
   Time hours_from = first + 9 * day;
   for (const Usage& row : page->items) {
     if (row.window == UsageWindow::hour) hours_from = std::min(hours_from, row.start);
-    if (row.window == UsageWindow::day) EXPECT_EQ(row.events, 24);
+    if (row.window == UsageWindow::day) {
+      EXPECT_EQ(row.events, 24);
+    }
     events += row.events;
   }
   EXPECT_EQ(hours_from % day, 0) << "whole days are folded";

@@ -70,7 +70,7 @@ class SqliteUsage : public testing::Test {
 TEST_F(SqliteUsage, AnOpenHourGoesOnInTheNextProcess) {
   for (int i = 0; i < 3; ++i) {
     Limiter limiter = open();
-    if (i == 0) ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "100/min"}}));
+    ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "100/min"}}));
     ASSERT_TRUE(limiter.acquire("key", "r", {{"rpm", 2}})->admitted());
     EXPECT_EQ(total(limiter), Total(2000 * (i + 1), i + 1));
     clock.advance(10min);
@@ -124,7 +124,9 @@ TEST_F(SqliteUsage, HoursAreFoldedIntoDaysWithoutLosingAnything) {
   ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "100/min"}}));
   for (int i = 0; i < 10 * 24; ++i) {
     ASSERT_TRUE(limiter.acquire("key", "r", {{"rpm", 1}})->admitted());
-    if (i % 5 == 0) ASSERT_TRUE(limiter.acquire("other", "r", {{"rpm", 2}})->admitted());
+    if (i % 5 == 0) {
+      ASSERT_TRUE(limiter.acquire("other", "r", {{"rpm", 2}})->admitted());
+    }
     clock.advance(1h);
     if (i % 24 == 13) clean();
   }
