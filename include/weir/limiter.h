@@ -20,6 +20,7 @@
 #include "weir/level.h"
 #include "weir/limit.h"
 #include "weir/result.h"
+#include "weir/usage.h"
 
 namespace weir {
 
@@ -247,6 +248,18 @@ class WEIR_API Limiter {
   /// The audit: changes of limits, plans and entities, newest first. `subject`: an entity, "$PLAN:{plan}",
   /// "$RESOURCE:{resource}" or "$SYSTEM"; empty: all.
   Result<Page<AuditEvent>> audit(std::string_view subject = {}, const Paging& paging = {});
+
+  /// What was used, by hours or days of UTC. Order: of an entity by resource and start; of a parent by child,
+  /// resource and start; else by start and entity. Hours that are not kept any more are returned as days. A
+  /// page may have fewer items than asked for; only the last one has no `next`. A day is counted whole if it
+  /// starts within the range.
+  Result<Page<Usage>> usage(const UsageFilter& filter, const Paging& paging = {});
+  /// Who used the most: the entities of the filter, or of one entity its resources, in descending order of
+  /// the named limit, or of events if it is empty; equals by name. `count`: how many, 1 to 100. Those that
+  /// did not use the limit are left out. Reads the whole range, more than once if more than 65,536 entities
+  /// used the resource: memory is bounded by as many names, and by the series of the result.
+  Result<std::vector<UsageTotal>> top_usage(const UsageFilter& filter, std::string_view limit,
+                                            std::size_t count);
 
   /// Warnings about the store for the operator, such as a file that was written while the clock was ahead,
   /// or a record that cannot be used. Complete sentences for the log; new ones are appended.

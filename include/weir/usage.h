@@ -51,4 +51,14 @@ struct UsageFilter {
   Time to = std::numeric_limits<Time>::max();  ///< windows that start here or later are left out
 };
 
+/// What one entity used within the range of a filter.
+struct UsageTotal {
+  std::string entity;
+  std::string resource;  ///< empty: of every resource together
+  std::vector<UsedAmount> limits;
+  std::int64_t events = 0;
+  std::vector<Usage> series;  ///< its windows, by start; their sum is the total
+  friend bool operator==(const UsageTotal&, const UsageTotal&) = default;
+};
+
 }  // namespace weir

@@ -12,4 +12,5 @@
 #include "weir/limiter.h"
 #include "weir/report.h"
 #include "weir/result.h"
+#include "weir/usage.h"
 #include "weir/version.h"

@@ -32,7 +32,8 @@ inline constexpr std::size_t lease_id = 16'384;  ///< bytes
 inline constexpr std::size_t body = mib;
 inline constexpr std::size_t changes_body = 64 * mib;
 inline constexpr std::size_t changes = 1'000'000;
-inline constexpr std::size_t page = 1000;  ///< items of a listing
+inline constexpr std::size_t page = 1000;      ///< items of a listing
+inline constexpr std::size_t top_usage = 100;  ///< of who used the most
 inline constexpr std::size_t request_id = 128;
 inline constexpr std::size_t json_depth = 64;
 inline constexpr std::size_t json_members = 256;  ///< of one object
@@ -56,6 +57,10 @@ inline constexpr std::size_t yaml_nodes = 8'000'000;
 inline constexpr std::size_t yaml_depth = 32;  ///< the files need 8
 inline constexpr std::size_t routes = 10'000;  ///< of a gateway
 inline constexpr std::size_t credentials_file = mib;
+
+// Usage: more are read in parts.
+inline constexpr std::size_t usage_ranked = 65'536;  ///< entities whose sums are compared at a time
+inline constexpr std::size_t usage_children = 100;   ///< of a parent, whose usage is read for one page
 
 // What stores send.
 inline constexpr unsigned attribute_depth = 32;  ///< of a value of DynamoDB

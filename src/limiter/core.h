@@ -72,6 +72,9 @@ class Core final : public detail::LeaseKeeper {
   Result<std::size_t> change_counted(std::span<const CatalogChange> changes,
                                      const ChangeOptions& options = {});
   Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging);
+  Result<Page<Usage>> usage(const UsageFilter& filter, const Paging& paging);
+  Result<std::vector<UsageTotal>> top_usage(const UsageFilter& filter, std::string_view limit,
+                                            std::size_t count);
   std::vector<std::string> warnings() const { return store_.warnings(); }
 
  private:

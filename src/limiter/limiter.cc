@@ -104,6 +104,15 @@ Result<Page<Bucket>> Limiter::buckets(std::string_view entity, const Paging& pag
 Result<Page<AuditEvent>> Limiter::audit(std::string_view subject, const Paging& paging) {
   return core_->audit(subject, paging);
 }
+
+Result<Page<Usage>> Limiter::usage(const UsageFilter& filter, const Paging& paging) {
+  return core_->usage(filter, paging);
+}
+
+Result<std::vector<UsageTotal>> Limiter::top_usage(const UsageFilter& filter, std::string_view limit,
+                                                   std::size_t count) {
+  return core_->top_usage(filter, limit, count);
+}
 std::vector<std::string> Limiter::warnings() const { return core_->warnings(); }
 
 }  // namespace weir
