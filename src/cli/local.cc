@@ -161,4 +161,13 @@ Result<Page<AuditEvent>> Local::audit(std::string_view subject, const Paging& pa
   return with([&](Limiter& limiter) { return limiter.audit(subject, paging); });
 }
 
+Result<Page<Usage>> Local::usage(const UsageFilter& filter, const Paging& paging) {
+  return with([&](Limiter& limiter) { return limiter.usage(filter, paging); });
+}
+
+Result<std::vector<UsageTotal>> Local::top_usage(const UsageFilter& filter, std::string_view limit,
+                                                 std::size_t count) {
+  return with([&](Limiter& limiter) { return limiter.top_usage(filter, limit, count); });
+}
+
 }  // namespace weir::cli

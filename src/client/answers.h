@@ -38,6 +38,8 @@ Result<Page<std::string>> read_ids_page(std::string_view json, const char* name)
 Result<Page<Bucket>> read_buckets_page(std::string_view json);
 
 Result<Page<AuditEvent>> read_audit_page(std::string_view json);
+Result<Page<Usage>> read_usage_page(std::string_view json);
+Result<std::vector<UsageTotal>> read_top_usage(std::string_view json);
 Result<std::vector<store::Finding>> read_findings(std::string_view json);
 
 Result<Problem> read_problem(std::string_view json);

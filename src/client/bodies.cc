@@ -1,6 +1,9 @@
 #include "client/bodies.h"
 
+#include <algorithm>
+
 #include "base/json.h"
+#include "base/rfc3339.h"
 #include "base/text.h"
 #include "limits/short_form.h"
 #include "wire/http_text.h"
@@ -173,6 +176,21 @@ std::string path_of(const Level& level) {
 }
 
 std::string path_of_plan(std::string_view name) { return join("/v1/plans/", escaped(name)); }
+
+std::string usage_target(const UsageFilter& filter) {
+  std::string target = join("/v1/usage?window=", name_of(filter.window));
+  const auto add = [&](std::string_view name, std::string_view value) {
+    if (!value.empty()) target += join("&", name, "=", escaped(value));
+  };
+  add("entity", filter.entity);
+  add("parent", filter.parent);
+  add("resource", filter.resource);
+  // Moments that have no such text are beyond all usage.
+  constexpr Time end_of_9999 = 253'402'300'800'000;
+  if (filter.from > 0 && filter.from < end_of_9999) add("from", base::rfc3339_text(filter.from));
+  if (filter.to < end_of_9999) add("to", base::rfc3339_text(std::max<Time>(filter.to, 0)));
+  return target;
+}
 
 std::string consume_list(std::span<const Charge> charges) {
   std::string list;

@@ -25,6 +25,8 @@ std::string changes_body(std::span<const CatalogChange> changes);
 std::string path_of(const Level& level);
 /// "/v1/plans/pro".
 std::string path_of_plan(std::string_view name);
+/// "/v1/usage?window=hour&entity=key-1".
+std::string usage_target(const UsageFilter& filter);
 /// `rpm:1,tpm:500`, as in a query.
 std::string consume_list(std::span<const Charge> charges);
 /// `{"rpm":"100/min"}`.

@@ -300,6 +300,17 @@ Result<Page<AuditEvent>> Remote::audit(std::string_view subject, const Paging& p
   return read<Page<AuditEvent>>(get(std::move(target)), read_audit_page);
 }
 
+Result<Page<Usage>> Remote::usage(const UsageFilter& filter, const Paging& paging) {
+  return read<Page<Usage>>(get(paged(usage_target(filter), paging)), read_usage_page);
+}
+
+Result<std::vector<UsageTotal>> Remote::top_usage(const UsageFilter& filter, std::string_view limit,
+                                                  std::size_t count) {
+  std::string target = join(usage_target(filter), "&top=", std::to_string(count));
+  if (!limit.empty()) target += join("&by=", escaped(limit));
+  return read<std::vector<UsageTotal>>(get(std::move(target)), read_top_usage);
+}
+
 Result<std::vector<store::Finding>> Remote::check() {
   return read<std::vector<store::Finding>>(get("/v1/store/check"), read_findings);
 }

@@ -60,6 +60,9 @@ class Remote final : public Target {
 
   Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options) override;
   Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging) override;
+  Result<Page<Usage>> usage(const UsageFilter& filter, const Paging& paging) override;
+  Result<std::vector<UsageTotal>> top_usage(const UsageFilter& filter, std::string_view limit,
+                                            std::size_t count) override;
   Result<std::vector<store::Finding>> check() override;
 
  private:

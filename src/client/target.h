@@ -12,6 +12,7 @@
 #include "weir/decision.h"
 #include "weir/entity.h"
 #include "weir/result.h"
+#include "weir/usage.h"
 
 namespace weir::client {
 
@@ -67,6 +68,9 @@ class Target {
 
   virtual Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options) = 0;
   virtual Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging) = 0;
+  virtual Result<Page<Usage>> usage(const UsageFilter& filter, const Paging& paging) = 0;
+  virtual Result<std::vector<UsageTotal>> top_usage(const UsageFilter& filter, std::string_view limit,
+                                                    std::size_t count) = 0;
   /// Checks the stored data.
   virtual Result<std::vector<store::Finding>> check() = 0;
 };

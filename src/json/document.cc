@@ -134,6 +134,21 @@ Amount Document::amount(Value& value, std::string_view of) {
   return *parsed;
 }
 
+Amount Document::sum(Value& value, std::string_view of) {
+  const std::string token = number_token(value, of);
+  if (failed()) return {};
+  if (const auto parsed = Amount::parse(token)) return *parsed;
+  const bool negative = token.starts_with('-');
+  const std::size_t point = std::min(token.find('.'), token.size());
+  const std::string_view whole = std::string_view(token).substr(negative ? 1 : 0, point - (negative ? 1 : 0));
+  std::string decimals = point == token.size() ? std::string() : token.substr(point + 1);
+  const bool fits = decimals.size() <= 3;
+  decimals.resize(3, '0');
+  const auto millitokens = base::parse_digits(join(whole, decimals));
+  if (!millitokens || !fits) invalidate(join("amount of ", quoted(of), " is not a number in range"));
+  return Amount::milli(millitokens ? *millitokens * (negative ? -1 : 1) : 0);
+}
+
 Limit Document::limit(Value& value, std::string_view name) {
   static const Limit none = *Limit::parse("0");
   Result<Limit> limit = none;

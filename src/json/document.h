@@ -49,6 +49,8 @@ class Document {
   bool is_null(Value& value);
   /// Parsed from the decimal text, so that thousandths stay exact.
   Amount amount(Value& value, std::string_view of);
+  /// The same for a sum, which may be larger than any limit.
+  Amount sum(Value& value, std::string_view of);
   Limit limit(Value& value, std::string_view name);
   /// `{"rpm":"100/min","tpm":{...}}`.
   std::vector<NamedLimit> limits(Value& value, std::string_view of);

@@ -105,6 +105,9 @@ struct LeaseCall {
 Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
                      std::string_view body, Time now, telemetry::Metrics& metrics);
 
+/// GET /v1/usage.
+Reply usage(limiter::Core& core, std::string_view query);
+
 /// Reads the request of a proxy: from the query, else from the fields Weir-Entity, Weir-Resource and
 /// Weir-Consume. `refused`: the status of a refusal. Returns an answer if the request is invalid.
 std::optional<Reply> read_authorize(const wire::http::RequestHead& request, AcquireBody& body, int& refused);

@@ -1,11 +1,11 @@
 // Calls that are answered synchronously: availability, limits, plans, entities, buckets, the audit.
 #include "api/catalog_json.h"
 #include "api/decision_json.h"
-#include "base/hex.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "server/rate_limit_fields.h"
 #include "service/calls.h"
+#include "service/paging.h"
 #include "service/plan_body.h"
 #include "service/query.h"
 
@@ -14,32 +14,6 @@ namespace {
 
 using base::JsonWriter;
 using wire::http::Method;
-
-Reply malformed(const std::string& detail) { return problem(400, "malformed", detail); }
-
-/// The page of a listing: `limit` and `cursor`. Cursors are made of names, which may have special characters
-/// of a query; hex needs no escaping.
-Result<Paging> paging_of(const Query& query) {
-  auto cursor = base::from_hex(query.get("cursor"));
-  if (!cursor) return base::invalid("cursor must be what the page before said in \"next\"");
-  Paging paging{.cursor = *std::move(cursor)};
-  if (!query.has("limit")) return paging;
-  const auto limit = base::parse_digits(query.get("limit"));
-  if (!limit) return base::invalid("limit must be a whole number");
-  paging.limit = static_cast<std::size_t>(*limit);
-  return paging;
-}
-
-template <class T, class ToJson>
-Reply page_reply(const Result<Page<T>>& page, const char* name, ToJson&& json_of) {
-  if (!page) return problem(page.error());
-  auto items = JsonWriter::array();
-  for (const T& item : page->items) items.add(json_of(item));
-  auto json = JsonWriter::object();
-  json.raw(name, items.str());
-  if (!page->next.empty()) json.text("next", base::hex(page->next));
-  return {.body = json.str()};
-}
 
 Reply available(limiter::Core& core, std::string_view query_text) {
   const Query query(query_text, {"entity", "resource", "consume", "limits"});
@@ -205,6 +179,8 @@ Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::
       return entity(core, route.names[0], request.method(), body);
     case Call::plan:
       return plan(core, route.names[0], request.method(), body);
+    case Call::usage:
+      return usage(core, request.query());
     case Call::audit:
       return audit(core, request.query());
     default:

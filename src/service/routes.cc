@@ -35,6 +35,7 @@ constexpr Pattern patterns[] = {
     {Call::list_plans, "/v1/plans", only_get},
     {Call::plan, "/v1/plans/*", get_put_delete},
     {Call::members, "/v1/plans/*/members", only_get},
+    {Call::usage, "/v1/usage", only_get},
     {Call::audit, "/v1/audit", only_get},
     {Call::changes, changes_path, only_post},
     {Call::check_store, "/v1/store/check", only_get},
@@ -73,10 +74,10 @@ std::span<const Pattern> all_patterns() { return patterns; }
 
 std::span<const std::string_view> call_names() {
   static constexpr std::string_view names[] = {
-      "acquire", "authorize",   "adjust",           "settle", "rollback",      "extend",      "available",
-      "limits",  "list_limits", "effective_limits", "entity", "list_entities", "plan",        "list_plans",
-      "members", "children",    "buckets",          "audit",  "changes",       "check_store", "livez",
-      "readyz",  "openapi",     "metrics",          "none"};
+      "acquire", "authorize",   "adjust",           "settle",  "rollback",      "extend",  "available",
+      "limits",  "list_limits", "effective_limits", "entity",  "list_entities", "plan",    "list_plans",
+      "members", "children",    "buckets",          "usage",   "audit",         "changes", "check_store",
+      "livez",   "readyz",      "openapi",          "metrics", "none"};
   static_assert(std::size(names) == no_call + 1);
   return names;
 }
@@ -140,6 +141,7 @@ bool takes_query(Call call) {
     case Call::members:
     case Call::children:
     case Call::buckets:
+    case Call::usage:
     case Call::audit:
       return true;
     default:

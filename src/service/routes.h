@@ -29,6 +29,7 @@ enum class Call : unsigned char {
   members,
   children,
   buckets,
+  usage,
   audit,
   changes,
   check_store,

@@ -185,9 +185,9 @@ void Service::dispatch(Answering answering, const Route& route, const Identity& 
   }
 }
 
-/// Whether an answer may have to wait for a disk or a remote store.
+/// Whether an answer may have to wait for a disk or a remote store, or has much to sum up.
 bool Service::may_wait(Call call, wire::http::Method method) const {
-  return foundation_.store->is_elsewhere() || role_for(call, method) == Role::admin;
+  return foundation_.store->is_elsewhere() || call == Call::usage || role_for(call, method) == Role::admin;
 }
 
 Reply Service::at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,
