@@ -65,6 +65,17 @@ struct Arguments {
   std::optional<std::string> rate;
   bool cost = false;
 
+  // Usage.
+  std::optional<std::string> children_of;
+  std::optional<std::string> window;
+  std::optional<std::string> from;
+  std::optional<std::string> to;
+  std::optional<std::string> top;
+  std::optional<std::string> by;
+  bool plot = false;
+  bool follow = false;
+  std::optional<std::string> interval;
+
   // The service.
   std::optional<std::string> listen;
   std::optional<std::string> threads;

@@ -198,6 +198,7 @@ Wish CommandLine::read(const std::vector<std::string>& words) {
   }
   wish.command = tree_->chosen;
   wish.reach = tree_->reach;
+  wish.csv = tree_->csv;
   wish.arguments = tree_->arguments;
   merge(wish.arguments.common, tree_->before);
   return wish;

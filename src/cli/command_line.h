@@ -19,6 +19,7 @@ struct Wish {
   Kind kind = Kind::misuse;
   Command command = nullptr;  ///< of run
   Reach reach = Reach::anywhere;
+  bool csv = false;            ///< the command can print CSV
   Arguments arguments = {};    ///< of run
   std::string topic = "weir";  ///< the path of the named command: "weir limits set"
   std::string problem = {};    ///< of misuse: the mistake

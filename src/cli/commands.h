@@ -36,6 +36,7 @@ Result<ExitCode> entity_get(Session& session, const Arguments& arguments);
 Result<ExitCode> entity_delete(Session& session, const Arguments& arguments);
 Result<ExitCode> entity_children(Session& session, const Arguments& arguments);
 
+Result<ExitCode> usage(Session& session, const Arguments& arguments);
 Result<ExitCode> audit(Session& session, const Arguments& arguments);
 
 Result<ExitCode> store_init(Session& session, const Arguments& arguments);

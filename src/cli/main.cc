@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <thread>
 
 #include "cli/output_buffer.h"
 #include "cli/run.h"
@@ -32,6 +34,22 @@ Result<std::shared_ptr<Limiter>> open_limiter(std::string_view url, const Option
   return std::make_shared<Limiter>(*std::move(limiter));
 }
 
+volatile std::sig_atomic_t interrupted = 0;
+
+/// Ctrl-C ends the command properly from the first wait on, and at once before it.
+bool wait_for_user(std::chrono::milliseconds time) {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  // In short steps: the signal may arrive on a thread of the store.
+  constexpr std::chrono::milliseconds step{50};
+  for (const auto end = std::chrono::steady_clock::now() + time; std::chrono::steady_clock::now() < end;) {
+    if (interrupted != 0) return false;
+    std::this_thread::sleep_for(step);
+  }
+  return interrupted == 0;
+}
+
 int run_here(const std::vector<std::string>& words) {
   const SystemClock clock;
   OutputBuffer buffer(STDOUT_FILENO);
@@ -45,7 +63,11 @@ int run_here(const std::vector<std::string>& words) {
               .clock = clock,
               .login = login_name(),
               .open = open_limiter,
-              .check = app::check_store};
+              .check = app::check_store,
+              .wait = [&](std::chrono::milliseconds time) {
+                // Nobody reads any more.
+                return buffer.problem() == 0 && wait_for_user(time);
+              }};
   const int ended = run(words, world);
   out.flush();
   // A closed pipe (`| head`) is no failure; a full disk is.

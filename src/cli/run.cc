@@ -49,7 +49,7 @@ std::string advice(const Error& error) {
 }
 
 int run_command(World& world, const Wish& wish, const CommandShape& commands) {
-  auto session = Session::make(world, wish.arguments.common, commands, wish.reach);
+  auto session = Session::make(world, wish.arguments.common, commands, wish.reach, wish.csv);
   if (!session) return complain_of_misuse(world, wish, session.error().message);
   const Result<ExitCode> ended = wish.command(*session, wish.arguments);
   if (ended) return *ended;

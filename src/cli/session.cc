@@ -18,22 +18,23 @@ Result<Color> read_color(const std::optional<std::string>& word) {
   return *choice == "always" ? Color::always : *choice == "never" ? Color::never : Color::automatic;
 }
 
-Result<Format> read_format(const std::optional<std::string>& word) {
-  constexpr std::string_view choices[] = {"table", "json"};
+Result<Format> read_format(const std::optional<std::string>& word, bool csv) {
+  constexpr std::string_view choices[] = {"table", "json", "csv"};
   if (!word) return Format::table;
-  auto choice = read_choice("-o", *word, choices);
+  auto choice = read_choice("-o", *word, std::span(choices).first(csv ? 3 : 2));
   if (!choice) return choice.error();
-  return *choice == "json" ? Format::json : Format::table;
+  return *choice == "json" ? Format::json : *choice == "csv" ? Format::csv : Format::table;
 }
 
 }  // namespace
 
-Result<Session> Session::make(World& world, const Common& common, const CommandShape& commands, Reach reach) {
+Result<Session> Session::make(World& world, const Common& common, const CommandShape& commands, Reach reach,
+                              bool csv) {
   Session session(world);
   session.commands_ = &commands;
   const auto color = read_color(common.color);
   if (!color) return color.error();
-  const auto format = read_format(common.output);
+  const auto format = read_format(common.output, csv);
   if (!format) return format.error();
   session.format_ = *format;
   session.style_ = Style(use_color(*color, world.out_is_terminal, world.environment));
@@ -68,6 +69,10 @@ client::Target& Session::target() {
 client::Target& Session::existing() {
   options_.create = false;
   return target();
+}
+
+void Session::release_file() {
+  if (!place_.server && place_.store.starts_with("sqlite:")) target_.reset();
 }
 
 void Session::choose_namespace(const std::string& name) {

@@ -23,15 +23,18 @@ namespace weir::cli {
 /// The exit codes of the program.
 enum ExitCode : int { done = 0, failure = 1, misuse = 2, refused = 3, changes = 4 };
 
-enum class Format { table, json };
+enum class Format { table, json, csv };
 
 class Session {
  public:
-  /// Reads the common options, else the environment, else defaults.
-  static Result<Session> make(World& world, const Common& common, const CommandShape& commands, Reach reach);
+  /// Reads the common options, else the environment, else defaults. `csv`: whether the command can print it.
+  static Result<Session> make(World& world, const Common& common, const CommandShape& commands, Reach reach,
+                              bool csv);
 
   std::ostream& out() const { return world_->out; }
   bool json() const { return format_ == Format::json; }
+  /// Only of commands whose notes say so.
+  bool csv() const { return format_ == Format::csv; }
   const Style& style() const { return style_; }
   World& world() const { return *world_; }
   Time now() const { return world_->clock.now(); }
@@ -51,6 +54,9 @@ class Session {
   client::Target& target();
   /// The same, but an error if the store does not exist.
   client::Target& existing();
+
+  /// Closes a file that only one process can have open, until the target is used again.
+  void release_file();
 
   /// Warns that a change is lost when the command ends, if the store is memory.
   void warn_if_forgotten() const;

@@ -50,6 +50,7 @@ Tree::Tree() : root("Exact rate limits and quotas for APIs and LLM gateways.", "
   add_limits_file_commands(*this);
   add_plan_commands(*this);
   add_entity_commands(*this);
+  add_usage_command(*this);
   add_audit_command(*this);
   add_store_commands(*this);
   add_other_commands(*this);
@@ -58,11 +59,12 @@ Tree::Tree() : root("Exact rate limits and quotas for APIs and LLM gateways.", "
 CLI::App& Tree::command(CLI::App& parent, const std::string& name, const std::string& about, Command run,
                         CommandNotes command_notes) {
   CLI::App& app = *parent.add_subcommand(name, about);
-  app.callback([this, run, reach_in = command_notes.reach] {
+  app.callback([this, run, reach_in = command_notes.reach, csv_in = command_notes.csv] {
     chosen = run;
     reach = reach_in;
+    csv = csv_in;
   });
-  add_common(app, arguments.common, command_notes.reach);
+  add_common(app, arguments.common, command_notes.reach, command_notes.csv);
   notes[&app] = std::move(command_notes);
   return app;
 }
@@ -93,7 +95,7 @@ CLI::Option* add_argument(CLI::App& app, const std::string& name, std::optional<
   return add_value(app, name, target, value.empty() ? name.substr(0, name.find(',')) : value, about);
 }
 
-void add_common(CLI::App& app, Common& target, Reach reach) {
+void add_common(CLI::App& app, Common& target, Reach reach, bool csv) {
   const auto add = [&](const char* names, std::optional<std::string>& where, const char* value,
                        const char* about, const char* group = common_group) {
     add_value(app, names, where, value, about)
@@ -116,7 +118,7 @@ void add_common(CLI::App& app, Common& target, Reach reach) {
   add("--timeout", target.timeout, "TIME", "With --server: how long to wait for it (default 30s)", shown);
   add("--namespace", target.name_space, "NAME",
       "An isolated tenant inside the store (default: default; environment WEIR_NAMESPACE)");
-  add("-o,--output", target.output, "table|json", "How to print (default table)");
+  add("-o,--output", target.output, csv ? "table|json|csv" : "table|json", "How to print (default table)");
   add("--color", target.color, "auto|always|never", "When to use colours (default auto: on a terminal)");
   add("--as", target.principal, "NAME", "Who makes the change, for the audit (default: your login name)");
 }

@@ -20,6 +20,7 @@ struct CommandNotes {
   std::string usage = {};  ///< the text after the path, if the generated one is not good enough
   std::string examples = {};
   Reach reach = Reach::anywhere;
+  bool csv = false;  ///< can print CSV
 };
 
 /// The CLI11 tree and the values that it fills.
@@ -31,6 +32,7 @@ struct Tree {
   Arguments arguments;
   Command chosen = nullptr;
   Reach reach = Reach::anywhere;  ///< of the chosen command
+  bool csv = false;               ///< of the chosen command
   std::map<const CLI::App*, CommandNotes> notes;
 
   /// A command that can be run: it has the common options.
@@ -51,7 +53,7 @@ CLI::Option* add_values(CLI::App& app, const std::string& names, std::vector<std
 CLI::Option* add_argument(CLI::App& app, const std::string& name, std::optional<std::string>& target,
                           const std::string& about, const std::string& value = {});
 /// Options of a service are accepted by every command, and shown in the help of those that support them.
-void add_common(CLI::App& app, Common& target, Reach reach);
+void add_common(CLI::App& app, Common& target, Reach reach, bool csv = false);
 
 // In the order of the help.
 void add_deciding_commands(Tree& tree);
@@ -63,6 +65,7 @@ void add_limits_listings(Tree& tree);
 void add_limits_file_commands(Tree& tree);
 void add_plan_commands(Tree& tree);
 void add_entity_commands(Tree& tree);
+void add_usage_command(Tree& tree);
 void add_audit_command(Tree& tree);
 void add_store_commands(Tree& tree);
 void add_other_commands(Tree& tree);

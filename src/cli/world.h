@@ -1,6 +1,7 @@
 // The environment of the program, injected so that tests can replace it.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -33,6 +34,8 @@ struct World {
   std::string login;
   std::function<Result<std::shared_ptr<Limiter>>(std::string_view url, const Options& options)> open;
   std::function<Result<std::vector<app::Finding>>(std::string_view url, const Options& options)> check;
+  /// Waits between two looks of a command that goes on. False: the user has ended it.
+  std::function<bool(std::chrono::milliseconds time)> wait = [](std::chrono::milliseconds) { return false; };
   std::shared_ptr<base::Entropy> entropy = std::make_shared<base::SystemEntropy>();
   /// Creates the table of a DynamoDB store; other stores are created when they are opened.
   std::function<Result<void>(std::string_view url, const std::function<void(const std::string&)>& say)> make =
