@@ -32,7 +32,7 @@ inline std::uint16_t free_port(bool cluster = false) {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
-    ::bind(socket, reinterpret_cast<sockaddr*>(&address), size);
+    static_cast<void>(::bind(socket, reinterpret_cast<sockaddr*>(&address), size));
     ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
     ::close(socket);
     const std::uint16_t port = ntohs(address.sin_port);

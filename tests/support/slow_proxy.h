@@ -24,7 +24,7 @@ class SlowProxy {
       : to_(to), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = local(0);
     socklen_t size = sizeof address;
-    ::bind(listener_, reinterpret_cast<sockaddr*>(&address), size);
+    static_cast<void>(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size));
     ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
     port_ = ntohs(address.sin_port);
     ::listen(listener_, 64);

@@ -20,7 +20,7 @@ namespace weir::redis {
 
 /// A Lua script and the digest by which Redis knows it. Lives as long as the program.
 struct Script {
-  explicit Script(std::string_view body);
+  explicit Script(std::string_view text);
   std::string_view body;
   std::string digest;  ///< SHA-1, in hexadecimal digits
   std::string named;   ///< EVALSHA and the digest, as words of a command

@@ -28,7 +28,7 @@ class StartUp final : public remote::StartUp, private ScriptCall {
   void on_failure(const net::RedisFailure& failure) override { end(in_trouble(failure.why)); }
   Result<void> take(const Reply& reply);
 
-  static Error in_trouble(std::string why) { return {ErrorCode::unavailable, std::move(why)}; }
+  static Error in_trouble(const std::string& why) { return {ErrorCode::unavailable, why}; }
 };
 
 }  // namespace weir::redis
