@@ -73,7 +73,7 @@ TEST_F(SqliteUsage, AnOpenHourGoesOnInTheNextProcess) {
     ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "100/min"}}));
     ASSERT_TRUE(limiter.acquire("key", "r", {{"rpm", 2}})->admitted());
     EXPECT_EQ(total(limiter), Total(2000 * (i + 1), i + 1));
-    clock.advance(10min);
+    clock.advance(1min);
   }
   EXPECT_EQ(number("SELECT count(*) FROM usage"), 0) << "the hour is in the bucket";
   clock.advance(1h);
@@ -135,8 +135,7 @@ TEST_F(SqliteUsage, HoursAreFoldedIntoDaysWithoutLosingAnything) {
   EXPECT_EQ(total(limiter, {.entity = "other"}), Total(96'000, 48));
   EXPECT_EQ(total(limiter, {.entity = "key", .window = UsageWindow::day}), Total(240'000, 240));
   EXPECT_EQ(number("SELECT count(*) FROM usage WHERE window = 'day' AND entity = 'key'"), 7);
-  EXPECT_EQ(number("SELECT count(*) FROM usage WHERE window = 'hour' AND entity = 'key'"), 3 * 24 - 1)
-      << "the last hour is in the bucket";
+  EXPECT_EQ(number("SELECT count(*) FROM usage WHERE window = 'hour' AND entity = 'key'"), 3 * 24);
   clock.advance(28 * 24h);
   clean();
   const auto [amount, events] = total(limiter, {.entity = "key"});
