@@ -58,7 +58,7 @@ class Parts {
 std::optional<Time> parse_rfc3339(std::string_view text) {
   using namespace std::chrono;
   Parts parts(text);
-  const int year = parts.number(4, 1970, 9999);
+  const int year = parts.number(4, 0, 9999);
   parts.expect("-");
   const int month = parts.number(2, 1, 12);
   parts.expect("-");

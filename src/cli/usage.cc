@@ -164,18 +164,32 @@ void print_plots(const Session& session, const View& view, const std::vector<Usa
   }
 }
 
+/// The limits that were used, for one who asked for another; empty if there are none.
+std::string used_limits(Session& session, const UsageFilter& filter) {
+  const auto top = session.existing().top_usage(filter, {}, maxima::top_usage);
+  std::set<std::string> names;
+  for (const UsageTotal& total : top ? *top : std::vector<UsageTotal>()) {
+    for (const UsedAmount& used : total.limits) names.insert(used.limit);
+  }
+  std::string text;
+  for (const std::string& name : names) text += join(text.empty() ? "" : ", ", name);
+  return text;
+}
+
 /// Tells why there may be nothing.
-void note_nothing(const Session& session, const View& view) {
-  session.note(join("no usage is counted from ", view.scale.range_text(),
-                    view.measure.limit.empty() ? "" : join(" for limit ", view.measure.limit),
-                    "; --from 30d looks further back"));
+void note_nothing(Session& session, const View& view) {
+  const std::string what = join("no usage is counted from ", view.scale.range_text());
+  const std::string others = view.measure.limit.empty() ? std::string() : used_limits(session, view.filter);
+  if (!others.empty())
+    return session.note(
+        join(what, " for limit ", view.measure.limit, "; the limits that were used: ", others));
+  session.note(join(what, "; --from 30d looks further back"));
   if (session.store().starts_with("dynamodb:"))
     session.note("on DynamoDB usage is counted by weir aggregate, or weir serve --aggregate: is it running?");
   session.note_empty_namespace();
 }
 
-void print_totals(const Session& session, const View& view, const std::vector<UsageTotal>& totals,
-                  bool plot) {
+void print_totals(Session& session, const View& view, const std::vector<UsageTotal>& totals, bool plot) {
   if (totals.empty()) return note_nothing(session, view);
   if (plot) return print_plots(session, view, totals);
   print_table(session, view, totals);

@@ -270,6 +270,31 @@ TEST_P(Same, StoresAreLookedInto) {
   look("store show key-1 gpt-4");
 }
 
+TEST_P(Same, UsageIsShown) {
+  run("limits set --system -l rpm:1000/s -l tpm:100000/s", 0);
+  run("entity create key-1 --parent team --cascade", 0);
+  for (int i = 0; i < 5; ++i) {
+    run("acquire key-1 gpt-4 -c rpm=1.125 -c tpm=500 -o json", 0);
+    run("lease settle LEASE -c tpm=20", 0);
+    run("acquire key-2 models/* -c rpm=3", 0);
+    advance(std::chrono::hours(7));
+  }
+  for (const char* const whose :
+       {"key-1", "--resource gpt-4", "--children-of team", "team --resource gpt-4"}) {
+    for (const char* const how : {"", " --window day", " --top 2", " --top 2 --by tpm --window day"})
+      look(std::string("usage ") + whose + " --from 3d" + how);
+    run(std::string("usage ") + whose + " --from 3d -o csv", 0);
+    run(std::string("usage ") + whose + " --from 3d --plot --by tpm", 0);
+  }
+  look("usage --resource models/* --from 2023-11-14T00:00:00+01:00 --to now");
+  look("usage nobody");
+  look("usage key-1 --top 1 --by nothing --from 3d");
+  look("usage 'a b'", 2);
+  look("usage --resource _default_", 2);
+  look("usage key-1 --by 'a b' --top 1", 2);
+  run("usage key-1 --follow --from 3d", 0);
+}
+
 TEST_P(Same, DiffSaysWhere) {
   type("system: {limits: {rpm: 5/min}}\n");
   EXPECT_EQ(there.run("limits diff -"), 4);

@@ -1,6 +1,7 @@
 // Runs commands in this process, on a store in memory and a clock that stands still.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -64,7 +65,8 @@ class Shell {
                                                  : Result<std::shared_ptr<Limiter>>(
                                                        Error{ErrorCode::unavailable, unavailable});
                     },
-                .check = [this](std::string_view, const Options&) { return Result(findings); }};
+                .check = [this](std::string_view, const Options&) { return Result(findings); },
+                .wait = [this](std::chrono::milliseconds time) { return wait && wait(time); }};
     const int ended = cli::run(words_of(line), world);
     out = out_stream.str();
     err = err_stream.str();
@@ -78,6 +80,8 @@ class Shell {
   bool terminal = false;
   /// Opens another limiter than the one above.
   std::function<Result<std::shared_ptr<Limiter>>(const Options& options)> opener;
+  /// Between two looks of a command that goes on; false: the user ends it.
+  std::function<bool(std::chrono::milliseconds time)> wait;
   std::string unavailable;  ///< why the store cannot be opened; empty: it can
   std::string in, out, err;
   std::string url;  ///< that was opened last, and with what

@@ -22,6 +22,7 @@ while IFS= read -r line; do
 done <"$work/shown" >"$work/script"
 [[ -s $work/script ]] || { echo "tour: there are no commands in $document"; exit 1; }
 
+export LC_ALL=C.UTF-8 # of charts
 unset WEIR_STORE WEIR_SERVER WEIR_TOKEN WEIR_NAMESPACE NO_COLOR CLICOLOR_FORCE
 if [[ -n $store ]]; then
   mkfifo "$work/greeting"
@@ -42,7 +43,7 @@ span='[0-9.]+ (ms|s|min|h|d)( [0-9]+ (s|min|h))?'
 normal() {
   sed -E -e '/^\$ /b' -e "s/(in|retry in) $span/\\1 TIME/g; s/[0-9]+ ms\\)/TIME)/; s/  +$span  +/ TIME /" \
     -e "s/(now|[0-9,]+ (s|min|h|d) ago)(,? \\(?)[0-9-]{10} [0-9:]{8} UTC/TIME\\3DATE/; s/ by [^ ,]+,/ by USER,/" \
-    -e 's/([0-9])\.[0-9]+/\1/g; s/  +/ /g' "$1"
+    -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2})?/MOMENT/g; s/([0-9])\.[0-9]+/\1/g; s/  +/ /g' "$1"
 }
 normal "$work/shown" >"$work/wanted"
 normal "$work/printed" >"$work/got"

@@ -5,6 +5,7 @@
 
 #include "api/catalog_json.h"
 #include "api/decision_json.h"
+#include "api/usage_json.h"
 #include "weir/weir.h"
 
 namespace weir::client {
@@ -73,6 +74,28 @@ TEST_F(Answers, OfTheCatalogComeBackAsTheyWere) {
             bucket_json);
   const AuditEvent event = limiter.audit()->items.at(0);
   EXPECT_EQ(read_audit_page("{\"events\":[" + api::to_json(event) + "]}")->items.at(0), event);
+}
+
+TEST_F(Answers, AboutUsageComeBackAsTheyWereHoweverLarge) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  const Usage usage{.entity = "key",
+                    .resource = "gpt-4",
+                    .window = UsageWindow::day,
+                    .start = 1'700'006'400'000,
+                    .limits = {{"rpm", Amount::milli(-1)}, {"tpm", Amount::milli(largest)}},
+                    .events = 12};
+  const auto page = read_usage_page("{\"usage\":[" + api::to_json(usage) + "],\"next\":\"00\"}");
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(page->items, std::vector{usage});
+  EXPECT_EQ(page->next, "00");
+  const std::vector<UsageTotal> top{{"key", "", {{"tpm", Amount::milli(-largest)}}, 12, {usage, usage}},
+                                    {"other", "r", {}, 1, {}}};
+  EXPECT_EQ(*read_top_usage(api::to_json(std::span(top))), top);
+  for (const char* const wrong :
+       {R"({"usage":[{"window":"week"}]})", R"({"usage":[{"start":"today"}]})",
+        R"({"usage":[{"events":-1}]})", R"({"usage":[{"limits":{"rpm":99999999999999999999}}]})",
+        R"({"usage":[{"limits":{"rpm":0.0001}}]})", "{}"})
+    EXPECT_FALSE(read_usage_page(wrong)) << wrong;
 }
 
 TEST(ForeignAnswers, AreRefused) {

@@ -56,6 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
       page_writer<Bucket>("buckets", [](const auto& item) { return api::to_json(item, 1'700'000'000'000); }),
       text);
   static_cast<void>(client::read_audit_page(text));
+  static_cast<void>(client::read_usage_page(text));
+  static_cast<void>(client::read_top_usage(text));
   static_cast<void>(client::read_ids_page(text, "children"));
   static_cast<void>(client::read_plan(text));
   static_cast<void>(client::read_plans_page(text));

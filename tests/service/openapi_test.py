@@ -36,6 +36,7 @@ IDS = {"lease", "id"}  # made by the service; the same text stands for the same 
 MOMENTS = {"created_at_ms", "at_ms", "refilled_at_ms", "version"}  # of this run
 LATER = {"expires_at_ms", "full_at_ms", "deadline_ms"}  # not before this run
 LEFT = {"remaining", "tokens"}  # may have refilled since
+STARTS = {"start"}  # the day of this run
 WAITS = {"retry_after_ms", "retry-after-ms"}  # may have passed in part
 # Text that has such numbers in it: compared without them, and then number by number.
 WORDED = {"detail": r"(?<=retry in )\d+(?= ms)", "RateLimit": r"(?<=;[rt]=)\d+", "Retry-After": r"\d+"}
@@ -291,6 +292,10 @@ class Scenario:
         elif name in MOMENTS or name in LATER:
             if not self.started - 1 <= actual / 1000 or name in MOMENTS and not actual / 1000 <= time.time() + 1:
                 said(f"{name} is {actual}, which is not a moment of this run")
+        elif name in STARTS:
+            days = {time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime(moment)) for moment in (self.started, time.time())}
+            if actual not in days:
+                said(f"{name} is {actual}, which is not the day of this run")
         elif name in LEFT:
             concurrent = within.get("kind") == "concurrent"
             refilled = 0 if concurrent else elapsed * within["capacity"] / PERIODS[within["name"][-1]]
