@@ -1,6 +1,7 @@
 // The usage that a store has counted.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "store/completion.h"
@@ -21,6 +22,12 @@ struct UsageQuery {
   Time to = 0;                ///< windows that start here or later are left out
 };
 
+/// What a collection of usage found.
+struct UsageCollected {
+  std::int64_t segments = 0;  ///< that were handed over
+  std::int64_t lost = 0;      ///< hours of a bucket that were not collected in time
+};
+
 /// Safe to call from any thread.
 class UsageReader {
  public:
@@ -29,6 +36,10 @@ class UsageReader {
   /// an entity and a resource is one row. Order: with an entity by resource and start, otherwise by start and
   /// entity. A page may have fewer rows than asked for; it is the last one only if it has no `next`.
   virtual void read(const UsageQuery& query, const Paging& paging, Completion<Page<Usage>> done) = 0;
+  /// Stores in which a bucket keeps the usage of its present hour: hands over hours that are over, before the
+  /// buckets expire, and folds and deletes old usage. They do this by themselves in every process that runs
+  /// for long; others need not. Blocks.
+  virtual Result<UsageCollected> collect() { return UsageCollected(); }
 };
 
 /// The error of a store that does not count usage.

@@ -5,6 +5,7 @@
 -- KEYS      the buckets of the chain; with ARGV[2] also the marker of the lease
 -- ARGV[1]   the plan, little-endian doubles:
 --             now (for tests; -1: ask the server; -T: the server's clock, which the client estimates as T)
+--             256: the buckets count usage; 0: they do not; -1: they all do or none does
 --             for each bucket: head, stamp, known stamp, digest, keep, valid until, and for each limit
 --               burst, rate amount, rate period, amount (2^53: not named; negative: given back)
 --           followed by the resource
@@ -15,24 +16,26 @@
 -- ARGV[5]   the deadline of that lease, and from ARGV[6] on the generations that its buckets must have
 --
 -- Returns a string if every bucket was charged and refilled now: generation, refilled at, expires at, tokens
--- and consumed of each limit, bucket by bucket. Otherwise a list:
+-- and consumed of each limit, events if it counts usage, bucket by bucket. Otherwise a list:
 --   1, now, these strings...            charged; a bucket was refilled later than now (the clock went back)
 --   0, now, records..., marker          a limit holds too little; nothing written. nil: there is none
 --   3, now, records..., marker          not the plain case; nothing written
 --
 -- A record (docs/format/redis.md) begins with these doubles: head (512 + number of limits), kept until,
 -- version, stamp, digest, hold, plain until, generation, refilled at, expires at, then tokens and consumed of
--- each limit. A charge writes those from the generation on, and kept until if the key must live longer.
+-- each limit. A record with 768 in its head counts usage, in the hour that ends at plain until, and has the
+-- number of events behind these. A charge writes those from the generation on, and kept until if the key must
+-- live longer.
 --
 -- All numbers are integers below 2^53, and so are all products: a rate in lowest terms has amount * period <=
 -- 2^53. Of such numbers a % b is exact, and (a - a % b) / b is the integer quotient. The time is the
 -- server's: it is computed from PTTL, which costs half of TIME, and from the expiry of the key in the record.
 -- If the result is far from the client's estimate, the key's expiry was changed by other means, and TIME is
 -- used. One or two limits, the common case, need fewer calls.
-local never, round = 9007199254740992, 4503599627370496
+local never, round, hour = 9007199254740992, 4503599627370496, 3600000
 local get, put, call = struct.unpack, struct.pack, redis.call
 local plan, count, marker = ARGV[1], #KEYS, nil
-local now, at = get('<d', plan)
+local now, counts, at = get('<dd', plan)
 local tests = now >= 0
 local code, later, states, longer, unnamed = 1, false, {}, nil, nil
 if ARGV[2] then
@@ -44,10 +47,11 @@ end
 for k = 1, code == 1 and count or 0 do
   local limits, stamp, known, digest, keep, valid, burst, amount, period, asked
   limits, stamp, known, digest, keep, valid, burst, amount, period, asked, at = get('<dddddddddd', plan, at)
-  local value = limits > 514 and call('GET', KEYS[k]) or call('GETRANGE', KEYS[k], '0', '111')
-  if #value < 96 then code = 3 break end
-  local head, till, version, seen, set, hold, plain, made, refilled, expires, tokens, consumed, from =
-    get('<dddddddddddd', value)
+  local value = limits > 514 and call('GET', KEYS[k]) or call('GETRANGE', KEYS[k], '0', '119')
+  if #value < 104 then code = 3 break end
+  local head, till, version, seen, set, hold, plain, made, refilled, expires, tokens, consumed, events =
+    get('<ddddddddddddd', value)
+  if counts < 0 then counts = head > 768 and 256 or 0 end
   if now < 0 then
     local left = now < -1 and call('PTTL', KEYS[k]) or -1
     local time = till - left
@@ -58,13 +62,13 @@ for k = 1, code == 1 and count or 0 do
     now = time
   end
   local moved = now > refilled and now or refilled
-  if head ~= limits or set ~= digest or version < stamp or seen > known or expires <= now or now >= valid
-    or moved >= plain or moved > now + 60000
+  if head ~= limits + counts or set ~= digest or version < stamp or seen > known or expires <= now or now >= valid
+    or moved >= plain or moved > now + 60000 or (moved > now and counts > 0 and now % hour > moved % hour)
     or (marker ~= nil and ARGV[5 + k] and made ~= tonumber(ARGV[5 + k])) then code = 3 break end
   if hold > keep then keep = hold end
   expires = keep < never and moved + keep or never
   if moved ~= now then later = true end
-  local state, named, first, exhausted
+  local changed, state, named, first, exhausted = 0, nil, nil, nil, nil
   for i = 513, limits do
     if moved ~= refilled then
       local last, present = refilled % period, moved % period
@@ -85,20 +89,24 @@ for k = 1, code == 1 and count or 0 do
       tokens = tokens - asked
       if tokens > burst then tokens = burst end
       consumed = consumed + asked
+      if asked ~= 0 then changed = 1 end
     end
     -- A debt extends the expiry, and a counter beyond 2^52 wraps around: C++ decides these cases.
     if code == 1 and (tokens < 0 or consumed < 0 or consumed >= round) then code = 3 end
+    -- The last limit has the events behind it, which are packed only if the bucket counts them.
+    local ends = i == limits and counts > 0
     if i > 514 then
-      state = state .. put('<dd', tokens, consumed)
+      state = state .. put(ends and '<ddd' or '<dd', tokens, consumed, events + changed)
     elseif i == 514 then
-      state = put('<ddddddd', made, moved, expires, first, exhausted, tokens, consumed)
+      state = put(ends and '<dddddddd' or '<ddddddd', made, moved, expires, first, exhausted, tokens, consumed,
+        events + changed)
     elseif i == limits then
-      state = put('<ddddd', made, moved, expires, tokens, consumed)
+      state = put(ends and '<dddddd' or '<ddddd', made, moved, expires, tokens, consumed, events + changed)
     end
     if i < limits then
       first, exhausted = tokens, consumed
       burst, amount, period, asked, at = get('<dddd', plan, at)
-      tokens, consumed, from = get('<dd', value, from)
+      tokens, consumed, events = get('<ddd', value, 16 * i - 8111)
     end
   end
   states[k] = state

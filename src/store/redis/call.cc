@@ -1,5 +1,8 @@
 #include "store/redis/call.h"
 
+#include <deque>
+#include <optional>
+
 #include "base/text.h"
 #include "store/completion.h"
 #include "store/redis/read_call.h"
@@ -38,14 +41,14 @@ class WaitingCall final : public ScriptCall {
     repeatable = !writes;
     within = slow_call;
   }
-  Result<KeptReply> run(const Script& script, const std::vector<std::string>& keys,
-                        const std::vector<std::string>& words) {
+  void start(const Script& script, const std::vector<std::string>& keys,
+             const std::vector<std::string>& words) {
     begin(script, keys.size(), keys.size() + words.size());
     for (const std::string& one : keys) key(one);
     for (const std::string& one : words) word(one);
     send();
-    return waiting_.wait();
   }
+  Result<KeptReply> wait() { return waiting_.wait(); }
 
  private:
   void replied(const Reply& reply) override { waiting_.completion()(KeptReply(reply)); }
@@ -134,7 +137,29 @@ Result<KeptReply> BlockingCalls::ask(std::string_view key, std::string command, 
 Result<KeptReply> BlockingCalls::run(const Script& script, const std::vector<std::string>& keys,
                                      const std::vector<std::string>& words, bool writes) {
   if (auto may = check_may_wait(context_); !may) return may.error();
-  return WaitingCall(context_, writes).run(script, keys, words);
+  WaitingCall call(context_, writes);
+  call.start(script, keys, words);
+  return call.wait();
+}
+
+Result<std::vector<KeptReply>> BlockingCalls::run_all(const Script& script,
+                                                      const std::vector<Arguments>& calls, bool writes) {
+  if (auto may = check_may_wait(context_); !may) return may.error();
+  std::deque<WaitingCall> sent;
+  for (const Arguments& call : calls)
+    sent.emplace_back(context_, writes).start(script, call.keys, call.words);
+  std::vector<KeptReply> replies;
+  std::optional<Error> failure;
+  for (WaitingCall& call : sent) {
+    auto reply = call.wait();
+    if (reply) {
+      replies.push_back(*std::move(reply));
+    } else if (!failure) {
+      failure = reply.error();
+    }
+  }
+  if (failure) return *std::move(failure);
+  return replies;
 }
 
 Result<void> check_may_wait(const Context& context) {

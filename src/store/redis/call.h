@@ -82,6 +82,13 @@ class BlockingCalls {
   Result<KeptReply> ask(std::string_view key, std::string command, bool writes = false);
   Result<KeptReply> run(const Script& script, const std::vector<std::string>& keys,
                         const std::vector<std::string>& words, bool writes);
+  /// The same for many calls at once. Fails with the first that fails, after all have ended.
+  struct Arguments {
+    std::vector<std::string> keys;
+    std::vector<std::string> words;
+  };
+  Result<std::vector<KeptReply>> run_all(const Script& script, const std::vector<Arguments>& calls,
+                                         bool writes);
 
  private:
   Context& context_;

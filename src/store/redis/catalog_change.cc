@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "decision/next_state.h"
 #include "store/audit.h"
+#include "store/redis/bucket_write.h"
 #include "store/redis/codec.h"
 
 namespace weir::redis {
@@ -129,23 +130,49 @@ Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<st
 }
 
 Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
-  const std::string now = std::to_string(context_.time.for_scripts());
   for (const std::string& entity : draft.erased()) {
-    const std::string& family = families_[entity];
-    std::vector<std::string> words{context_.names.buckets(name_space_, family, entity), "forget", now};
-    for (const auto& [key, record] : tenant_.limits) {
-      const Level level = table::level_of(key);
-      if (level.entity() == entity && !level.resource().empty())
-        words.insert(words.end(), {level.resource(), "0"});
-    }
-    auto reply = BlockingCalls(context_).run(
-        Script::touch(), {context_.names.index(name_space_, family, entity)}, words, true);
-    if (!reply) return reply.error();
+    if (auto forgotten = forget_buckets(entity); !forgotten) return forgotten;
   }
   for (const auto& [entity, stamps] : new_stamps(draft)) {
     if (auto told = tell_buckets_of(draft, entity, stamps); !told) return told;
   }
   return {};
+}
+
+/// The script deletes buckets that count no usage. From the others it keeps acquire.lua away, so that they
+/// can be deleted as they were read, together with a write of what they have counted.
+Result<void> CatalogChange::forget_buckets(const std::string& entity) {
+  const std::string& family = families_[entity];
+  std::vector<std::string> words{context_.names.buckets(name_space_, family, entity), "forget",
+                                 std::to_string(context_.time.for_scripts())};
+  for (const auto& [key, record] : tenant_.limits) {
+    const Level level = table::level_of(key);
+    if (level.entity() == entity && !level.resource().empty())
+      words.insert(words.end(), {level.resource(), "0"});
+  }
+  for (int attempts = 0; attempts < most_put_attempts; ++attempts) {
+    auto reply = BlockingCalls(context_).run(
+        Script::touch(), {context_.names.index(name_space_, family, entity)}, words, true);
+    if (!reply) return reply.error();
+    const Reply list = reply->get();
+    auto at = list.children();
+    at.next();
+    const Time now = at.next().integer().value_or(0);
+    bool all = true;
+    while (!at.at_end()) {
+      const std::string resource(at.next().text());
+      const Reply record = at.next();
+      auto read = read_bucket(record, entity, resource);
+      // What a damaged record has counted is lost with it.
+      if (!read) read = ReadBucket{.raw = std::string(record.text()), .bucket = {}, .bad = true};
+      auto done = put_bucket(context_, {name_space_, family, entity, resource}, deleting_write(*read), now);
+      if (!done) return done.error();
+      all = all && *done;
+    }
+    if (all) return {};
+  }
+  return error(ErrorCode::contention, "others changed the buckets of ", base::quoted(entity),
+               " too often meanwhile; try again");
 }
 
 /// Each bucket gets the stamp of its new limits, so that no process with older limits writes to it. Then each
@@ -196,7 +223,9 @@ Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& 
     StoredBucket next = *read.bucket;
     if (decision::must_adopt(link)) next.state = decision::claimed_state(link, 0);
     next.stamp = std::max(next.stamp, told);
-    auto done = put(entity, resource, read.raw, next, now);
+    const bool counts = read.bucket->segment.has_value();
+    auto done = put_bucket(context_, {name_space_, families_[entity], entity, resource},
+                           counted_write(read, std::move(next), now, counts), now);
     if (!done) return done.error();
     if (*done) return {};
     auto loaded = load_buckets(context_, name_space_, families_[entity], entity, {std::string(resource)});
@@ -207,26 +236,6 @@ Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& 
   }
   return error(ErrorCode::contention, "others changed the buckets of ", base::quoted(entity),
                " too often meanwhile; try again");
-}
-
-/// False: another operation has written the bucket first.
-Result<bool> CatalogChange::put(const std::string& entity, std::string_view resource,
-                                const std::string& before, const StoredBucket& bucket, Time now) {
-  const Record record = encode(bucket);
-  const bool tests = context_.time.for_tests();
-  const Time moment = tests ? std::max<Time>(record.kept_until - now, 1) : record.kept_until;
-  const std::string& family = families_[entity];
-  // A fence does not apply to an existing bucket.
-  const std::string generation = std::to_string(never_in_redis);
-  auto reply = BlockingCalls(context_).run(
-      Script::put(),
-      {context_.names.bucket(name_space_, family, entity, resource),
-       context_.names.index(name_space_, family, entity), context_.names.fence(name_space_, family)},
-      {"1", std::string(resource), tests ? "PEXPIRE" : "PEXPIREAT", "", "", "0", generation, before,
-       record.bytes, std::to_string(moment)},
-      true);
-  if (!reply) return reply.error();
-  return reply->get().integer() == 1;
 }
 
 }  // namespace weir::redis

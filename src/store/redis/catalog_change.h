@@ -40,12 +40,11 @@ class CatalogChange final : public remote::CatalogChange {
   Result<std::vector<std::string>> resources_of(const std::string& entity);
   Result<bool> keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events);
   Result<void> tell_buckets(const table::Draft& draft);
+  Result<void> forget_buckets(const std::string& entity);
   Result<void> tell_buckets_of(const table::Draft& draft, const std::string& entity,
                                const std::map<std::string, Time>& stamps);
   Result<void> adopt(const table::Draft& draft, const std::string& entity, std::string_view resource,
                      ReadBucket read, Time told, Time now);
-  Result<bool> put(const std::string& entity, std::string_view resource, const std::string& before,
-                   const StoredBucket& bucket, Time now);
 
   RedisCatalog& catalog_;
   Context& context_;

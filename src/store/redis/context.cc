@@ -64,6 +64,9 @@ Script::Script(std::string_view text) : body(text), digest(sha1(text)) {
 const Script& Script::acquire() { return only<acquire_lua>(); }
 const Script& Script::load() { return only<load_lua>(); }
 const Script& Script::put() { return only<put_lua>(); }
+const Script& Script::usage() { return only<usage_lua>(); }
+const Script& Script::collect() { return only<collect_lua>(); }
+const Script& Script::fold() { return only<fold_lua>(); }
 const Script& Script::touch() { return only<touch_lua>(); }
 const Script& Script::catalog() { return only<catalog_lua>(); }
 const Script& Script::fence() { return only<fence_lua>(); }
@@ -75,6 +78,10 @@ void Context::send(net::RedisCall& call) {
     if (!why.empty()) return call.on_failure({false, why});
   }
   client.send(call);
+}
+
+store::UsageKept Context::usage_kept() const {
+  return start_up == nullptr ? store::UsageKept() : start_up->usage_kept();
 }
 
 Time ServerTime::now() const { return instead_ != nullptr ? instead_->now() : offset_.at(steady_micros()); }

@@ -13,6 +13,7 @@
 #include "store/redis/exhausted_buckets.h"
 #include "store/redis/names.h"
 #include "store/redis/write_health.h"
+#include "store/usage.h"
 #include "weir/clock.h"
 #include "weir/result.h"
 
@@ -28,6 +29,9 @@ struct Script {
   static const Script& acquire();
   static const Script& load();
   static const Script& put();
+  static const Script& usage();
+  static const Script& collect();
+  static const Script& fold();
   static const Script& touch();
   static const Script& catalog();
   static const Script& fence();
@@ -90,6 +94,9 @@ struct Context {
   std::atomic<bool> without_digests{false};  ///< the server forbids EVALSHA
   WriteHealth write_health{*this};
   store::BadRecords bad;
+
+  /// How long usage is kept.
+  store::UsageKept usage_kept() const;
 
   /// Sends a call, once the store is open. Until then it fails at once.
   void send(net::RedisCall& call);

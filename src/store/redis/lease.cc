@@ -75,7 +75,7 @@ void LeaseChange::send_differences(const decision::LeaseRecord& record, const st
   for (const ChainBucket& place : buckets_in_chain_) key(key_of(place));
   key(marker_);
   std::string plan;
-  append_plan(plan, chain_);
+  append_plan(plan, chain_, std::nullopt);
   word(plan);
   word(marker);
   word(encode(marker_of(next_.next, plan_.lease.deadline)));
@@ -111,9 +111,14 @@ void LeaseChange::replied(const Reply& reply) {
 void LeaseChange::changed(const std::string& all) {
   outcome_.report.clear();
   std::string_view numbers = all;
+  // Either all buckets count usage or none does.
+  std::size_t without = 0;
+  for (std::size_t k = 0; k < chain_.size(); ++k)
+    without += 8 * (Charged::words + 2 * chain_[k].limit_count());
+  const bool counts = all.size() > without;
   for (std::size_t k = 0; k < chain_.size(); ++k) {
     decision::Link& link = chain_[k];
-    const auto charged = take_charged(numbers, link.limit_count());
+    const auto charged = take_charged(numbers, link.limit_count(), counts);
     if (!charged) return failed(unreadable());
     for (std::size_t i = 0; i < link.limit_count(); ++i) link.held[i] = charged->tokens(i);
     link.named = 0;

@@ -28,6 +28,10 @@ class LeaseChange final : public Operation {
   void failed(Error error) override;
   Result<decision::Next> decide(Time now, States& states, decision::Marker* marker) override;
   void restart() override;
+  /// As the acquire decided, unless the bucket is gone.
+  bool counts(const ReadBucket& before) const override {
+    return !before.bucket || before.bucket->segment.has_value();
+  }
   decision::Marker marker_of(decision::LeaseRecord record, Time deadline) const;
 
   const store::LeasePlan& plan_;

@@ -28,6 +28,13 @@ struct Names {
   std::string index(std::string_view name_space, std::string_view family, std::string_view entity) const {
     return of_entity(name_space, family, "}:i:", entity);
   }
+  /// The usage of a bucket, a hash.
+  std::string usage(std::string_view name_space, std::string_view family, std::string_view entity,
+                    std::string_view resource) const {
+    std::string key = of_entity(name_space, family, "}:u:", entity, resource.size() + 1);
+    key.append(1, ':').append(resource);
+    return key;
+  }
   std::string lease(std::string_view name_space, std::string_view family, const decision::Nonce& nonce) const;
   /// The fence: keeps processes that know an older chain from creating buckets in a family that the chain has
   /// left.
@@ -49,7 +56,13 @@ struct Names {
   std::string audit_of(std::string_view name_space, std::string_view subject) const {
     return base::join(of(name_space, "audit:"), subject);
   }
+  /// The buckets that have usage, a sorted set.
+  std::string used(std::string_view name_space) const { return of(name_space, "used"); }
   std::string store() const { return prefix + ":store"; }
+  /// The namespaces that have usage, a set.
+  std::string namespaces() const { return prefix + ":namespaces"; }
+  /// Exists while the usage of the last hour has been collected.
+  std::string collected() const { return prefix + ":collected"; }
   std::string channel() const { return prefix + ":changes"; }
 
  private:

@@ -5,9 +5,10 @@
 -- KEYS[1]   the settings of the store, a hash
 -- ARGV[1]   the version of the format, ARGV[2] the lease key to store if there is none
 --
--- Returns seconds and microseconds of the server's time, version, lease key, how long the audit is kept (nil:
--- the default).
-local found = redis.call('HMGET', KEYS[1], 'format', 'lease_key', 'keep_audit_for')
+-- Returns seconds and microseconds of the server's time, version, lease key, and how long the audit, hours of
+-- usage and days of usage are kept (nil: the default).
+local found = redis.call('HMGET', KEYS[1], 'format', 'lease_key', 'keep_audit_for', 'keep_usage_hours',
+  'keep_usage_days')
 for i, name in ipairs({'format', 'lease_key'}) do
   if not found[i] then
     found[i] = ARGV[i]
@@ -19,4 +20,4 @@ if (tonumber(found[1]) or 0) >= 1 and tonumber(found[1]) < tonumber(ARGV[1]) the
   redis.call('HSET', KEYS[1], 'format', ARGV[1])
 end
 local time = redis.call('TIME')
-return {time[1], time[2], found[1], found[2], found[3]}
+return {time[1], time[2], found[1], found[2], found[3] or '', found[4] or '', found[5] or ''}

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "store/redis/catalog.h"
 #include "store/redis/codec.h"
+#include "store/redis/read_call.h"
 
 namespace weir::redis {
 
@@ -65,9 +66,11 @@ decision::NewGeneration Operation::new_generation() const {
   return [this] { return buckets_.next_generation(); };
 }
 
-void Operation::append_plan(std::string& plan, const decision::Chain& chain) const {
+void Operation::append_plan(std::string& plan, const decision::Chain& chain,
+                            std::optional<bool> counts) const {
   // The nodes of a cluster have different clocks, and a key may have been written by another node.
   append_number(plan, context().cluster ? context().time.for_scripts() : context().time.expected());
+  append_number(plan, !counts ? -1 : *counts ? counting_head : 0);
   for (std::size_t k = 0; k < buckets_in_chain_.size(); ++k) {
     const decision::Link& link = chain[k];
     const limits::Resolution& resolution = *link.resolution;
@@ -107,14 +110,7 @@ bool Operation::take(const Reply& reply) {
   if (step_ == Step::plain) return false;
   if (step_ == Step::writing) {
     step_ = Step::plain;
-    const auto code = reply.integer();
-    if (code == 2) {
-      // The chain is out of date. Which of its entities has moved is unknown.
-      buckets_.catalog_.distrust();
-      finish(Progress::resolve_again);
-    } else {
-      code == 1 ? finish(Progress::decided) : restart();
-    }
+    written(reply.integer());
     return true;
   }
   step_ = Step::plain;
@@ -170,38 +166,97 @@ void Operation::decide_here(Time now, Reply::Children children) {
 }
 
 void Operation::write(Time now, const decision::Next& next) {
+  writes_of_buckets_.clear();
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
+    if (!next.states[i]) {
+      writes_of_buckets_.push_back(unchanged_write(read_[i]));
+      continue;
+    }
+    StoredBucket bucket{*next.states[i], buckets_in_chain_[i].resolution->stamp, {}};
+    if (const auto& before = read_[i].bucket) {
+      bucket.stamp = std::max(bucket.stamp, before->stamp);
+      bucket.others = before->others;
+    }
+    writes_of_buckets_.push_back(counted_write(read_[i], std::move(bucket), now, counts(read_[i])));
+  }
+  next_marker_ = next.marker ? encode(*next.marker) : std::string();
+  marker_stays_ = std::max<Time>(next.marker ? to_redis(next.marker->deadline) - now : 0, 0) + marker_margin;
+  decided_at_ = now;
+  send_write(context().cluster ? IndexedBy::nobody : IndexedBy::script);
+}
+
+void Operation::send_write(IndexedBy indexed) {
   step_ = Step::writing;
   writes_ = true;
   // Safe to repeat with a marker: if it was written, the operation starts over and finds it.
-  repeatable = next.marker.has_value();
-  const std::size_t keys = 3 * buckets_in_chain_.size() + (marker_.empty() ? 0 : 1);
-  begin(Script::put(), keys, keys + 7 + 3 * buckets_in_chain_.size());
+  repeatable = !next_marker_.empty();
+  const Names& names = context().names;
+  const bool in_script = indexed == IndexedBy::script;
+  const std::size_t keys = 4 * buckets_in_chain_.size() + (in_script ? 2 : 0) + (marker_.empty() ? 0 : 1);
+  begin(Script::put(), keys, keys + 10 + 8 * buckets_in_chain_.size());
   for (const ChainBucket& place : buckets_in_chain_) key(key_of(place));
   for (const ChainBucket& place : buckets_in_chain_) key(index_of(place));
-  for (const ChainBucket& place : buckets_in_chain_) key(context().names.fence(name_space_, place.family));
+  for (const ChainBucket& place : buckets_in_chain_) key(names.fence(name_space_, place.family));
+  for (const ChainBucket& place : buckets_in_chain_)
+    key(names.usage(name_space_, place.family, place.entity, resource_));
+  if (in_script) {
+    key(names.used(name_space_));
+    key(names.namespaces());
+  }
   if (!marker_.empty()) key(marker_);
   word(static_cast<std::int64_t>(buckets_in_chain_.size()));
   word(resource_);
   word(std::string_view(context().time.for_tests() ? "PEXPIRE" : "PEXPIREAT"));
   word(raw_marker_);
-  word(next.marker ? encode(*next.marker) : std::string());
-  word(std::max<Time>(next.marker ? to_redis(next.marker->deadline) - now : 0, 0) + marker_margin);
+  word(next_marker_);
+  word(marker_stays_);
   word(static_cast<std::int64_t>(catalog_generation_));
+  for (const std::string& one : usage_words(context(), name_space_, indexed)) word(one);
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
-    word(read_[i].raw);
-    Record record;
-    if (next.states[i]) {
-      StoredBucket bucket{*next.states[i], buckets_in_chain_[i].resolution->stamp, {}};
-      if (const auto& before = read_[i].bucket) {
-        bucket.stamp = std::max(bucket.stamp, before->stamp);
-        bucket.others = before->others;
-      }
-      record = encode(bucket);
-    }
-    word(record.bytes);
-    word(context().time.for_tests() ? std::max<Time>(record.kept_until - now, 1) : record.kept_until);
+    const BucketName name = name_of(buckets_in_chain_[i]);
+    for (const std::string& one : words_of(context(), name, writes_of_buckets_[i], decided_at_)) word(one);
   }
   send();
+}
+
+void Operation::written(std::optional<std::int64_t> code) {
+  if (code == PutAnswer::chain_changed) {
+    // The chain is out of date. Which of its entities has moved is unknown.
+    buckets_.catalog_.distrust();
+    return finish(Progress::resolve_again);
+  }
+  if (code == PutAnswer::not_indexed) return index(0);
+  if (code == PutAnswer::written_without_usage) {
+    for (const ChainBucket& place : buckets_in_chain_)
+      context().bad.report(unusable_usage(place.entity, resource_));
+  }
+  const bool done = code == PutAnswer::written || code == PutAnswer::written_without_usage;
+  done ? finish(Progress::decided) : restart();
+}
+
+void Operation::index(std::size_t done) {
+  if (done > buckets_in_chain_.size()) return send_write(IndexedBy::caller);
+  const bool namespaces = done == 0;
+  const std::string where = namespaces ? context().names.namespaces() : context().names.used(name_space_);
+  std::string add;
+  if (namespaces) {
+    add = wire::resp::command({"SADD", where, name_space_});
+  } else {
+    const auto members = members_of(context(), name_of(buckets_in_chain_[done - 1]));
+    add = wire::resp::command({"ZADD", where, "0", members[0], "0", members[1]});
+  }
+  indexed_ = done;
+  const store::Completion<bool> then{[](void* self, Result<bool>&& added) {
+                                       auto* const operation = static_cast<Operation*>(self);
+                                       if (!added) return operation->failed(added.error());
+                                       operation->index(operation->indexed_ + 1);
+                                     },
+                                     this};
+  // Nothing is charged yet, and it may be sent again: so it is sent as a read is.
+  read<bool>(context(), where, std::move(add), then, [](const Result<Reply>& reply) -> Result<bool> {
+    if (!reply) return reply.error();
+    return true;
+  });
 }
 
 bool Operation::again_allowed() {

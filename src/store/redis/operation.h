@@ -13,6 +13,7 @@
 #include "decision/acquire.h"
 #include "store/catalog.h"
 #include "store/executor.h"
+#include "store/redis/bucket_write.h"
 #include "store/redis/buckets.h"
 #include "store/redis/call.h"
 
@@ -52,8 +53,11 @@ class Operation : public ScriptCall {
   /// Numbers new buckets.
   decision::NewGeneration new_generation() const;
 
-  /// Appends the plan for acquire.lua: the amounts of the limits that each link names.
-  void append_plan(std::string& plan, const decision::Chain& chain) const;
+  /// Appends the plan for acquire.lua: the amounts of the limits that each link names. `counts`: whether the
+  /// buckets count usage; nothing: they may or may not.
+  void append_plan(std::string& plan, const decision::Chain& chain, std::optional<bool> counts) const;
+  /// Whether a bucket counts usage from now on, where it is written.
+  virtual bool counts(const ReadBucket& before) const = 0;
 
   /// Reads all buckets, and the marker if there is a key for it.
   void load();
@@ -93,11 +97,24 @@ class Operation : public ScriptCall {
   Result<std::optional<decision::Marker>> read_marker(Reply::Children& children);
   void compare_stamp(const Result<store::Found>& found);
   void write(Time now, const decision::Next& next);
+  void send_write(IndexedBy indexed);
+  /// Handles the answer of put.lua.
+  void written(std::optional<std::int64_t> code);
+  /// In a cluster: enters the buckets in the index of usage, one command after the other, and writes again.
+  void index(std::size_t done);
+  BucketName name_of(const ChainBucket& place) const {
+    return {name_space_, place.family, place.entity, resource_};
+  }
 
   store::Completion<store::Progress> done_;
   store::Executor* const executor_ = store::Executor::here();
   std::vector<ReadBucket> read_;  ///< the records of the decision
   std::string raw_marker_;
+  std::vector<BucketWrite> writes_of_buckets_;
+  std::string next_marker_;  ///< empty: unchanged
+  Time marker_stays_ = 0;
+  Time decided_at_ = 0;
+  std::size_t indexed_ = 0;
   int attempts_ = 0;
   Time seen_ = 0;
 };

@@ -12,6 +12,7 @@
 #include "bucket/refill.h"
 #include "store/redis/codec.h"
 #include "store/redis/format1.h"
+#include "store/redis/usage_codec.h"
 
 namespace weir::redis {
 namespace {
@@ -84,9 +85,9 @@ void read_holds(WordReader reader, std::vector<bucket::LimitState>& limits, bool
   if (!wrong) limit->holds = std::move(holds);
 }
 
-/// The text of a record, after its numbers.
+/// The text of a record, after its numbers. `events`: those of the open segment; nothing: there is none.
 enum class Text : std::uint8_t { good, damaged, too_new };
-Text read_text(std::string_view text, StoredBucket& bucket) {
+Text read_text(std::string_view text, StoredBucket& bucket, std::optional<std::int64_t> events) {
   bool wrong = false;
   const auto set = decode_set(next_line(text));
   if (!set || (*set)->size() != bucket.state.limits.size()) return Text::damaged;
@@ -96,6 +97,7 @@ Text read_text(std::string_view text, StoredBucket& bucket) {
   }
   std::vector<bucket::LimitState> dormant;
   std::vector<WordReader> holds;
+  std::optional<WordReader> usage;
   while (!text.empty()) {
     const std::string_view line = next_line(text);
     const std::string_view name = line.substr(0, line.find(' '));
@@ -104,6 +106,8 @@ Text read_text(std::string_view text, StoredBucket& bucket) {
       dormant = read_dormant(words, bucket.state.refilled_at, wrong);
     } else if (name == "rounds") {
       read_rounds(words, bucket.state.limits, wrong);
+    } else if (name == "usage" && events) {
+      usage = words;
     } else if (name == "!holds") {
       holds.push_back(words);
     } else if (name.starts_with('!')) {
@@ -114,23 +118,30 @@ Text read_text(std::string_view text, StoredBucket& bucket) {
   }
   std::move(dormant.begin(), dormant.end(), std::back_inserter(bucket.state.limits));
   for (const WordReader& words : holds) read_holds(words, bucket.state.limits, wrong);
+  if (usage) bucket.segment = read_open(*usage, *events, bucket.state.limits);
+  wrong = wrong || bucket.segment.has_value() != events.has_value();
   wrong = wrong || !bucket::can_be_used(bucket.state) || bucket.stamp < 0;
   return wrong ? Text::damaged : Text::good;
 }
 
-/// Until when acquire.lua may charge a bucket: at most until a dormant limit is full and is dropped. With
-/// dormant limits the expiry of a debt depends on both, so C++ decides that case, and concurrent limits.
-Time plain_until_of(const bucket::State& state) {
+/// Until when acquire.lua may charge a bucket: at most until a dormant limit is full and is dropped, or the
+/// hour of its usage is over. With dormant limits the expiry of a debt depends on both, so C++ decides that
+/// case, and concurrent limits.
+Time plain_until_of(const StoredBucket& bucket) {
+  const bucket::State& state = bucket.state;
   Time until = limits::never;
+  bool any_dormant = false;
   bool in_debt = false;
   for (const bucket::LimitState& limit : state.limits) {
     if (limit.parameters.kind() == Kind::concurrent) return 0;
     in_debt = in_debt || limit.tokens < 0;
     if (!limit.dormant) continue;
+    any_dormant = true;
     until = std::min(until, bucket::moment_granted(limit.parameters.rate, state.refilled_at,
                                                    limit.parameters.capacity - limit.tokens));
   }
-  return until != limits::never && in_debt ? 0 : until;
+  if (bucket.segment) until = std::min(until, bucket.segment->hour + usage::hour);
+  return any_dormant && in_debt ? 0 : until;
 }
 
 /// The limits in force, by name as in a LimitSet, which is the order of a plan.
@@ -168,8 +179,8 @@ std::int64_t number_at(std::string_view numbers, std::size_t index) {
   return number >= -bound && number <= bound ? static_cast<std::int64_t>(number) : 0;
 }
 
-std::optional<Charged> take_charged(std::string_view& answer, std::size_t limits) {
-  const std::size_t size = 8 * (Charged::words + 2 * limits);
+std::optional<Charged> take_charged(std::string_view& answer, std::size_t limits, bool counts) {
+  const std::size_t size = 8 * (Charged::words + 2 * limits + (counts ? 1 : 0));
   if (answer.size() < size) return std::nullopt;
   Charged charged;
   charged.numbers = answer.substr(0, size);
@@ -216,9 +227,10 @@ Result<ReadBucket> read_bucket(std::string_view text, std::string_view entity, s
   if (text.size() < 8 * (Word::first_limit + 2)) return damaged(entity, resource);
   const std::int64_t format = number_at(text, Word::head) / 256;
   const auto limits = static_cast<std::size_t>(number_at(text, Word::head) % 256);
-  if (format > 2) return too_new(entity, resource);
-  const std::size_t numbers = 8 * (Word::first_limit + 2 * limits);
-  if (format != 2 || limits == 0 || text.size() < numbers) return damaged(entity, resource);
+  if (format > 3) return too_new(entity, resource);
+  const bool counts = format == 3;
+  const std::size_t numbers = 8 * (Word::first_limit + 2 * limits + (counts ? 1 : 0));
+  if (format < 2 || limits == 0 || text.size() < numbers) return damaged(entity, resource);
   // Every reader below computes with it.
   if (number_at(text, Word::refilled_at) < 0) return damaged(entity, resource);
   StoredBucket& bucket = read.bucket.emplace();
@@ -231,7 +243,9 @@ Result<ReadBucket> read_bucket(std::string_view text, std::string_view entity, s
     bucket.state.limits.push_back(
         {{}, {}, number_at(text, Word::first_limit + 2 * i), number_at(text, Word::first_limit + 2 * i + 1)});
   }
-  const Text rest = read_text(text.substr(numbers), bucket);
+  std::optional<std::int64_t> events;
+  if (counts) events = number_at(text, Word::first_limit + 2 * limits);
+  const Text rest = read_text(text.substr(numbers), bucket, events);
   if (rest == Text::too_new) return too_new(entity, resource);
   if (rest == Text::damaged) return damaged(entity, resource);
   return read;
@@ -263,9 +277,9 @@ Result<LoadedBuckets> load_buckets(Context& context, std::string_view name_space
   return loaded;
 }
 
-Record encode(const StoredBucket& bucket) {
+Record encode(const StoredBucket& bucket, bool collected) {
   const bucket::State& state = bucket.state;
-  const std::vector<const bucket::LimitState*> limits = in_force(state);
+  std::vector<const bucket::LimitState*> limits = in_force(state);
   std::string balances;
   Words parameters;
   Words rounds;
@@ -289,15 +303,27 @@ Record encode(const StoredBucket& bucket) {
   Record record;
   record.kept_until =
       expires ? to_redis(base::saturating_add(state.expires_at, stays / 8 + 1000)) : never_in_redis;
+  if (bucket.segment && !collected) {
+    record.kept_until =
+        std::max(record.kept_until, to_redis(bucket.segment->hour + usage::hour + segment_stays));
+  }
+  const std::int64_t head = head_of(limits.size()) + (bucket.segment ? counting_head : 0);
   for (const std::int64_t number :
-       {head_of(limits.size()), record.kept_until, state.version, bucket.stamp, digest_of(parameters.str()),
-        any_dormant ? stays : 0, to_redis(plain_until_of(state)), static_cast<std::int64_t>(state.generation),
-        state.refilled_at, to_redis(state.expires_at)})
+       {head, record.kept_until, state.version, bucket.stamp, digest_of(parameters.str()),
+        any_dormant ? stays : 0, to_redis(plain_until_of(bucket)),
+        static_cast<std::int64_t>(state.generation), state.refilled_at, to_redis(state.expires_at)})
     append_number(record.bytes, number);
   record.bytes += balances;
+  if (bucket.segment) append_number(record.bytes, bucket.segment->events);
   record.bytes += parameters.str();
   if (any_dormant) record.bytes += "\ndormant " + dormant.str();
   if (!rounds.str().empty()) record.bytes += "\nrounds " + rounds.str();
+  if (bucket.segment) {
+    for (const bucket::LimitState& limit : state.limits) {
+      if (limit.dormant) limits.push_back(&limit);
+    }
+    record.bytes += "\nusage " + encode_open(*bucket.segment, limits);
+  }
   for (const bucket::LimitState& limit : state.limits) {
     if (limit.holds.empty()) continue;
     Words words;

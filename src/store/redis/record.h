@@ -1,7 +1,7 @@
 // The record of a bucket in Redis: one string, whose layout is in docs/format/redis.md.
 //
 //   head | kept until | version | stamp | digest | hold | plain until | generation | refilled at | expires at
-//   | tokens 1 | consumed 1 | ... |          8 bytes each: little-endian doubles, integers below 2^53
+//   | tokens 1 | consumed 1 | ... | events   8 bytes each: little-endian doubles, integers below 2^53
 //   name capacity burst ... \n              words of each limit in force
 //   FIELD word ... \n ...                   optional fields
 //
@@ -20,6 +20,7 @@
 #include "bucket/state.h"
 #include "limits/resolution.h"
 #include "store/redis/call.h"
+#include "usage/segment.h"
 
 namespace weir::redis {
 
@@ -35,10 +36,12 @@ void append_number(std::string& out, std::int64_t number);
 /// The double at a position counted in doubles. The text must be long enough.
 std::int64_t number_at(std::string_view numbers, std::size_t index);
 
-/// The first number of a record, which the plan repeats for comparison.
+/// The first number of a record, which the plan repeats for comparison. A record that counts usage has a
+/// higher one, and the number of events behind its balances: versions that do not know it refuse the record.
 inline constexpr std::int64_t head_of(std::size_t limits) {
   return std::int64_t{2} * 256 + static_cast<std::int64_t>(limits);
 }
+inline constexpr std::int64_t counting_head = 256;
 
 /// One bucket after acquire.lua has charged it: a view of the numbers in the answer.
 struct Charged {
@@ -49,9 +52,9 @@ struct Charged {
 
   std::int64_t tokens(std::size_t limit) const { return number_at(numbers, words + 2 * limit); }
 };
-/// Takes the numbers of a bucket with this many limits from the front of an answer. Nothing if it is too
-/// short.
-std::optional<Charged> take_charged(std::string_view& answer, std::size_t limits);
+/// Takes the numbers of a bucket with this many limits from the front of an answer. `counts`: the bucket
+/// counts usage. Nothing if the answer is too short.
+std::optional<Charged> take_charged(std::string_view& answer, std::size_t limits, bool counts);
 /// The numbers of all buckets, where an answer has a text for each.
 std::string joined_numbers(Reply::Children texts);
 /// The error for a malformed answer of acquire.lua.
@@ -60,8 +63,9 @@ inline Error unreadable() { return {ErrorCode::outcome_unknown, "Redis answers n
 /// A bucket that was read, or is to be written.
 struct StoredBucket {
   bucket::State state;
-  Time stamp = 0;                   ///< the newest that it was written under or notified of
-  std::vector<std::string> others;  ///< fields of later versions, kept unchanged
+  Time stamp = 0;                              ///< the newest that it was written under or notified of
+  std::vector<std::string> others;             ///< fields of later versions, kept unchanged
+  std::optional<usage::Segment> segment = {};  ///< of usage, open; nothing: the bucket does not count it
 };
 
 /// One bucket of an answer. `raw`: the bytes that a write compares; empty: there is none.
@@ -94,7 +98,8 @@ struct Record {
   std::string bytes;
   Time kept_until = 0;
 };
-Record encode(const StoredBucket& bucket);
+/// `collected`: nothing in the open segment is left to be collected, so the key need not outlive the bucket.
+Record encode(const StoredBucket& bucket, bool collected = false);
 
 /// A set of limits as encoded in a plan. Immutable.
 struct SetInPlan {

@@ -12,6 +12,7 @@
 #include "store/redis/buckets.h"
 #include "store/redis/catalog.h"
 #include "store/redis/start_up.h"
+#include "store/redis/usage.h"
 #include "store/store.h"
 
 namespace weir::redis {
@@ -40,6 +41,7 @@ class RedisStore final : public store::Store {
 
   store::Buckets& buckets() override { return buckets_; }
   store::Catalog& catalog() override { return catalog_; }
+  store::UsageReader& usage() override { return usage_; }
   const store::LeaseKey& lease_key() const override { return start_up_.lease_key(); }
   Result<void> opened() const override;
   Result<void> health() const override;
@@ -48,6 +50,7 @@ class RedisStore final : public store::Store {
   bool is_elsewhere() const override { return true; }
   Time now() const override { return context_.time.now(); }
   Result<void> keep_audit_for(Time duration) override;
+  Result<void> keep_usage(const store::UsageKept& kept) override;
   bool every_change_is_marked() const override { return true; }
 
   /// The client, which knows whether the server answers.
@@ -64,6 +67,7 @@ class RedisStore final : public store::Store {
   mutable Context context_;
   mutable StartUp start_up_;
   RedisBuckets buckets_;
+  mutable RedisUsage usage_;
 };
 
 /// Checks the server without changing anything.

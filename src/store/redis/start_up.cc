@@ -10,9 +10,11 @@
 namespace weir::redis {
 namespace {
 
-/// The version of keys and values, unless a feature needs a later one. A store of an earlier version is
-/// upgraded, one of a later version is refused.
-constexpr std::int64_t format_version = 2;
+/// The version of keys and values. A store of an earlier version is upgraded, one of a later version is
+/// refused. Version 4 has buckets that count usage, which earlier versions would refuse.
+constexpr std::int64_t format_version = 4;
+static_assert(format_version >= store::client_version,
+              "a store of this format is open to all of our features");
 /// The time between attempts while the server answers but rejects the read.
 constexpr std::chrono::milliseconds between_openings{100};
 
@@ -67,12 +69,12 @@ void StartUp::failed(Error error) {
 }
 
 Result<void> StartUp::take(const Reply& reply) {
-  if (!reply.is_list() || reply.size() != 5) return base::error(ErrorCode::unavailable, "answers nonsense");
+  if (!reply.is_list() || reply.size() != 7) return base::error(ErrorCode::unavailable, "answers nonsense");
   auto at = reply.children();
   const Time now = read_time(at);
   const std::string key = context().names.store();
   const std::int64_t format = at.next().integer().value_or(0);
-  if (format < format_version || format > store::client_version) {
+  if (format < format_version || format > format_version) {
     return base::error(ErrorCode::unavailable, "has in ", base::quoted(key),
                        " what another version of weir wrote; use that one, or another prefix");
   }
@@ -81,6 +83,10 @@ Result<void> StartUp::take(const Reply& reply) {
   context().time.learn(now);
   const Time keep = at.next().integer().value_or(store::keep_audit_for_by_default);
   keep_audit_for(keep > 0 ? keep : store::keep_audit_for_by_default);
+  const store::UsageKept by_default;
+  const Time hours = at.next().integer().value_or(0);
+  const Time days = at.next().integer().value_or(0);
+  keep_usage({.hours = hours > 0 ? hours : by_default.hours, .days = days > 0 ? days : by_default.days});
   return {};
 }
 

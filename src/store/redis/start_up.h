@@ -1,10 +1,12 @@
 // Reads the settings that all processes on a Redis store share, whenever a connection is made.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "store/redis/call.h"
 #include "store/remote/start_up.h"
+#include "store/usage.h"
 
 namespace weir::redis {
 
@@ -17,6 +19,14 @@ class StartUp final : public remote::StartUp, private ScriptCall {
 
   /// Not on the client's own thread.
   Result<void> read_and_wait();
+  store::UsageKept usage_kept() const {
+    return {.hours = keep_hours_.load(std::memory_order_relaxed),
+            .days = keep_days_.load(std::memory_order_relaxed)};
+  }
+  void keep_usage(const store::UsageKept& kept) {
+    keep_hours_.store(kept.hours, std::memory_order_relaxed);
+    keep_days_.store(kept.days, std::memory_order_relaxed);
+  }
   /// Why the store is not open; empty: it is open. Calls start another attempt now and then.
   std::string trouble();
 
@@ -27,6 +37,9 @@ class StartUp final : public remote::StartUp, private ScriptCall {
   void failed(Error error) override;
   void on_failure(const net::RedisFailure& failure) override { end(in_trouble(failure.why)); }
   Result<void> take(const Reply& reply);
+
+  std::atomic<Time> keep_hours_{store::UsageKept().hours};
+  std::atomic<Time> keep_days_{store::UsageKept().days};
 
   static Error in_trouble(const std::string& why) { return {ErrorCode::unavailable, why}; }
 };

@@ -1,5 +1,6 @@
 -- Writes the stamp of new limits into every bucket of an entity, so that no process with older limits writes
--- to it, and reads them all. Or deletes them all.
+-- to it, and reads them all. Or deletes them all, except those that count usage: these are read and kept from
+-- being charged by acquire.lua, so that put.lua can delete them and keep what they have counted.
 --
 -- KEYS[1]     the index of buckets of the entity; the buckets lie in the same slot
 -- ARGV[1]     the prefix of the keys of the buckets
@@ -17,26 +18,36 @@ if now < 0 then
 end
 for i = 4, #ARGV, 2 do stamps[ARGV[i]] = tonumber(ARGV[i + 1]) end
 found = {3, now}
+local resources = redis.call('ZRANGE', KEYS[1], 0, -1)
 if ARGV[2] == 'forget' then
   -- A bucket that another program has written may not be in the index.
-  for resource in pairs(stamps) do redis.call('DEL', ARGV[1] .. resource) end
-end
-for _, resource in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  local key = ARGV[1] .. resource
-  if ARGV[2] == 'forget' then
-    redis.call('DEL', key, KEYS[1])
-  else
-    local hash = redis.call('TYPE', key).ok == 'hash'
-    local value = redis.call(hash and 'HGETALL' or 'GET', key)
-    if value and not hash and #value >= 96 then
-      local stamp = math.max(tonumber(ARGV[2]), stamps[resource] or 0)
-      if stamp > struct.unpack('<d', value, 25) then
-        redis.call('SETRANGE', key, 24, struct.pack('<d', stamp))
-        value = redis.call('GET', key)
-      end
+  for _, resource in ipairs(resources) do stamps[resource] = 0 end
+  for resource in pairs(stamps) do
+    local key = ARGV[1] .. resource
+    local value = redis.call('TYPE', key).ok == 'string' and redis.call('GET', key)
+    if value and #value >= 96 and struct.unpack('<d', value) > 768 then
+      redis.call('SETRANGE', key, 48, struct.pack('<d', 0))
+      found[#found + 1] = resource
+      found[#found + 1] = redis.call('GET', key)
+    else
+      redis.call('DEL', key)
+      redis.call('ZREM', KEYS[1], resource)
     end
-    found[#found + 1] = resource
-    found[#found + 1] = value
   end
+  return found
+end
+for _, resource in ipairs(resources) do
+  local key = ARGV[1] .. resource
+  local hash = redis.call('TYPE', key).ok == 'hash'
+  local value = redis.call(hash and 'HGETALL' or 'GET', key)
+  if value and not hash and #value >= 96 then
+    local stamp = math.max(tonumber(ARGV[2]), stamps[resource] or 0)
+    if stamp > struct.unpack('<d', value, 25) then
+      redis.call('SETRANGE', key, 24, struct.pack('<d', stamp))
+      value = redis.call('GET', key)
+    end
+  end
+  found[#found + 1] = resource
+  found[#found + 1] = value
 end
 return found
