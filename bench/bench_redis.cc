@@ -134,8 +134,10 @@ class ScriptCalls final : public Flights {
 /// Acquires of two limits, by one entity after the other.
 class Acquires final : public Flights {
  public:
-  Acquires(limiter::Core& core, std::size_t width, Manner manner, std::vector<std::string> entities)
+  Acquires(limiter::Core& core, std::size_t width, Manner manner, std::vector<std::string> entities,
+           bool usage = true)
       : Flights(width, manner), core_(core), slots_(width), entities_(std::move(entities)) {
+    options_.usage = usage;
     for (std::size_t i = 0; i < width; ++i) {
       slots_[i].owner = this;
       slots_[i].index = i;
@@ -152,7 +154,7 @@ class Acquires final : public Flights {
     Slot& slot = slots_[index];
     slot.pending.emplace(core_);
     const std::string& entity = entities_[next_.fetch_add(1, std::memory_order_relaxed) % entities_.size()];
-    slot.pending->start(entity, resource, consume_, {},
+    slot.pending->start(entity, resource, consume_, options_,
                         {[](void* self, Result<void>&& result) {
                            must(result);
                            auto* const one = static_cast<Slot*>(self);
@@ -167,6 +169,7 @@ class Acquires final : public Flights {
   const std::vector<std::string> entities_;
   std::atomic<std::size_t> next_{0};
   const Charge consume_[2] = {{"rpm", 1}, {"tpm", 500}};
+  AcquireOptions options_;
 };
 
 struct Cost {
@@ -224,6 +227,7 @@ int main() {
   limiter::Core core({std::make_shared<SystemClock>(), std::make_shared<base::SystemEntropy>(), store}, {});
   must(core.set_limits(Level::system(), *parse_limits({{"rpm", large}, {"tpm", large}}), {}));
   must(core.put_entity({.id = "child", .parent = "parent", .cascade = true}));
+  must(core.put_entity({.id = "child-off", .parent = "parent-off", .cascade = true}));
   constexpr std::size_t count = 60'000;
   std::vector<std::string> many;
   for (int i = 0; i < 1000; ++i) many.push_back("key-" + std::to_string(i));
@@ -243,8 +247,12 @@ int main() {
     Acquires one(core, setting.width, setting.manner, {"single"});
     Acquires thousand(core, setting.width, setting.manner, many);
     Acquires two(core, setting.width, setting.manner, {"child"});
-    for (Flights* warm : std::initializer_list<Flights*>{&one, &thousand, &two}) warm->run(2000);
-    std::vector<Cost> empties, bares, bare_twos, ones, thousands, twos;
+    // The same without counting usage.
+    Acquires one_off(core, setting.width, setting.manner, {"single-off"}, false);
+    Acquires two_off(core, setting.width, setting.manner, {"child-off"}, false);
+    for (Flights* warm : std::initializer_list<Flights*>{&one, &thousand, &two, &one_off, &two_off})
+      warm->run(2000);
+    std::vector<Cost> empties, bares, bare_twos, ones, thousands, twos, ones_off, twos_off;
     for (int round = 0; round < 7; ++round) {
       empties.push_back(measure(server, count, [&](std::size_t n) { empty.run(n); }));
       bares.push_back(measure(server, count, [&](std::size_t n) { bare.run(n); }));
@@ -252,6 +260,8 @@ int main() {
       ones.push_back(measure(server, count, [&](std::size_t n) { one.run(n); }));
       thousands.push_back(measure(server, count, [&](std::size_t n) { thousand.run(n); }));
       twos.push_back(measure(server, count, [&](std::size_t n) { two.run(n); }));
+      ones_off.push_back(measure(server, count, [&](std::size_t n) { one_off.run(n); }));
+      twos_off.push_back(measure(server, count, [&](std::size_t n) { two_off.run(n); }));
     }
     std::printf("pipelined %s, on one connection; medians of 7 rounds of %zu\n", setting.what, count);
     const Cost base = median_of(empties);
@@ -261,6 +271,11 @@ int main() {
     print("two limits, one bucket", median_of(ones), base);
     print("two limits, 1000 buckets", median_of(thousands), base);
     print("two limits, chain of two", median_of(twos), base);
+    print("one bucket, usage off", median_of(ones_off), base);
+    print("chain of two, usage off", median_of(twos_off), base);
+    std::printf("  usage on beside off: server CPU %.3f for one bucket, %.3f for a chain of two\n",
+                median_of(ones).server / median_of(ones_off).server,
+                median_of(twos).server / median_of(twos_off).server);
     if (setting.width != 64) continue;
     if (const auto other = rival(server, 100'000, setting.width)) {
       print("rate-limiter-flexible", *other, base);

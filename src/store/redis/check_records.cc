@@ -5,9 +5,11 @@
 
 #include "base/text.h"
 #include "limits/names.h"
+#include "store/redis/bucket_write.h"
 #include "store/redis/catalog.h"
 #include "store/redis/codec.h"
 #include "store/redis/record.h"
+#include "store/redis/usage_codec.h"
 #include "store/table/draft.h"
 
 namespace weir::redis {
@@ -19,6 +21,7 @@ namespace {
 constexpr std::string_view in_a_page = "500";
 constexpr std::string_view bucket_mark = "}:b:";
 constexpr std::string_view lease_mark = "}:l:";
+constexpr std::string_view usage_mark = "}:u:";
 constexpr std::string_view catalog_end = "}:catalog";
 
 /// The part of a key behind a mark; nothing where it has none.
@@ -39,6 +42,8 @@ class Check {
       for (const std::string_view key : page.texts()) {
         if (key.ends_with(catalog_end)) {
           if (auto read = read_catalog(std::string(key)); !read) return read;
+        } else if (behind(key, usage_mark)) {
+          if (auto read = read_usage(std::string(key)); !read) return read;
         } else if (behind(key, bucket_mark) || behind(key, lease_mark)) {
           records.emplace_back(key);
         }
@@ -81,6 +86,38 @@ class Check {
     });
   }
 
+  /// The days of a bucket's usage, and the other fields that put.lua writes.
+  Result<void> read_usage(const std::string& key) {
+    const auto [entity, resource] = names_in(*behind(key, usage_mark));
+    auto reply = calls_.ask(context_.names.store(), resp::command({"HGETALL", key}));
+    if (!reply) {
+      context_.bad.report(unusable_usage(entity, resource));
+      return {};
+    }
+    const Reply fields = reply->get();
+    for (auto at = fields.children(); !at.at_end();) {
+      const std::string_view name = at.next().text();
+      const std::string_view text = at.next().text();
+      if (!is_usage(name, text)) context_.bad.report(damaged_usage(entity, resource, name));
+    }
+    return {};
+  }
+
+  static bool is_usage(std::string_view name, std::string_view text) {
+    if (name == "o") return text.empty() || text == "-" || base::parse_digits(text);
+    if (name == "lost") return base::parse_digits(text).has_value();
+    const bool whole = name.starts_with('d');
+    const auto day = base::parse_digits(name.substr(whole ? 1 : 0));
+    if (!day) return false;
+    return whole ? read_day(*day, text).has_value() : read_hours(*day, text).has_value();
+  }
+
+  /// The entity and the resource at the end of a key.
+  static std::pair<std::string_view, std::string_view> names_in(std::string_view name) {
+    const std::size_t colon = std::min(name.find(':'), name.size());
+    return {name.substr(0, colon), name.substr(std::min(colon + 1, name.size()))};
+  }
+
   void read_field(const std::string& name_space, std::string_view field, std::string_view value) {
     if (field.starts_with("n ")) {
       (void)read_entity(name_space, field.substr(2), value, context_.bad);
@@ -118,10 +155,7 @@ class Check {
   }
 
   Result<void> read_one(const std::string& key, const Reply& value) {
-    const std::string_view name = *behind(key, bucket_mark);
-    const std::size_t colon = std::min(name.find(':'), name.size());
-    const std::string_view entity = name.substr(0, colon);
-    const std::string_view resource = name.substr(std::min(colon + 1, name.size()));
+    const auto [entity, resource] = names_in(*behind(key, bucket_mark));
     if (value.is_text()) {
       if (auto read = read_bucket(value, entity, resource); !read) context_.bad.report(read.error().message);
       return {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/wide.h"
 #include "limits/names.h"
 #include "usage/rows.h"
@@ -95,6 +96,12 @@ std::optional<std::vector<UsedWindow>> read_hours(Time day, std::string_view lin
     windows.push_back(std::move(window));
   } while (!lines.empty());
   return windows;
+}
+
+std::string damaged_usage(std::string_view entity, std::string_view resource, std::string_view field) {
+  return base::join("the field ", base::quoted(field), " of the usage of ", base::quoted(entity), " on ",
+                    base::quoted(resource),
+                    " cannot be read; it was written by another version or by hand. Delete it");
 }
 
 UsedWindow window_of(const usage::Segment& segment) {

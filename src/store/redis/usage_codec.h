@@ -42,4 +42,7 @@ std::optional<std::vector<UsedWindow>> read_hours(Time day, std::string_view lin
 /// The same of an open segment.
 UsedWindow window_of(const usage::Segment& segment);
 
+/// The sentence for a field that cannot be read.
+std::string damaged_usage(std::string_view entity, std::string_view resource, std::string_view field);
+
 }  // namespace weir::redis

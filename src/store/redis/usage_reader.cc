@@ -1,9 +1,11 @@
 #include "store/redis/usage_reader.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/text.h"
 #include "base/wide.h"
+#include "store/redis/bucket_write.h"
 #include "store/redis/record.h"
 #include "usage/position.h"
 #include "usage/rows.h"
@@ -17,12 +19,6 @@ constexpr std::size_t read_at_once = 256;
 constexpr std::size_t most_in_a_page = 20'000;
 /// The most hours that are read at once, where a resource has few entities.
 constexpr std::size_t most_hours = 31 * 24;
-
-Error damaged_usage(const UsedBucket& bucket, std::string_view day) {
-  return base::error(ErrorCode::unavailable, "the usage of ", base::quoted(bucket.entity), " on ",
-                     base::quoted(bucket.resource), day.empty() ? "" : ", field ", day,
-                     ", cannot be read; it was written by another version or by hand. Delete it");
-}
 
 }  // namespace
 
@@ -134,8 +130,9 @@ Result<void> UsageRead::read_span(Time to) {
       for (auto& [start, row] : one.windows) rows.push_back(std::move(row));
     }
   }
-  std::sort(rows.begin(), rows.end(),
-            [](const Usage& a, const Usage& b) { return usage::comes_before(a, b, false); });
+  std::sort(rows.begin(), rows.end(), [](const Usage& a, const Usage& b) {
+    return std::tie(a.start, a.entity) < std::tie(b.start, b.entity);
+  });
   // Buckets that were added meanwhile may have brought more rows than there is room for: they come with the
   // next page, which begins with the hour that did not fit.
   const std::size_t room = paging_.limit - page_.items.size();
@@ -198,7 +195,7 @@ void UsageRead::take(const UsedBucket& bucket, const KeptReply& reply, Time from
   auto at = list.children();
   const Reply record = at.next();
   const std::int64_t next_day = at.next().integer().value_or(-1);
-  if (next_day == -2) context_.bad.report(damaged_usage(bucket, {}).message);
+  if (next_day == -2) context_.bad.report(unusable_usage(bucket.entity, bucket.resource));
   if (next_day >= 0 && next_day < never_ / usage::day)
     found.next = std::min(found.next, std::max(to, next_day * usage::day));
   std::vector<std::pair<UsedWindow, bool>> windows;
@@ -209,7 +206,7 @@ void UsageRead::take(const UsedBucket& bucket, const KeptReply& reply, Time from
     const auto day = base::parse_digits(name.substr(whole ? 1 : 0));
     auto hours = whole || !day ? std::nullopt : read_hours(*day, text);
     auto one = whole && day ? read_day(*day, text) : std::nullopt;
-    if (!hours && !one) context_.bad.report(damaged_usage(bucket, name).message);
+    if (!hours && !one) context_.bad.report(damaged_usage(bucket.entity, bucket.resource, name));
     if (one) windows.emplace_back(*std::move(one), true);
     for (UsedWindow& hour : hours ? *hours : std::vector<UsedWindow>())
       windows.emplace_back(std::move(hour), false);
