@@ -22,7 +22,7 @@ class InCluster final : public Store {
 TEST(Twins, RedisCluster) {
   tests::RedisCluster cluster;
   run_twins({"redis cluster",
-             {.reopens = true, .hears_later = true},
+             {.reopens = true, .counts_usage = true, .hears_later = true},
              [&] { return std::make_unique<InCluster>(cluster); }},
             4'000);
 }

@@ -88,7 +88,7 @@ TEST(Twins, SqliteReopened) {
 TEST(Twins, Redis) {
   tests::RedisServer server;
   run_twins({"redis",
-             {.reopens = true, .hears_later = true},
+             {.reopens = true, .counts_usage = true, .hears_later = true},
              [&] { return std::make_unique<InRedis>(server, ""); }},
             10'000);
 }
@@ -98,7 +98,7 @@ TEST(Twins, Redis) {
 TEST(Twins, RedisRefusingFromMemory) {
   tests::RedisServer server;
   run_twins({"redis refusing from memory",
-             {.shared = false, .clock_goes_back = false, .hears_later = true},
+             {.shared = false, .clock_goes_back = false, .counts_usage = true, .hears_later = true},
              [&] { return std::make_unique<InRedis>(server, "&refuse_ms=60000"); }},
             6'000);
 }
