@@ -65,6 +65,8 @@ TEST_P(Usages, RefusalsAndZerosCountNothing) {
 }
 
 TEST_P(Usages, WhatIsGivenBackCountsInTheHourInWhichItIs) {
+  // Such a bucket does not expire, so that it is there to give back to.
+  set(Level::entity("key", resource), {{"rpm", "100/min"}, {"tpm", "100000/min"}});
   to_next_hour();
   const Time first = now();
   Decision settled = acquire("key", {{"rpm", 1}, {"tpm", 500}});
@@ -82,7 +84,7 @@ TEST_P(Usages, WhatIsGivenBackCountsInTheHourInWhichItIs) {
 }
 
 TEST_P(Usages, EveryEntityOfAChainCountsForItself) {
-  put("project", "");
+  put("project", "", false);
   put("key", "project");
   to_next_hour();
   const Time first = now();
@@ -108,7 +110,7 @@ TEST_P(Usages, ABucketThatExpiresLosesNothing) {
 }
 
 TEST_P(Usages, ADeletedEntityKeepsItsUsage) {
-  put("key", "");
+  put("key", "", false);
   to_next_hour();
   const Time first = now();
   acquire("key", {{"rpm", 5}});
@@ -205,7 +207,7 @@ TEST_P(Usages, DaysAreSumsOfHours) {
   }
 }
 
-TEST_P(Usages, OldHoursBecomeDaysAndOldDaysGo) {
+TEST_P(Usages, HoursAndDaysAreKeptForAsLongAsIsSet) {
   constexpr Time day = 24 * hour;
   advance(std::chrono::milliseconds(day - now() % day));
   const Time first = now();
@@ -230,10 +232,9 @@ TEST_P(Usages, OldHoursBecomeDaysAndOldDaysGo) {
     events += row.events;
   }
   EXPECT_EQ(hours_from % day, 0) << "whole days are folded";
-  EXPECT_GE(hours_from, first + 6 * day);
+  // Stores fold in the background; what must not be folded or deleted yet is there.
   EXPECT_LE(hours_from, first + 7 * day);
   EXPECT_GE(events, 5 * 24);
-  EXPECT_LE(events, 7 * 24);
 }
 
 }  // namespace
