@@ -136,10 +136,11 @@ TEST_F(UsageCommand, DrawsABarForEachWindow) {
 TEST_F(UsageCommand, FollowsWhatChangesUntilTheUserEndsIt) {
   charge("key-1", "gpt-4", "-c rpm=1 -c tpm=500");
   int looks = 0;
+  bool charged = true;
   shell.wait = [&](std::chrono::milliseconds time) {
     EXPECT_EQ(time, std::chrono::seconds(5));
-    if (looks == 0) EXPECT_TRUE(shell.limiter->acquire("key-1", "gpt-4", {{"rpm", 2}}).ok());
-    if (looks == 1) EXPECT_TRUE(shell.limiter->acquire("key-1", "embed", {{"rpm", 1}}).ok());
+    if (looks == 0) charged = charged && shell.limiter->acquire("key-1", "gpt-4", {{"rpm", 2}}).ok();
+    if (looks == 1) charged = charged && shell.limiter->acquire("key-1", "embed", {{"rpm", 1}}).ok();
     return ++looks < 4;
   };
   ASSERT_EQ(shell.run("usage key-1 --follow --interval 5s"), 0) << shell.err;
@@ -147,6 +148,7 @@ TEST_F(UsageCommand, FollowsWhatChangesUntilTheUserEndsIt) {
             "2023-11-15 00:00  key-1 on gpt-4  rpm 1, tpm 500, events 1\n"
             "2023-11-15 00:00  key-1 on gpt-4  rpm 3 (+2), tpm 500, events 2 (+1)\n"
             "2023-11-15 00:00  key-1 on embed  rpm 1, events 1\n");
+  EXPECT_TRUE(charged);
   looks = 2;
   ASSERT_EQ(shell.run("usage key-1 --resource embed --follow --interval 5s -o json"), 0) << shell.err;
   EXPECT_EQ(shell.out,
@@ -185,7 +187,7 @@ TEST_F(UsageCommand, TellsWhatIsWrong) {
   EXPECT_EQ(complaint("usage key-1 --plot -o json"), "weir: --plot draws for people; leave it out, or -o");
   EXPECT_EQ(complaint("usage key-1 -o yaml"), "weir: -o: \"yaml\" is not known; use table, json or csv");
   EXPECT_EQ(complaint("audit -o csv"), "weir: -o: \"csv\" is not known; use table or json");
-  EXPECT_EQ(complaint("usage 'key 1'").substr(0, 27), "weir: entity \"key 1\" has a c");
+  EXPECT_EQ(complaint("usage 'key 1'").substr(0, 26), "weir: entity \"key 1\" has a");
 }
 
 TEST_F(UsageCommand, SaysWhenThereIsNothing) {
