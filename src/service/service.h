@@ -112,11 +112,13 @@ class Service final : public net::Handler {
   std::map<Identity, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<WorkerExecutor>> executors_ WEIR_GUARDED_BY(mutex_);
   // Last members, so that they end before the rest. A task may hold a large body, so few may wait; a check
-  // reads the whole store, so changes do not wait for it; no deployment has more scrapes than this; and
-  // lookups in a remote store run in parallel, since each waits for it.
+  // reads the whole store, so changes do not wait for it; no deployment has more scrapes than this; usage
+  // may have much to sum up, so lookups do not wait for it; and lookups in a remote store run in parallel,
+  // since each waits for it.
   ThreadPool tasks_{1, 8};
   ThreadPool checks_{1, 8};
   ThreadPool scrapes_{1, 64};
+  ThreadPool sums_{2, 64};
   ThreadPool lookups_{4, 256};
 };
 

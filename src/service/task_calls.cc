@@ -108,7 +108,7 @@ void Service::run_task(Answering answering, const Route& route, const CoreRef& c
         return change(*core, asked.exchange().body(), outage_, *metrics_);
       });
     default:
-      return hand_over(lookups_, "contention", std::move(answering),
+      return hand_over(route.call == Call::usage ? sums_ : lookups_, "contention", std::move(answering),
                        [this, core, route](const Answering& asked) {
                          return at_once(route, asked.request(), asked.exchange().body(), *core);
                        });
