@@ -6,6 +6,7 @@
 #include "client/failures.h"
 #include "limits/limit_set.h"
 #include "limits/names.h"
+#include "limits/plan.h"
 #include "wire/buffer.h"
 #include "wire/http_write.h"
 
