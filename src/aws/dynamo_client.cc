@@ -15,7 +15,6 @@ using Steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::string_view content_type = "application/x-amz-json-1.0";
-constexpr std::string_view target_prefix = "DynamoDB_20120810.";
 /// A signature may be this far from the server's time; a smaller skew needs no correction.
 constexpr Time signature_slack = 60'000;
 /// A capacity unit in thousandths.
@@ -30,6 +29,12 @@ DynamoFailure failure_of(const net::HttpFailure& failure) {
 Url dynamodb_endpoint(std::string_view region) {
   const std::string_view domain = region.starts_with("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
   return {{true, base::join("dynamodb.", region, ".", domain), 443}, "/"};
+}
+
+Url streams_endpoint(std::string_view region) {
+  Url url = dynamodb_endpoint(region);
+  url.server.host = base::join("streams.", url.server.host);
+  return url;
 }
 
 Error error_of(const DynamoFailure& failure) {
@@ -158,7 +163,7 @@ void DynamoClient::sign_and_send(DynamoCall& call) {
     return call.on_error(
         {.kind = call.in_doubt_ ? Kind::unknown : Kind::unavailable, .message = "no answer in time"});
   }
-  const std::string target = base::join(target_prefix, call.operation);
+  const std::string target = base::join(options_.target_prefix, call.operation);
   const Time now_here = now();
   wire::aws::Signature signature;
   {

@@ -27,6 +27,8 @@ namespace weir::aws {
 struct DynamoOptions {
   std::string region;  ///< "eu-central-1"
   Url endpoint;        ///< the URL of DynamoDB
+  /// The API of the operations, as X-Amz-Target has it.
+  std::string target_prefix = "DynamoDB_20120810.";
   std::string ca_file = {};
   unsigned most_connections = 32;
   std::size_t most_calls = 10'000;
@@ -46,6 +48,9 @@ struct DynamoOptions {
 
 /// AWS's own endpoint of DynamoDB in a region.
 Url dynamodb_endpoint(std::string_view region);
+/// The same of the streams of its tables, which are another API.
+Url streams_endpoint(std::string_view region);
+inline constexpr std::string_view streams_target_prefix = "DynamoDBStreams_20120810.";
 
 /// Counters of requests and their results.
 struct DynamoCounts {

@@ -1,7 +1,9 @@
 // DynamoDB, by the real DynamoDB Local, which takes a while to start: one for all tests of this program.
 #include "contract/contract.h"
+#include "store/dynamodb/aggregation.h"
 #include "store/dynamodb/dynamodb_store.h"
 #include "store/dynamodb/request.h"
+#include "store/dynamodb/usage_folding.h"
 #include "support/dynamodb_local.h"
 
 namespace weir::contract {
@@ -13,13 +15,13 @@ class InTable final : public StoreUnderTest {
   explicit InTable(const std::string& more) {
     tests::DynamoDbLocal& server = tests::DynamoDbLocal::shared();
     const std::string table = server.table();
+    counting_.store = {.table = table, .endpoint = server.url(), .deadline = 60s};
+    counting_.worker.batch = 1;
+    counting_.worker.poll_idle = 5;
+    counting_.worker.poll_busy = 5;
     url_ = "dynamodb://" + table + "?endpoint=" + server.url() + "&deadline_ms=60000&refuse_ms=0" + more;
-    const SystemClock system;
-    base::SystemEntropy entropy;
-    auto client =
-        dynamodb::connect({.table = table, .endpoint = server.url(), .deadline = 60s}, system, entropy);
-    EXPECT_TRUE(client);
-    const auto made = dynamodb::make_table(**client, table, {});
+    client_ = *dynamodb::connect(counting_.store, system_, entropy_);
+    const auto made = dynamodb::make_table(*client_, table, {});
     EXPECT_TRUE(made) << made.error().message;
   }
   Result<Limiter> open(const Options& options) override {
@@ -29,8 +31,20 @@ class InTable final : public StoreUnderTest {
   }
   void advance(std::chrono::milliseconds by) override { clock_.advance(by); }
   Time now() override { return clock_.now(); }
+  void collect_usage() override {
+    if (!aggregation_) aggregation_ = *dynamodb::Aggregation::start(counting_);
+    EXPECT_TRUE(aggregation_->count_all(60s)) << aggregation_->state().trouble;
+    const auto kept = dynamodb::read_usage_kept(*client_, counting_.store.table);
+    ASSERT_TRUE(kept);
+    EXPECT_TRUE(dynamodb::fold_usage(*client_, counting_.store.table, clock_.now(), *kept));
+  }
 
  private:
+  const SystemClock system_;
+  base::SystemEntropy entropy_;
+  std::unique_ptr<aws::DynamoClient> client_;
+  dynamodb::AggregationOptions counting_;
+  std::unique_ptr<dynamodb::Aggregation> aggregation_;
   std::string url_;
   // In the future, so that DynamoDB itself, which has another clock, deletes nothing.
   FakeClock clock_{2'000'000'000'000};

@@ -221,6 +221,7 @@ TEST_P(Usages, HoursAndDaysAreKeptForAsLongAsIsSet) {
     advance(1h);
   }
   std::int64_t events = 0;
+  store_->collect_usage();
   const auto page = kept.usage({.entity = "key"}, {.cursor = {}, .limit = 1000});
   ASSERT_TRUE(page) << page.error().message;
   Time hours_from = first + 9 * day;

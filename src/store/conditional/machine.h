@@ -81,11 +81,12 @@ struct BucketPlan {
   /// version, whatever its stamp.
   std::int64_t resolved_after = 0;
   std::vector<LimitCharge> charges;
-  std::uint64_t generation = 0;  ///< of the bucket that a lease charged; for changes to leases
-  Time held_until = 0;           ///< the deadline of that lease
-  Time hold_until = 0;           ///< the deadline of what is taken of concurrent limits
-  std::size_t entity = 0;        ///< in the chain of the plan
-  std::string parent;            ///< the next entity of the chain, as it was resolved; empty: none
+  std::uint64_t generation = 0;           ///< of the bucket that a lease charged; for changes to leases
+  Time held_until = 0;                    ///< the deadline of that lease
+  Time hold_until = 0;                    ///< the deadline of what is taken of concurrent limits
+  std::size_t entity = 0;                 ///< in the chain of the plan
+  std::string parent;                     ///< the next entity of the chain, as it was resolved; empty: none
+  std::optional<bool> counts_usage = {};  ///< whether the charge counts as usage; nothing: as the last one
 };
 
 /// The images of a chain that an operation has seen. Other processes change the items concurrently; the

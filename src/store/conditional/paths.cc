@@ -45,6 +45,13 @@ bucket::Holds holds_after(const Evaluation& evaluation, const LimitClaim& limit)
   return holds;
 }
 
+/// Marks a bucket whose charges do not count as usage. The mark is taken away where the image has it, so that
+/// a charge that counts is written as if there were none.
+void mark(const Evaluation& evaluation, Write& write) {
+  const std::optional<bool>& counts = evaluation.plan->counts_usage;
+  if (counts && (!*counts || !evaluation.item->counts_usage)) write.set_counts_usage = counts;
+}
+
 using decision::Expiry;
 
 /// Extends an expiry; a bucket without one stays without.
@@ -185,6 +192,7 @@ Write WriteBuilder::create(const Evaluation& evaluation) const {
   item.version = evaluation.claims().version;
   item.generation = new_generation;
   item.parent = evaluation.plan->parent;
+  item.counts_usage = evaluation.plan->counts_usage.value_or(true);
   for (const LimitClaim& limit : evaluation.claims().limits) {
     const std::int64_t amount = amount_of(evaluation, limit);
     const bool concurrent = limit.parameters.kind() == Kind::concurrent;
@@ -219,6 +227,7 @@ Write WriteBuilder::normal(const Evaluation& evaluation) const {
   if (evaluation.claims().version != evaluation.item->version)
     write.set_version = evaluation.claims().version;
   if (checks_link(evaluation)) write.set_parent = evaluation.plan->parent;
+  mark(evaluation, write);
   // Set even if the image has the same expiry: another writer may have set an earlier one in the same
   // millisecond.
   const Time expires_at = expiry.expires_at();
@@ -253,6 +262,7 @@ Write WriteBuilder::retry(const Evaluation& evaluation) const {
     write.limits.push_back(std::move(charge));
   }
   write.expires_since = later(expiry.expires_at(), settings.margin);
+  mark(evaluation, write);
   return write;
 }
 

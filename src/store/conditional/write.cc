@@ -82,6 +82,7 @@ void apply(std::optional<Record>& item, const Write& write) {
   if (write.set_version) item->version = *write.set_version;
   if (write.set_expires_at) item->expires_at = *write.set_expires_at;
   if (write.set_parent) item->parent = write.set_parent;
+  if (write.set_counts_usage) item->counts_usage = *write.set_counts_usage;
   for (const LimitWrite& limit : write.limits) apply(*item, limit);
   if (!write.dormant) return;
   for (LimitState& limit : item->limits)

@@ -20,6 +20,7 @@ struct Record : bucket::State {
   /// The next entity of the chain when the bucket was created, empty for none. It cannot change while the
   /// bucket exists. Nothing: the bucket was written by a program that did not check the parent.
   std::optional<std::string> parent = {};
+  bool counts_usage = true;  ///< whether the last acquire counted as usage; changes of leases follow it
   friend bool operator==(const Record&, const Record&) = default;
 };
 
@@ -81,6 +82,7 @@ struct Write {
   std::optional<std::int64_t> set_version = {};
   std::optional<Time> set_expires_at = {};  ///< never: the expiry is removed
   std::optional<std::string> set_parent = {};
+  std::optional<bool> set_counts_usage = {};
   /// The new list of dormant limits; nothing: unchanged.
   std::optional<std::vector<std::string>> dormant = {};
   std::vector<LimitWrite> limits = {};  ///< conditions and effects

@@ -5,6 +5,7 @@
 #include "store/dynamodb/check.h"
 #include "store/dynamodb/items.h"
 #include "store/dynamodb/legacy.h"
+#include "store/dynamodb/usage_items.h"
 
 namespace weir::dynamodb {
 namespace {
@@ -28,6 +29,7 @@ std::string scan(const std::string& table, const Item& after) {
 std::string wrong_in(const Item& item) {
   const Key key = key_of(item);
   const auto problem = [](const auto& read) { return read ? std::string() : read.error().message; };
+  if (usage_name(key)) return problem(read_usage(item));
   if (legacy_name(key)) return problem(read_legacy(item));
   if (is_bucket(key)) return problem(read_bucket(item));
   if (key.sk == plan_sort_key) return problem(read_plan(item));

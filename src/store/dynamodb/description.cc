@@ -75,6 +75,8 @@ TableDescription read_table(std::string_view body) {
         for (reader.array(); reader.element();) read_index(reader, table);
       } else if (member == "BillingModeSummary") {
         read_text_in(reader, "BillingMode", table.billing);
+      } else if (member == "LatestStreamArn") {
+        reader.string(table.stream_arn);
       } else if (member == "StreamSpecification") {
         read_text_in(reader, "StreamViewType", table.stream);
       } else {

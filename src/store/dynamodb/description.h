@@ -15,7 +15,8 @@ std::string named(std::string_view table);
 struct TableDescription {
   std::string status;
   std::string billing;
-  std::string stream;
+  std::string stream;      ///< what its records hold
+  std::string stream_arn;  ///< of the stream that is on, or was last
   bool key_is_ours = false;
   std::map<std::string, std::pair<std::string, std::string>> indexes;  ///< name -> status, projection
 };

@@ -1,5 +1,6 @@
 #include "store/dynamodb/dynamodb_store.h"
 
+#include "base/json.h"
 #include "base/text.h"
 #include "store/dynamodb/blocking_calls.h"
 
@@ -60,18 +61,19 @@ Result<aws::Url> check_endpoint(const StoreOptions& options, std::string_view en
                        "of the store if the network can be trusted");
 }
 
-Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, const Clock& system,
-                                                   base::Entropy& entropy) {
+namespace {
+
+/// The options of a client, without the probe. `service`: the variable of the environment for its endpoint.
+Result<aws::DynamoOptions> client_options(const StoreOptions& options, std::string_view service) {
   const aws::Environment machine = aws::Environment::of_process();
   std::string endpoint = options.endpoint;
-  if (endpoint.empty()) endpoint = aws::endpoint_of(machine, "DYNAMODB").value_or("");
+  if (endpoint.empty()) endpoint = aws::endpoint_of(machine, service).value_or("");
   std::string region = options.region;
   if (region.empty()) region = aws::region_of(machine).value_or(endpoint.empty() ? "" : "us-east-1");
   if (region.empty())
     return base::invalid("no region is known for DynamoDB; add ?region=... to the URL, or set AWS_REGION");
   aws::DynamoOptions how;
   how.region = region;
-  how.endpoint = aws::dynamodb_endpoint(region);
   if (!endpoint.empty()) {
     auto url = check_endpoint(options, endpoint);
     if (!url) return url.error();
@@ -79,12 +81,38 @@ Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, 
   }
   how.ca_file = options.ca_file;
   how.deadline = options.deadline;
-  const Key probe = version_key();
-  how.probe_operation = "BatchGetItem";
-  how.probe_request = batch_get(options.table, std::span(&probe, 1)).json;
+  return how;
+}
+
+Result<std::unique_ptr<aws::DynamoClient>> start(aws::DynamoOptions how, const StoreOptions& options,
+                                                 const Clock& system, base::Entropy& entropy) {
   auto keeper = keeper_for(how.endpoint, options);
   if (!keeper) return keeper.error();
   return aws::DynamoClient::start(std::move(how), *std::move(keeper), system, entropy);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, const Clock& system,
+                                                   base::Entropy& entropy) {
+  auto how = client_options(options, "DYNAMODB");
+  if (!how) return how.error();
+  if (how->endpoint.server.host.empty()) how->endpoint = aws::dynamodb_endpoint(how->region);
+  const Key probe = version_key();
+  how->probe_operation = "BatchGetItem";
+  how->probe_request = batch_get(options.table, std::span(&probe, 1)).json;
+  return start(*std::move(how), options, system, entropy);
+}
+
+Result<std::unique_ptr<aws::DynamoClient>> connect_to_streams(const StoreOptions& options,
+                                                              const Clock& system, base::Entropy& entropy) {
+  auto how = client_options(options, "DYNAMODB_STREAMS");
+  if (!how) return how.error();
+  if (how->endpoint.server.host.empty()) how->endpoint = aws::streams_endpoint(how->region);
+  how->target_prefix = aws::streams_target_prefix;
+  how->probe_operation = "ListStreams";
+  how->probe_request = base::JsonWriter::object().text("TableName", options.table).number("Limit", 1).str();
+  return start(*std::move(how), options, system, entropy);
 }
 
 DynamoStore::DynamoStore(const StoreOptions& options, std::unique_ptr<aws::DynamoClient> client,
@@ -104,7 +132,8 @@ DynamoStore::DynamoStore(const StoreOptions& options, std::unique_ptr<aws::Dynam
                {}},
       start_up_(context_),
       catalog_(context_, start_up_),
-      buckets_(context_) {
+      buckets_(context_),
+      usage_(context_) {
   context_.start_up = &start_up_;
 }
 
@@ -133,6 +162,17 @@ Result<void> DynamoStore::keep_audit_for(Time duration) {
   const auto set = asking.ask(single_write(context_.table, write), true);
   if (!set.ok()) return aws::error_of(*set.failure);
   start_up_.keep_audit_for(duration);
+  return {};
+}
+
+Result<void> DynamoStore::keep_usage(const store::UsageKept& kept) {
+  BlockingCalls asking(context_);
+  if (auto may = asking.check_may_wait(); !may) return may;
+  ItemWrite write{.kind = ItemWrite::Kind::update, .key = version_key()};
+  write.expression.set("keep_usage_hours", Value::of(kept.hours));
+  write.expression.set("keep_usage_days", Value::of(kept.days));
+  const auto set = asking.ask(single_write(context_.table, write), true);
+  if (!set.ok()) return aws::error_of(*set.failure);
   return {};
 }
 

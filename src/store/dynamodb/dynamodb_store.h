@@ -12,6 +12,7 @@
 #include "store/dynamodb/catalog.h"
 #include "store/dynamodb/schema.h"
 #include "store/dynamodb/start_up.h"
+#include "store/dynamodb/usage_reader.h"
 #include "store/store.h"
 
 namespace weir::dynamodb {
@@ -44,6 +45,9 @@ Result<aws::Url> check_endpoint(const StoreOptions& options, std::string_view en
 /// A client by the options and the environment. `system` must outlive it.
 Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, const Clock& system,
                                                    base::Entropy& entropy);
+/// A client of the streams of tables.
+Result<std::unique_ptr<aws::DynamoClient>> connect_to_streams(const StoreOptions& options,
+                                                              const Clock& system, base::Entropy& entropy);
 
 /// Safe to use from any thread.
 class DynamoStore final : public store::Store {
@@ -55,6 +59,7 @@ class DynamoStore final : public store::Store {
 
   store::Buckets& buckets() override { return buckets_; }
   store::Catalog& catalog() override { return catalog_; }
+  store::UsageReader& usage() override { return usage_; }
   const store::LeaseKey& lease_key() const override { return start_up_.lease_key(); }
   Result<void> opened() const override { return start_up_.check(); }
   Result<void> health() const override;
@@ -62,6 +67,7 @@ class DynamoStore final : public store::Store {
   bool every_change_is_marked() const override { return !context_.settle_single; }
   Time now() const override { return context_.now(); }
   Result<void> keep_audit_for(Time duration) override;
+  Result<void> keep_usage(const store::UsageKept& kept) override;
   /// Called before the first use of a feature that programs before `version` of the schema cannot read: from
   /// then on they fail to open the table. Blocks. Never lowers the version.
   Result<void> require_client(int version);
@@ -83,6 +89,7 @@ class DynamoStore final : public store::Store {
   mutable StartUp start_up_;
   DynamoCatalog catalog_;
   DynamoBuckets buckets_;
+  DynamoUsage usage_;
 };
 
 }  // namespace weir::dynamodb

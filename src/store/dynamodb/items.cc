@@ -67,6 +67,7 @@ Result<BucketItem> read_bucket(const Item& item) {
   read.state.expires_at = ttl ? base::saturate(base::Int128{*ttl} * 1000) : bucket::never;
   read.dormant = names_in(find(item, "dm"));
   if (const Value* const parent = find(item, "pa")) read.state.parent = parent->text;
+  read.state.counts_usage = find(item, no_usage_mark) == nullptr;
   std::map<std::string_view, LimitParts> limits;
   for (const Attribute& attribute : item) {
     const std::string_view name = attribute.name;
@@ -130,6 +131,7 @@ Item write_bucket(const BucketName& name, const conditional::Record& state,
   if (state.expires_at != bucket::never) add(item, "ttl", number(to_ttl(state.expires_at)));
   if (!dormant.empty()) add(item, "dm", names_value(dormant));
   if (state.parent) add(item, "pa", Value::of(*state.parent));
+  if (!state.counts_usage) add(item, std::string(no_usage_mark), Value::of_flag(true));
   for (const bucket::LimitState& limit : state.limits) {
     const limits::Parameters& parameters = limit.parameters;
     if (parameters.kind() == weir::Kind::concurrent) {

@@ -10,7 +10,6 @@
 namespace weir::dynamodb {
 namespace {
 
-constexpr std::string_view entity_mark = "ENTITY#";
 constexpr std::string_view in_map = "data";
 constexpr std::array<std::string_view, 7> legacy_fields = {
     "tokens_milli",        "last_refill_ms",   "capacity_milli",      "burst_milli",
@@ -54,15 +53,15 @@ std::int64_t held_at_any(const LegacyLimit& limit, Time moment) {
 }  // namespace
 
 std::optional<LegacyName> legacy_name(const Key& key) {
-  const std::size_t mark = key.pk.starts_with(entity_mark) ? 0 : key.pk.find("/ENTITY#") + 1;
-  if (mark == 0 && !key.pk.starts_with(entity_mark)) return std::nullopt;
+  auto owner = entity_of(key.pk);
+  if (!owner) return std::nullopt;
   if (!key.sk.starts_with(bucket_prefix)) return std::nullopt;
   const std::string_view rest = std::string_view(key.sk).substr(bucket_prefix.size());
   const std::size_t end = rest.find('#');
   if (end == std::string_view::npos || end == 0 || end + 1 == rest.size()) return std::nullopt;
   LegacyName name;
-  name.name_space = mark == 0 ? "default" : key.pk.substr(0, mark - 1);
-  name.entity = key.pk.substr(mark + entity_mark.size());
+  name.name_space = std::move(owner->name_space);
+  name.entity = std::move(owner->entity);
   name.resource = rest.substr(0, end);
   name.limit = rest.substr(end + 1);
   return name;

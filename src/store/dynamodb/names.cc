@@ -23,6 +23,14 @@ std::string entity_pk(std::string_view name_space, std::string_view entity) {
   return join(prefix_of(name_space), "ENTITY#", entity);
 }
 
+std::optional<EntityName> entity_of(std::string_view pk) {
+  constexpr std::string_view mark = "ENTITY#";
+  if (pk.starts_with(mark)) return EntityName{"default", std::string(pk.substr(mark.size()))};
+  const std::size_t slash = pk.find("/ENTITY#");
+  if (slash == std::string_view::npos) return std::nullopt;
+  return EntityName{std::string(pk.substr(0, slash)), std::string(pk.substr(slash + 1 + mark.size()))};
+}
+
 Key bucket_key(std::string_view name_space, std::string_view entity, std::string_view resource) {
   return {entity_pk(name_space, entity), join(bucket_prefix, resource)};
 }

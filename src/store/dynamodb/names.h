@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,13 @@ inline constexpr std::string_view member_prefix = "#MEMBER#";
 inline constexpr std::string_view plan_sort_key = "#PLAN";
 
 std::string entity_pk(std::string_view name_space, std::string_view entity);
+/// The namespace and the entity that a partition is of.
+struct EntityName {
+  std::string name_space;
+  std::string entity;
+};
+/// Nothing where it is not the partition of an entity. The names are not checked.
+std::optional<EntityName> entity_of(std::string_view pk);
 Key bucket_key(std::string_view name_space, std::string_view entity, std::string_view resource);
 Key meta_key(std::string_view name_space, std::string_view entity);
 Key level_key(std::string_view name_space, const Level& level);
@@ -68,6 +76,10 @@ bool is_bucket(const Key& key);
 
 /// What is held of a concurrent limit (bucket/holds.h), as bytes; missing: nothing.
 inline constexpr std::string_view holds_field = "hd";
+/// A bucket whose charges do not count as usage has this attribute.
+inline constexpr std::string_view no_usage_mark = "nu";
+/// The moment at which a migration brought counters of other items into the bucket.
+inline constexpr std::string_view migration_mark = "mg";
 /// "b_rpm_tk".
 inline std::string limit_attribute(std::string_view limit, std::string_view field) {
   std::string name;

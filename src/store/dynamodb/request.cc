@@ -58,6 +58,12 @@ void Expression::set(std::string_view attribute, Value to) {
   append_clause(set_, join(left, "=", value(std::move(to))));
 }
 
+void Expression::set_member(std::string_view attribute, std::string_view member, Value to) {
+  const std::string map = name(attribute);
+  const std::string inside = name(member);
+  append_clause(set_, join(map, ".", inside, "=", value(std::move(to))));
+}
+
 void Expression::add(std::string_view attribute, std::int64_t number) {
   const std::string left = name(attribute);
   append_clause(add_, join(left, " ", value(number)));
@@ -215,6 +221,8 @@ ItemWrite render(const Write& write, const BucketName& name, Time now) {
   render_conditions(expression, write);
   if (write.item) {
     rendered.item = write_bucket(name, *write.item, *write.dormant, now);
+    if (write.path == Write::Path::convert)
+      rendered.item.push_back({std::string(migration_mark), Value::of(now)});
     return rendered;
   }
   rendered.kind = ItemWrite::Kind::update;
@@ -229,6 +237,9 @@ ItemWrite render(const Write& write, const BucketName& name, Time now) {
     expression.set("pa", Value::of(*write.set_parent));
     expression.set("fv", Value::of(item_format));
   }
+  if (write.set_counts_usage == false) expression.set(no_usage_mark, Value::of_flag(true));
+  if (write.set_counts_usage == true) expression.remove(no_usage_mark);
+  if (write.path == Write::Path::absorb) expression.set(migration_mark, Value::of(now));
   expression.set("at", Value::of(now));
   if (write.dormant && !write.dormant->empty()) {
     std::vector<Value> names;
@@ -355,8 +366,9 @@ Request query(const std::string& table, const QueryOf& query) {
   if (!query.after.empty() || !query.begins_with.empty()) {
     const std::string sort = expression.name("SK");
     const std::string low = query.backward || query.after.empty() ? query.begins_with : query.after + '\x01';
-    const std::string high =
-        query.backward && !query.after.empty() ? query.after : query.begins_with + "\x7f";
+    const std::string high = query.backward && !query.after.empty() ? query.after
+                             : !query.until.empty()                 ? query.until
+                                                                    : query.begins_with + "\x7f";
     const std::string from = expression.value(Value::of(low.empty() ? " " : low));
     condition += join(" AND ", sort, " BETWEEN ", from, " AND ", expression.value(Value::of(high)));
   }
@@ -366,6 +378,23 @@ Request query(const std::string& table, const QueryOf& query) {
   json += join(",\"ScanIndexForward\":", query.backward ? "false" : "true",
                R"(,"ConsistentRead":true,"ReturnConsumedCapacity":"TOTAL"})");
   return {"Query", std::move(json)};
+}
+
+Request query_index(const std::string& table, const QueryOfIndex& query) {
+  Expression expression;
+  const std::string pk = expression.name(query.pk_name);
+  std::string condition = join(pk, "=", expression.value(Value::of(query.pk)), " AND ");
+  condition += join(expression.name(query.sk_name), " BETWEEN ", expression.value(Value::of(query.from)));
+  condition += join(" AND ", expression.value(Value::of(query.to)));
+  std::string json = join("{\"TableName\":", json_string(table), ",\"IndexName\":", json_string(query.index),
+                          ",\"KeyConditionExpression\":", json_string(condition));
+  expression.append_to(json);
+  if (query.limit > 0) json += join(",\"Limit\":", std::to_string(query.limit));
+  if (!query.after.empty()) {
+    json += ",\"ExclusiveStartKey\":";
+    wire::aws::append_json(json, query.after);
+  }
+  return {"Query", json + R"(,"ReturnConsumedCapacity":"TOTAL"})"};
 }
 
 Request scan_index(const std::string& table, std::string_view index, const Item& after) {

@@ -23,6 +23,8 @@ class Expression {
 
   void condition(std::string_view term);
   void set(std::string_view attribute, Value to);
+  /// Sets a member of an attribute that is a map.
+  void set_member(std::string_view attribute, std::string_view member, Value to);
   void add(std::string_view attribute, std::int64_t number);
   void remove(std::string_view attribute);
 
@@ -87,10 +89,23 @@ struct QueryOf {
   std::string pk;
   std::string begins_with = {};  ///< of the sort key
   std::string after = {};        ///< sort keys after this one; with `backward`, up to and including it
+  std::string until = {};        ///< sort keys up to and including this one; not with `backward`
   bool backward = false;
   std::size_t limit = 0;  ///< 0: as many as a page holds
 };
 Request query(const std::string& table, const QueryOf& query);
+/// A Query of one partition of an index: sort keys from `from` up to and including `to`, from a key on.
+struct QueryOfIndex {
+  std::string_view index;
+  std::string_view pk_name;
+  std::string_view sk_name;
+  std::string pk;
+  std::string from;
+  std::string to;
+  Item after = {};
+  std::size_t limit = 0;  ///< 0: as many as a page holds
+};
+Request query_index(const std::string& table, const QueryOfIndex& query);
 /// A page of an index, from the key behind which it begins.
 Request scan_index(const std::string& table, std::string_view index, const Item& after);
 
