@@ -25,6 +25,7 @@ Result<std::string> store_template(std::string_view url, std::string_view kind) 
   const dynamodb::StoreOptions& options = parsed->dynamodb;
   if (kind == "cloudformation") return dynamodb::cloudformation_template(options.table);
   if (kind == "terraform") return dynamodb::terraform_template(options.table);
+  if (kind == "iam-aggregate") return dynamodb::aggregate_policy(options.table, options.region);
   return dynamodb::iam_policy(options.table, options.region, false);
 }
 

@@ -13,8 +13,8 @@ namespace weir::app {
 /// Other stores are created when they are opened. What exists stays unchanged.
 Result<void> make_store(std::string_view url, const std::function<void(const std::string& what)>& say);
 
-/// A template for other tools: "cloudformation", "terraform", or "iam" for the permissions. Only for
-/// dynamodb: URLs. Sends no request.
+/// A template for other tools: "cloudformation", "terraform", or "iam" for the permissions, or
+/// "iam-aggregate" for those of `weir aggregate`. Only for dynamodb: URLs. Sends no request.
 Result<std::string> store_template(std::string_view url, std::string_view kind);
 
 }  // namespace weir::app

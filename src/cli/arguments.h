@@ -83,6 +83,8 @@ struct Arguments {
   std::optional<std::string> tls_cert;
   std::optional<std::string> tls_key;
   bool insecure = false;
+  bool aggregate = false;
+  std::optional<std::string> batch;
   std::optional<std::string> log_format;
   std::optional<std::string> log_level;
   std::optional<std::string> access_log;

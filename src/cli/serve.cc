@@ -27,6 +27,7 @@ Result<ExitCode> serve(Session& session, const Arguments& arguments) {
   }
   if (auto read = read_log_options(arguments, options.log); !read) return read.error();
   options.access_log = arguments.access_log.value_or("");
+  options.aggregate = arguments.aggregate;
   auto served = service::serve(options, session.out(), session.world().err);
   if (!served) return served.error();
   return done;

@@ -236,6 +236,22 @@ void add_serve_command(Tree& tree) {
   add_value(app, "--access-log", arguments.access_log, "FILE",
             "A line for each request, to a file, which SIGHUP opens again, or - for stdout (default: none)");
   app.add_flag("--insecure", arguments.insecure, "Listen beyond this machine without tokens");
+  app.add_flag("--aggregate", arguments.aggregate,
+               "Also count usage from the stream of a dynamodb: table, as `weir aggregate` does");
+  CLI::App& counting = tree.command(
+      tree.root, "aggregate",
+      "Count usage from the stream of a dynamodb: table, by hours, until it is told to stop. Any number of "
+      "processes share the work, and each can end at any moment: every charge is counted once.",
+      aggregate,
+      {.examples = "weir aggregate --store dynamodb://weir\n"
+                   "weir aggregate --store dynamodb://weir --batch 5s",
+       .reach = Reach::here});
+  add_value(counting, "--batch", arguments.batch, "TIME",
+            "How long a charge waits for others on its bucket, which share one write (default 1s)");
+  add_value(counting, "--log-format", arguments.log_format, "text|json",
+            "How lines of the log are written (default text)");
+  add_value(counting, "--log-level", arguments.log_level, "debug|info|warning|error",
+            "What is less is not logged (default info)");
 }
 
 void add_gateway_command(Tree& tree) {
@@ -319,7 +335,7 @@ void add_store_commands(Tree& tree) {
        .reach = Reach::here});
   add_value(init, "--keep-audit", arguments.keep_audit, "TIME",
             "How long to keep the audit, from now on, such as 90d (a year unless said)");
-  add_value(init, "--template", arguments.store_template, "cloudformation|terraform|iam",
+  add_value(init, "--template", arguments.store_template, "cloudformation|terraform|iam|iam-aggregate",
             "For dynamodb: make nothing, print what makes the table, or the rights that weir needs");
   CLI::App& migrate = tree.command(store, "migrate",
                                    "For dynamodb: turn buckets of one item for each limit into buckets of "

@@ -39,6 +39,7 @@ class Asked final : public HttpCall {
                           .content_type = media_type(field("content-type")),
                           .location = std::string(field("location")),
                           .server = std::string(field("server")),
+                          .wanted_field = std::string(field(request_.wanted_field)),
                           .body = std::string(reply.body)};
   }
   void on_failure(const HttpFailure& failure) override { answered = failure; }

@@ -38,6 +38,8 @@ struct HttpRequest {
   std::chrono::milliseconds extra_patience{0};
   /// Called with the number of bytes of the body that are sent.
   std::function<void(std::size_t sent)> progress = {};
+  /// The name of one more field of the answer to keep.
+  std::string wanted_field = {};
 };
 
 struct HttpAnswer {
@@ -46,6 +48,7 @@ struct HttpAnswer {
   std::string content_type = {};  ///< without parameters, in lower case
   std::string location = {};
   std::string server = {};
+  std::string wanted_field = {};  ///< the field that the request named
   std::string body = {};
 };
 

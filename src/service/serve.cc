@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "app/aggregate.h"
 #include "app/check_store.h"
 #include "app/open_store.h"
 #include "app/store_url.h"
@@ -109,6 +110,13 @@ void greet(const ServeOptions& options, const std::string& url, std::ostream& ou
       << std::endl;
 }
 
+void add_metrics(telemetry::Metrics& metrics, const store::Aggregation& aggregation) {
+  metrics.add_counters([&aggregation] { return store::counters_of(aggregation.state()); });
+  metrics.add_gauge("weir_usage_lag_seconds",
+                    "How long ago the oldest change of a bucket was made that is not counted as usage yet.",
+                    [&aggregation] { return static_cast<double>(aggregation.state().lag) / 1000; });
+}
+
 /// A port in use is the most likely error on a new machine.
 Error with_hint(Error error) {
   if (error.message.starts_with("cannot listen on "))
@@ -138,21 +146,32 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
       app::open_store(options.store, {.must_be_reachable = false}, foundation.clock, *foundation.entropy);
   if (!store) return store.error();
   foundation.store = *store;
+  std::unique_ptr<store::Aggregation> aggregation;
+  if (options.aggregate) {
+    auto counting = app::aggregate(options.store, {.report = [&log](const std::string& message) {
+                                     log.warning("usage", {{"problem", message}});
+                                   }});
+    if (!counting) return counting.error();
+    aggregation = *std::move(counting);
+  }
   std::size_t told = 0;
   telemetry::warn_of_new(log, foundation.store->warnings(), told);
   Service service(foundation, {.on_unavailable = options.on_unavailable,
                                .store = server::kind_of(options.store),
                                .log = &log,
                                .access_log = access.get(),
-                               .check_store = [&options](const std::string& name_space) {
-                                 return app::check_namespace(options.store, {}, name_space);
-                               }});
+                               .check_store =
+                                   [&options](const std::string& name_space) {
+                                     return app::check_namespace(options.store, {}, name_space);
+                                   },
+                               .aggregation = aggregation.get()});
   service.set_tokens(*tokens);
   const unsigned threads = listen->threads;
   auto server = net::Server::start(*std::move(listen), service);
   if (!server) return with_hint(server.error());
   const std::string url = server::url_of(**server, !options.tls_cert.empty());
   server::add_metrics(*service.metrics(), **server, access.get());
+  if (aggregation) add_metrics(*service.metrics(), *aggregation);
   foundation.store->announce(join("which serves it at ", url, " (weir --server ", url, " reaches it)"));
   foundation.store->observe_commits([metrics = service.metrics()](std::chrono::nanoseconds took) {
     metrics->store_took(telemetry::StoreOp::commit, took);
@@ -171,6 +190,7 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   }
   service.set_ready(false);
   server::drain(**server, options.drain, log, manager);
+  if (aggregation) aggregation->stop(options.drain);
   log.info("weir ends");
   return {};
 }

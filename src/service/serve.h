@@ -23,6 +23,7 @@ struct ServeOptions {
   std::optional<OnUnavailable> on_unavailable;
   telemetry::LogOptions log = {};
   std::string access_log;                   ///< a file, or - for stdout; empty: none
+  bool aggregate = false;                   ///< count usage from the stream of a dynamodb: table
   std::chrono::milliseconds drain{10'000};  ///< how long a shutdown waits for calls in progress
 };
 

@@ -211,6 +211,12 @@ Reply Service::readiness() {
   if (!ready_.load(std::memory_order_relaxed))
     return problem(503, "not-ready", "the service is shutting down");
   if (const auto health = outage_.look(); !health) return problem(health.error());
+  if (options_.aggregation != nullptr) {
+    const Time lag = options_.aggregation->state().lag;
+    if (lag > store::most_lag)
+      return problem(503, "usage-behind",
+                     base::join("usage is counted ", std::to_string(lag / 1000), " seconds late"));
+  }
   return {.body = "ready\n", .content_type = "text/plain"};
 }
 

@@ -16,6 +16,7 @@
 #include "service/routes.h"
 #include "service/thread_pool.h"
 #include "service/tokens.h"
+#include "store/aggregation.h"
 #include "store/finding.h"
 #include "telemetry/access_log.h"
 #include "telemetry/log.h"
@@ -36,6 +37,7 @@ struct ServiceOptions {
   /// Checks the stored data, from any thread: of a namespace alone, or of the whole store if the name is
   /// empty. An empty function: not supported.
   std::function<Result<std::vector<store::Finding>>(const std::string& name_space)> check_store = {};
+  const store::Aggregation* aggregation = nullptr;  ///< runs beside it; outlives the service
 };
 
 /// The caller and the namespace.

@@ -10,6 +10,24 @@ using base::join;
 using base::json_string;
 using base::JsonWriter;
 
+std::string arn_of(std::string_view table, std::string_view region) {
+  return join("arn:aws:dynamodb:", region.empty() ? "*" : region, ":*:table/", table);
+}
+
+/// One statement of a policy: the actions of DynamoDB on the resources.
+std::string allow(std::initializer_list<std::string_view> actions,
+                  std::initializer_list<std::string> resources) {
+  auto of_it = JsonWriter::array();
+  for (const std::string_view action : actions) of_it.add(json_string(join("dynamodb:", action)));
+  auto on = JsonWriter::array();
+  for (const std::string& resource : resources) on.add(json_string(resource));
+  return JsonWriter::object()
+      .text("Effect", "Allow")
+      .raw("Action", of_it.str())
+      .raw("Resource", on.str())
+      .str();
+}
+
 }  // namespace
 
 std::string key_schema(std::string_view pk, std::string_view sk) {
@@ -97,7 +115,7 @@ std::string terraform_template(std::string_view table) {
 }
 
 std::string iam_policy(std::string_view table, std::string_view region, bool to_make_it) {
-  const std::string arn = join("arn:aws:dynamodb:", region.empty() ? "*" : region, ":*:table/", table);
+  const std::string arn = arn_of(table, region);
   auto actions = JsonWriter::array();
   for (const char* const action :
        {"BatchGetItem", "BatchWriteItem", "ConditionCheckItem", "DeleteItem", "DescribeTable",
@@ -114,6 +132,19 @@ std::string iam_policy(std::string_view table, std::string_view region, bool to_
           .raw("Resource", join("[", json_string(arn), ",", json_string(arn + "/index/*"), "]"))
           .str();
   return JsonWriter::object().text("Version", "2012-10-17").raw("Statement", join("[", statement, "]")).str();
+}
+
+std::string aggregate_policy(std::string_view table, std::string_view region) {
+  const std::string arn = arn_of(table, region);
+  const std::string on_table =
+      allow({"BatchGetItem", "DeleteItem", "DescribeTable", "Query", "UpdateItem"}, {arn});
+  const std::string on_index = allow({"Query"}, {arn + "/index/GSI2"});
+  const std::string on_stream =
+      allow({"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"}, {arn + "/stream/*"});
+  return JsonWriter::object()
+      .text("Version", "2012-10-17")
+      .raw("Statement", join("[", on_table, ",", on_index, ",", on_stream, "]"))
+      .str();
 }
 
 }  // namespace weir::dynamodb

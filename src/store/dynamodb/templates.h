@@ -19,5 +19,7 @@ std::string cloudformation_template(std::string_view table);
 std::string terraform_template(std::string_view table);
 /// The permissions that weir needs, as an IAM policy: to decide and change, or to create the table too.
 std::string iam_policy(std::string_view table, std::string_view region, bool to_make_it);
+/// The permissions that `weir aggregate` needs, alone or as a function of Lambda.
+std::string aggregate_policy(std::string_view table, std::string_view region);
 
 }  // namespace weir::dynamodb
