@@ -62,6 +62,7 @@ class PlannedLevels {
               if (found == limits_.end() || found->second.limits == nullptr) return std::nullopt;
               return *found->second.limits;
             },
+            {},
             [this] { return resources(); }};
   }
 

@@ -113,7 +113,7 @@ class UsageReadingTest : public testing::Test {
       usage::add(sum, one);
     }
     std::vector<Usage> days;
-    for (const auto& [key, sum] : sums) days.push_back(sum);
+    for (const auto& [place, sum] : sums) days.push_back(sum);
     return days;
   }
   void fill(unsigned seed, int count) {
