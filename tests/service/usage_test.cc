@@ -45,7 +45,7 @@ class UsageCall : public Api {
     return seen;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Stores, UsageCall, testing::Values("memory", "sqlite"),
+INSTANTIATE_TEST_SUITE_P(Stores, UsageCall, testing::Values("memory", "sqlite", "redis"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST_P(UsageCall, TellsWhatAnEntityUsedInEachHour) {

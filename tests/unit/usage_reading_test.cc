@@ -113,7 +113,7 @@ class UsageReadingTest : public testing::Test {
       usage::add(sum, one);
     }
     std::vector<Usage> days;
-    for (const auto& [place, sum] : sums) days.push_back(sum);
+    for (const auto& [names, sum] : sums) days.push_back(sum);
     return days;
   }
   void fill(unsigned seed, int count) {
@@ -310,11 +310,10 @@ TEST(Rfc3339, ReadsMomentsWithAnyOffsetAndDates) {
   EXPECT_EQ(parse_rfc3339("2026-11-17t01:00:00.5-04:00"), 1'794'891'600'500);
   EXPECT_EQ(parse_rfc3339("2026-11-17T05:00:00.123456Z"), 1'794'891'600'123);
   EXPECT_EQ(parse_rfc3339("2024-02-29"), 1'709'164'800'000);
-  for (const char* const wrong :
-       {"", "2026", "2026-11", "2026-11-31", "2023-02-29", "2026-13-01", "26-11-17", "2026-11-17T",
-        "17.11.2026", "2026-11-17T05:00:00", "2026-11-17T05:00Z", "2026-11-17T25:00:00Z",
-        "2026-11-17T05:00:00+1:00", "2026-11-17T05:00:00.Z", "2026-11-17T05:00:00Zx", "2026-11-17 05:00:00Z",
-        "+026-11-17"})
+  for (const char* const wrong : {"", "2026", "2026-11", "2026-11-31", "2023-02-29", "2026-13-01", "26-11-17",
+                                  "2026-11-17T", "17.11.2026", "2026-11-17T05:00:00", "2026-11-17T05:00Z",
+                                  "2026-11-17T25:00:00Z", "2026-11-17T05:00:00+1:00", "2026-11-17T05:00:00.Z",
+                                  "2026-11-17T05:00:00Zx", "2026-11-17 05:00:00Z", "+026-11-17"})
     EXPECT_FALSE(parse_rfc3339(wrong)) << wrong;
 }
 
