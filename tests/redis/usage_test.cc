@@ -2,15 +2,10 @@
 // bucket next and whatever becomes of its key.
 #include <gtest/gtest.h>
 
-#include <map>
-#include <random>
 #include <thread>
 
 #include "app/check_store.h"
-#include "app/open_store.h"
-#include "base/entropy.h"
-#include "store/redis/redis_store.h"
-#include "support/redis_cluster.h"
+#include "redis/usage_on.h"
 #include "support/redis_server.h"
 #include "weir/weir.h"
 
@@ -18,86 +13,14 @@ namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+using tests::first_hour;
+using tests::hour;
 using tests::RedisServer;
+using tests::UsageOn;
 
-constexpr Time hour = 3'600'000;
-constexpr Time first_hour = Time{472'222} * hour;  // in the middle of a day
 constexpr const char* record_key = "weir:default:{key}:b:key:r";
 constexpr const char* usage_key = "weir:default:{key}:u:key:r";
 constexpr const char* index_key = "weir:{default}:used";
-
-/// A server or a cluster, a clock, and processes on it.
-class UsageOn {
- public:
-  explicit UsageOn(std::string url) : url_(std::move(url)) {
-    EXPECT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "1000/min"}, {"tpm", "100000/min"}}));
-  }
-
-  Limiter open() {
-    auto opened = Limiter::open(url_, {.clock = &clock});
-    EXPECT_TRUE(opened) << opened.error().message;
-    return *std::move(opened);
-  }
-  void take(const std::string& entity, const std::vector<Charge>& charges,
-            const AcquireOptions& options = {}) {
-    const auto decision = limiter.acquire(entity, "r", charges, options);
-    ASSERT_TRUE(decision) << decision.error().message;
-    ASSERT_TRUE(decision->admitted());
-  }
-  /// "r+0 2: rpm=2 tpm=500": resource, hours since the first one, events, amounts; one word for each
-  /// row.
-  std::string used(const store::UsageQuery& query, std::size_t page_size = 100) {
-    std::string out;
-    weir::Paging paging{.cursor = {}, .limit = page_size};
-    do {
-      const auto page =
-          store::wait_for<weir::Page<Usage>>([&](auto done) { store_->usage().read(query, paging, done); });
-      if (!page) return page.error().message;
-      EXPECT_LE(page->items.size(), page_size);
-      for (const Usage& row : page->items) {
-        out += row.entity + " " + row.resource + "+" + std::to_string((row.start - first_hour) / hour);
-        out += (row.window == UsageWindow::day ? " day " : " ") + std::to_string(row.events) + ":";
-        for (const UsedAmount& limit : row.limits) out += " " + limit.limit + "=" + limit.amount.to_string();
-        out += "\n";
-      }
-      paging.cursor = page->next;
-    } while (!paging.cursor.empty());
-    return out;
-  }
-  std::string used(const std::string& entity) {
-    return used(
-        {.name_space = "default", .entity = entity, .from = 0, .to = first_hour + 10'000 * 24 * hour});
-  }
-  std::string used_on(const std::string& resource, std::size_t page_size = 100) {
-    return used(
-        {.name_space = "default", .resource = resource, .from = 0, .to = first_hour + 10'000 * 24 * hour},
-        page_size);
-  }
-  store::UsageCollected collect() {
-    const auto collected = store_->usage().collect();
-    EXPECT_TRUE(collected) << collected.error().message;
-    return collected ? *collected : store::UsageCollected();
-  }
-  store::Store& store() { return *store_; }
-
-  FakeClock clock{first_hour};
-
- private:
-  std::shared_ptr<store::Store> open_store() {
-    const std::shared_ptr<const Clock> shared(std::shared_ptr<const Clock>(), &clock);
-    auto opened = app::open_store(url_, {.clock = &clock}, shared, entropy_);
-    EXPECT_TRUE(opened) << opened.error().message;
-    return *std::move(opened);
-  }
-  const std::string url_;
-  base::SystemEntropy entropy_;
-
- public:
-  Limiter limiter = open();
-
- private:
-  std::shared_ptr<store::Store> store_ = open_store();
-};
 
 class RedisUsage : public testing::Test {
  protected:
@@ -350,153 +273,6 @@ TEST_F(RedisUsage, DamagedTextsAreReportedAndTheRestIsRead) {
       {"HSET", usage_key, day, good, "99999999999999999", "1 1", "d99999999999999999", "1", "odd", "1"});
   EXPECT_EQ(on.used("key"), "key r+0 1: rpm=1\nkey r+1 1: rpm=2\n");
   on.collect();
-}
-
-/// Random histories beside a sum that is kept in the test.
-class History {
- public:
-  History(UsageOn& on, unsigned seed) : on_(on), random_(seed) {}
-
-  void run(int steps) {
-    for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) step();
-    compare();
-  }
-
- private:
-  int below(int bound) { return std::uniform_int_distribution<int>(0, bound - 1)(random_); }
-  void count(const std::string& entity, const std::string& resource, const std::vector<Charge>& charges,
-             int sign = 1) {
-    bool any = false;
-    Row& row = rows_[{entity, resource, on_.clock.now() / hour * hour}];
-    for (const Charge& charge : charges) {
-      any = any || charge.amount != Amount();
-      row.amounts[std::string(charge.limit)] += sign * charge.amount.millitokens();
-    }
-    if (any) ++row.events;
-  }
-  void step() {
-    const std::string entity = "e" + std::to_string(below(4));
-    const std::string resource = "r" + std::to_string(below(2));
-    switch (below(12)) {
-      case 0:
-        return on_.clock.advance(std::chrono::minutes(below(90)));
-      case 1:
-        return on_.clock.advance(std::chrono::hours(below(8)));
-      case 2: {
-        const bool both = below(2) == 0;
-        std::vector<LimitText> limits{{"rpm", "100000/min"}};
-        if (both) limits.push_back({"tpm", "100000/min"});
-        ASSERT_TRUE(on_.limiter.set_limits(Level::resource(resource), limits));
-        limits_[resource] = both;
-        return;
-      }
-      case 3:
-        ASSERT_TRUE(on_.limiter.put_entity({.id = entity}));
-        ASSERT_TRUE(on_.limiter.delete_entity(entity));
-        return;
-      case 4:
-        on_.collect();
-        return;
-      default:
-        return charge(entity, resource);
-    }
-  }
-  void charge(const std::string& entity, const std::string& resource) {
-    std::vector<Charge> charges{{"rpm", Amount(below(3))}};
-    if (limits_.try_emplace(resource, true).first->second) charges.push_back({"tpm", Amount(below(100))});
-    auto decision = on_.limiter.acquire(entity, resource, charges);
-    ASSERT_TRUE(decision) << decision.error().message;
-    ASSERT_TRUE(decision->admitted());
-    count(entity, resource, charges);
-    if (below(4) != 0) return;
-    const Amount settled(below(5));
-    ASSERT_TRUE(decision->lease().settle({{"rpm", settled}}));
-    count(entity, resource,
-          {{"rpm", Amount::milli(settled.millitokens() - charges[0].amount.millitokens())}});
-  }
-  void compare() {
-    std::string expected;
-    std::string last;
-    std::string actual;
-    for (auto& [key, row] : rows_) {
-      const auto& [entity, resource, start] = key;
-      if (row.events == 0) continue;
-      expected += entity + " " + resource + "+" + std::to_string((start - first_hour) / hour) + " " +
-                  std::to_string(row.events) + ":";
-      for (const auto& [limit, amount] : row.amounts) {
-        if (amount != 0) expected += " " + limit + "=" + Amount::milli(amount).to_string();
-      }
-      expected += "\n";
-    }
-    for (int i = 0; i < 4; ++i) actual += on_.used("e" + std::to_string(i));
-    EXPECT_EQ(actual, expected);
-    const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
-    for (const std::size_t page : {1U, 3U, 1000U})
-      EXPECT_EQ(lines(on_.used_on("r0", page)) + lines(on_.used_on("r1", page)), lines(expected)) << page;
-    EXPECT_EQ(on_.collect().lost, 0);
-  }
-
-  struct Row {
-    std::int64_t events = 0;
-    std::map<std::string, std::int64_t> amounts;
-  };
-  UsageOn& on_;
-  std::mt19937 random_;
-  std::map<std::tuple<std::string, std::string, Time>, Row> rows_;
-  std::map<std::string, bool> limits_;
-};
-
-TEST_F(RedisUsage, RandomHistoriesAreSummedExactly) {
-  for (unsigned seed = 1; seed <= 4 && !HasFailure(); ++seed) {
-    SCOPED_TRACE(seed);
-    server.ask({"FLUSHALL"});
-    UsageOn fresh(server.patient_url() + "&cache_ms=1");
-    History(fresh, seed).run(400);
-  }
-}
-
-TEST(RedisClusterUsage, CountsAndReadsOverAllNodesWhereverAnEntityMoves) {
-  tests::RedisCluster cluster;
-  UsageOn on(cluster.patient_url() + "&cache_ms=1");
-  for (int i = 0; i < 12; ++i) on.take("key-" + std::to_string(i), {{"rpm", Amount(i + 1)}});
-  ASSERT_TRUE(on.limiter.put_entity({.id = "child", .parent = "one", .cascade = true}));
-  on.take("child", {{"rpm", 5}});
-  EXPECT_EQ(on.used("one"), "one r+0 1: rpm=5\n");
-  // The buckets have expired, but not what they counted.
-  on.clock.advance(1h);
-  const auto moved = on.limiter.put_entity({.id = "child", .parent = "two", .cascade = true});
-  ASSERT_TRUE(moved) << moved.error().message;
-  on.take("child", {{"rpm", 7}});
-  const std::string child = "child r+0 1: rpm=5\nchild r+1 1: rpm=7\n";
-  EXPECT_EQ(on.used("child"), child);
-  EXPECT_EQ(on.used("two"), "two r+1 1: rpm=7\n");
-  std::string all;
-  for (const int i : {0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9})
-    all += "key-" + std::to_string(i) + " r+0 1: rpm=" + std::to_string(i + 1) + "\n";
-  all = "child r+0 1: rpm=5\n" + all + "one r+0 1: rpm=5\nchild r+1 1: rpm=7\ntwo r+1 1: rpm=7\n";
-  for (const std::size_t page : {1U, 3U, 20U, 1000U}) EXPECT_EQ(on.used_on("r", page), all) << page;
-  EXPECT_EQ(on.collect().segments, 14);
-  EXPECT_EQ(on.used("child"), child);
-  EXPECT_EQ(on.used_on("r"), all);
-  ASSERT_TRUE(on.limiter.delete_entity("child"));
-  EXPECT_EQ(on.used("child"), child);
-  on.clock.advance(1h);
-  // The same hour in both families is one row.
-  ASSERT_TRUE(on.limiter.put_entity({.id = "child", .parent = "one", .cascade = true}));
-  on.take("child", {{"rpm", 1}});
-  ASSERT_TRUE(on.limiter.delete_entity("child"));
-  ASSERT_TRUE(on.limiter.put_entity({.id = "child", .parent = "two", .cascade = true}));
-  on.take("child", {{"rpm", 1}});
-  EXPECT_EQ(on.used("child"), child + "child r+2 2: rpm=2\n");
-  on.clock.advance(30h);
-  EXPECT_EQ(on.collect().lost, 0);
-  EXPECT_EQ(on.used("child"), child + "child r+2 2: rpm=2\n");
-}
-
-TEST(RedisClusterUsage, RandomHistoriesAreSummedExactly) {
-  tests::RedisCluster cluster;
-  UsageOn on(cluster.patient_url() + "&cache_ms=1");
-  History(on, 7).run(400);
 }
 
 }  // namespace

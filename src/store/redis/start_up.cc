@@ -74,7 +74,7 @@ Result<void> StartUp::take(const Reply& reply) {
   const Time now = read_time(at);
   const std::string key = context().names.store();
   const std::int64_t format = at.next().integer().value_or(0);
-  if (format < format_version || format > format_version) {
+  if (format != format_version) {
     return base::error(ErrorCode::unavailable, "has in ", base::quoted(key),
                        " what another version of weir wrote; use that one, or another prefix");
   }
@@ -83,10 +83,25 @@ Result<void> StartUp::take(const Reply& reply) {
   context().time.learn(now);
   const Time keep = at.next().integer().value_or(store::keep_audit_for_by_default);
   keep_audit_for(keep > 0 ? keep : store::keep_audit_for_by_default);
+  take_usage_kept(at);
+  return {};
+}
+
+void StartUp::take_usage_kept(Reply::Children& at) {
   const store::UsageKept by_default;
   const Time hours = at.next().integer().value_or(0);
   const Time days = at.next().integer().value_or(0);
   keep_usage({.hours = hours > 0 ? hours : by_default.hours, .days = days > 0 ? days : by_default.days});
+}
+
+Result<void> StartUp::read_usage_kept() {
+  const std::string key = context().names.store();
+  auto reply = BlockingCalls(context()).ask(
+      key, wire::resp::command({"HMGET", key, "keep_usage_hours", "keep_usage_days"}));
+  if (!reply) return reply.error();
+  const Reply list = reply->get();
+  auto at = list.children();
+  take_usage_kept(at);
   return {};
 }
 

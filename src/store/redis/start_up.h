@@ -27,6 +27,8 @@ class StartUp final : public remote::StartUp, private ScriptCall {
     keep_hours_.store(kept.hours, std::memory_order_relaxed);
     keep_days_.store(kept.days, std::memory_order_relaxed);
   }
+  /// Reads how long usage is kept, which another process may have changed. Blocks.
+  Result<void> read_usage_kept();
   /// Why the store is not open; empty: it is open. Calls start another attempt now and then.
   std::string trouble();
 
@@ -37,6 +39,7 @@ class StartUp final : public remote::StartUp, private ScriptCall {
   void failed(Error error) override;
   void on_failure(const net::RedisFailure& failure) override { end(in_trouble(failure.why)); }
   Result<void> take(const Reply& reply);
+  void take_usage_kept(Reply::Children& at);
 
   std::atomic<Time> keep_hours_{store::UsageKept().hours};
   std::atomic<Time> keep_days_{store::UsageKept().days};

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "store/redis/codec.h"
 #include "store/redis/record.h"
+#include "store/redis/start_up.h"
 #include "store/redis/usage_codec.h"
 #include "usage/rows.h"
 
@@ -61,6 +62,9 @@ Result<bool> UsageCollector::is_our_turn() {
 
 Result<store::UsageCollected> UsageCollector::collect() {
   store::UsageCollected sum;
+  if (context_.start_up != nullptr) {
+    if (auto read = context_.start_up->read_usage_kept(); !read) return read.error();
+  }
   const std::string key = context_.names.namespaces();
   auto names = BlockingCalls(context_).ask(key, resp::command({"SMEMBERS", key}));
   if (!names) return names.error();

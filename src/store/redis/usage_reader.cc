@@ -7,6 +7,7 @@
 #include "base/wide.h"
 #include "store/redis/bucket_write.h"
 #include "store/redis/record.h"
+#include "store/redis/start_up.h"
 #include "usage/position.h"
 #include "usage/rows.h"
 
@@ -31,6 +32,9 @@ UsageRead::UsageRead(Context& context, const store::UsageQuery& query, const wei
 
 Result<weir::Page<Usage>> UsageRead::run() {
   if (paging_.limit == 0) return weir::Page<Usage>();
+  if (context_.start_up != nullptr) {
+    if (auto read = context_.start_up->read_usage_kept(); !read) return read.error();
+  }
   return query_.entity.empty() ? of_resource() : of_entity();
 }
 
