@@ -222,11 +222,11 @@ TEST_F(SqliteFile, OfANewerVersionIsLeftAlone) {
 
 TEST_F(SqliteFile, OfTheNextVersionIsLeftAlone) {
   ASSERT_EQ(error_of_opening(), "no error");
-  ASSERT_EQ(number("PRAGMA user_version"), 2);
-  run("PRAGMA user_version = 3");
+  ASSERT_EQ(number("PRAGMA user_version"), 3);
+  run("PRAGMA user_version = 4");
   const std::string before = bytes();
   const std::string message = error_of_opening();
-  EXPECT_NE(message.find("newer weir (file version 3, this one knows 2)"), std::string::npos) << message;
+  EXPECT_NE(message.find("newer weir (file version 4, this one knows 3)"), std::string::npos) << message;
   EXPECT_EQ(bytes(), before);
 }
 

@@ -59,7 +59,7 @@ class FileOfVersion1 : public testing::Test {
 
 TEST_F(FileOfVersion1, KeepsItsLimitsEntitiesAndAudit) {
   Limiter limiter = open();
-  EXPECT_EQ(number("PRAGMA user_version"), 2);
+  EXPECT_EQ(number("PRAGMA user_version"), 3);
   EXPECT_TRUE(limiter.warnings().empty());
   const auto system = limiter.limits(Level::system());
   ASSERT_TRUE(system) << system.error().message;
@@ -145,7 +145,7 @@ TEST_F(FileOfVersion1, IsBroughtUpToDateByMigrate) {
   auto done = app::migrate_store(url, {.dry_run = false});
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_EQ(done->state, "done");
-  EXPECT_EQ(number("PRAGMA user_version"), 2);
+  EXPECT_EQ(number("PRAGMA user_version"), 3);
   EXPECT_EQ(app::migrate_store(url, {.dry_run = true})->state, "done");
 }
 

@@ -395,15 +395,16 @@ Result<Entity> FileReader::entity_of(const Statement& row) {
 Result<void> FileReader::check_records() {
   if (auto read = past(); !read) return read.error();
   const base::Guard guard(mutex_);
-  Statement rows(*database_,
-                 "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation, namespace, "
-                 "entity, resource FROM buckets");
+  Statement rows(
+      *database_,
+      "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation, usage_hour_ms, "
+      "usage_segment, usage_events, usage_amounts, namespace, entity, resource FROM buckets");
   rows.begin();
   for (;;) {
     auto row = rows.step();
     if (!row) return row.error();
     if (!*row) return {};
-    (void)record_at(rows, {rows.text(6), rows.text(7), rows.text(8)});
+    (void)record_at(rows, {rows.text(10), rows.text(11), rows.text(12)});
   }
 }
 
