@@ -9,7 +9,7 @@ WEIR_API_TESTS(Requests);
 TEST_P(Requests, ToUnknownPathsFindNothing) {
   for (const char* const path :
        {"/", "/v1", "/v1/", "/v1/acquire/", "/v2/acquire", "/v1/limits/system/x", "/v1/limits/entity/e",
-        "/v1/usage", "/metrics/", "/openapi.json/", "/openapi.yaml", "/a/b/c/d/e/f/g/h/i/j"}) {
+        "/v1/usages", "/metrics/", "/openapi.json/", "/openapi.yaml", "/a/b/c/d/e/f/g/h/i/j"}) {
     const Seen seen = get(path);
     EXPECT_EQ(problem_of(seen), "404 not-found") << path;
     EXPECT_EQ(seen.text("/title"), "Not found");
