@@ -222,9 +222,11 @@ void UsageRead::take(const UsedBucket& bucket, const KeptReply& reply, Time from
     windows.emplace_back(window_of(*read->bucket->segment), false);
   }
   // Days first, so that hours of the same day find them.
-  std::stable_sort(windows.begin(), windows.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  for (auto& [window, whole] : windows) add(found, bucket, std::move(window), whole);
+  for (const bool days : {true, false}) {
+    for (auto& [window, whole] : windows) {
+      if (whole == days) add(found, bucket, std::move(window), whole);
+    }
+  }
   const auto later = found.windows.lower_bound(to);
   if (later != found.windows.end()) found.next = std::min(found.next, later->first);
   std::erase_if(found.windows, [&](const auto& one) { return one.first < from || one.first >= to; });
