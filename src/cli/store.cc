@@ -67,8 +67,7 @@ Result<ExitCode> store_init(Session& session, const Arguments& arguments) {
   if (!arguments.common.store && said({}, session.world(), "WEIR_SERVER"))
     return base::invalid("WEIR_SERVER is set, and a store is made here; say which with --store URL");
   if (arguments.store_template) {
-    constexpr std::array<std::string_view, 4> kinds = {"cloudformation", "terraform", "iam",
-                                                       "iam-aggregate"};
+    constexpr std::array<std::string_view, 4> kinds = {"cloudformation", "terraform", "iam", "iam-aggregate"};
     const auto kind = read_choice("--template", *arguments.store_template, kinds);
     if (!kind) return kind.error();
     const auto text = app::store_template(session.store(), *arguments.store_template);

@@ -4,9 +4,7 @@
 
 namespace weir::store {
 
-Error no_usage_error() {
-  return base::error(ErrorCode::unavailable, "this store does not count usage");
-}
+Error no_usage_error() { return base::error(ErrorCode::unavailable, "this store does not count usage"); }
 
 UsageReader& no_usage() {
   class None final : public UsageReader {
