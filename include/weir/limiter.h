@@ -254,7 +254,7 @@ class WEIR_API Limiter {
   /// page may have fewer items than asked for; only the last one has no `next`. A day is counted whole if it
   /// starts within the range.
   Result<Page<Usage>> usage(const UsageFilter& filter, const Paging& paging = {});
-  /// Who used the most: the entities of the filter, or of one entity its resources, in descending order of
+  /// The largest users: the entities of the filter, or the resources of one entity, in descending order of
   /// the named limit, or of events if it is empty; equals by name. `count`: how many, 1 to 100. Those that
   /// did not use the limit are left out. Reads the whole range, more than once if more than 65,536 entities
   /// used the resource: memory is bounded by as many names, and by the series of the result.

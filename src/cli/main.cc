@@ -65,7 +65,7 @@ int run_here(const std::vector<std::string>& words) {
               .open = open_limiter,
               .check = app::check_store,
               .wait = [&](std::chrono::milliseconds time) {
-                // Nobody reads any more.
+                // After a failed write the reader of the output is gone.
                 return buffer.problem() == 0 && wait_for_user(time);
               }};
   const int ended = run(words, world);

@@ -193,7 +193,7 @@ void print_totals(Session& session, const View& view, const std::vector<UsageTot
   if (totals.empty()) return note_nothing(session, view);
   if (plot) return print_plots(session, view, totals);
   print_table(session, view, totals);
-  // Who used the most, and when.
+  // A single user is shown with its windows.
   if (!view.ranked || totals.size() != 1) return;
   session.out() << '\n';
   print_plot(session, view, totals.front());

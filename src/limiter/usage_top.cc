@@ -1,4 +1,4 @@
-// Who used the most.
+// The entities or resources with the largest sums.
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -19,7 +19,7 @@ struct Shard {
   std::string parent = {};  ///< empty: none
 };
 
-/// Who reads a shard, and how far it was counted.
+/// The lease of a worker on a shard, and how far the shard was counted.
 struct ShardLease {
   std::string shard;
   std::string owner = {};     ///< the name of a worker; empty: nobody

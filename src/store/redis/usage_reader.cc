@@ -19,7 +19,7 @@ constexpr std::size_t read_at_once = 256;
 /// A page ends after so many buckets, however few rows they have.
 constexpr std::size_t most_in_a_page = 20'000;
 /// The most hours that are read at once, where a resource has few entities.
-constexpr std::size_t most_hours = 31 * 24;
+constexpr std::size_t most_hours = std::size_t{31} * 24;
 
 }  // namespace
 
