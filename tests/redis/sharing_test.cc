@@ -40,6 +40,43 @@ class Monitored {
   tests::RedisProbe probe_;
 };
 
+/// New buckets, debts and concurrent limits are read, decided and written in two commands. Callers that
+/// charge the same parent in one command must not win against them every time.
+TEST(RedisSharing, NobodyLosesForEverAgainstThoseThatChargeTheSameParent) {
+  RedisServer server;
+  auto limiter = Limiter::open(server.patient_url());
+  ASSERT_TRUE(limiter) << limiter.error().message;
+  ASSERT_TRUE(limiter->set_limits(Level::system(), {{"rpm", "1000000000/min"}}));
+  ASSERT_TRUE(limiter->put_entity({.id = "busy", .parent = "project", .cascade = true}));
+  std::atomic<bool> done = false;
+  std::atomic<int> charged = 0;
+  std::vector<std::jthread> busy;
+  for (int i = 0; i < 6; ++i) {
+    busy.emplace_back([&] {
+      for (; !done; ++charged) EXPECT_TRUE(limiter->acquire("busy", "r", {{"rpm", 1}}));
+    });
+  }
+  int made = 0;
+  for (; made < 40 && !HasFailure(); ++made) {
+    const std::string key = "key" + std::to_string(made);
+    EXPECT_TRUE(limiter->put_entity({.id = key, .parent = "project", .cascade = true}));
+    EXPECT_TRUE(limiter->set_limits(Level::entity(key, "r"), {{"rpm", "10/min"}}));
+    auto decision = limiter->acquire(key, "r", {{"rpm", 1}});
+    EXPECT_TRUE(decision) << decision.error().message;
+    if (!decision) break;
+    const auto settled = decision->lease().settle({{"rpm", 100}});
+    EXPECT_TRUE(settled) << settled.error().message;
+  }
+  done = true;
+  busy.clear();
+  const auto used = limiter->usage({.entity = "project"});
+  ASSERT_TRUE(used) << used.error().message;
+  std::int64_t total = 0;
+  for (const Usage& hour : used->items) total += hour.limits[0].amount.millitokens();
+  EXPECT_EQ(total, 1000 * (charged + 100 * made));
+  EXPECT_EQ(made, 40);
+}
+
 TEST(RedisSharing, AnAcquireIsOneCommandWhateverItsLimitsAndLevels) {
   RedisServer server;
   auto limiter = Limiter::open(server.patient_url());

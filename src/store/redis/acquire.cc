@@ -201,7 +201,7 @@ bool Acquire::refuse_from_memory() {
 
 void Acquire::restart() {
   if (!again_allowed()) return;
-  in_process_ ? load() : send_plan();
+  in_process_ || contended() ? load() : send_plan();
 }
 
 }  // namespace weir::redis

@@ -91,11 +91,12 @@ void Operation::load() {
   step_ = Step::loading;
   writes_ = false;
   const std::size_t keys = buckets_in_chain_.size() + (marker_.empty() ? 0 : 1);
-  begin(Script::load(), keys, keys + 2);
+  begin(Script::load(), keys, keys + 3);
   for (const ChainBucket& place : buckets_in_chain_) key(key_of(place));
   if (!marker_.empty()) key(marker_);
   word(context().time.for_scripts());
   word(std::string_view(marker_.empty() ? "0" : "1"));
+  word(std::string_view(contended() ? "1" : "0"));
   repeatable = true;
   send();
 }
@@ -182,7 +183,7 @@ void Operation::write(Time now, const decision::Next& next) {
   next_marker_ = next.marker ? encode(*next.marker) : std::string();
   marker_stays_ = std::max<Time>(next.marker ? to_redis(next.marker->deadline) - now : 0, 0) + marker_margin;
   decided_at_ = now;
-  send_write(context().cluster ? IndexedBy::nobody : IndexedBy::script);
+  send_write(!context().cluster ? IndexedBy::script : in_index_ ? IndexedBy::caller : IndexedBy::nobody);
 }
 
 void Operation::send_write(IndexedBy indexed) {
@@ -235,7 +236,8 @@ void Operation::written(std::optional<std::int64_t> code) {
 }
 
 void Operation::index(std::size_t done) {
-  if (done > buckets_in_chain_.size()) return send_write(IndexedBy::caller);
+  in_index_ = done > buckets_in_chain_.size();
+  if (in_index_) return send_write(IndexedBy::caller);
   const bool namespaces = done == 0;
   const std::string where = namespaces ? context().names.namespaces() : context().names.used(name_space_);
   std::string add;

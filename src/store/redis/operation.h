@@ -83,6 +83,9 @@ class Operation : public ScriptCall {
 
   SetsInPlan& sets() const { return buckets_.sets_; }
   bool again_allowed();
+  /// Whether others have changed the buckets so often that this operation must keep them from being charged
+  /// by acquire.lua until it has written.
+  bool contended() const { return attempts_ >= 3; }
 
   RedisBuckets& buckets_;
   const std::string_view name_space_;
@@ -115,6 +118,7 @@ class Operation : public ScriptCall {
   Time marker_stays_ = 0;
   Time decided_at_ = 0;
   std::size_t indexed_ = 0;
+  bool in_index_ = false;  ///< the buckets are in the index of usage
   int attempts_ = 0;
   Time seen_ = 0;
 };
