@@ -64,13 +64,17 @@ class Batch final : public table::Sink {
     return {texts_.data() + row.text_at + key_text(row).size(), row.holds_size};
   }
   Result<void> write_bucket(const Row& row);
+  /// Binds the row, `scratch_` and `amounts_`.
+  Statement& bind_bucket(Statement& statement, const Row& row, std::int64_t limit_set);
   Result<void> close_predecessor(const Row& row);
   Result<void> write_usage(const table::ClosedSegment& closed);
   void append_usage(const Row& row);
   Result<void> write_marker(const table::Nonce& nonce, const table::Marker& marker);
   Result<std::int64_t> set_id(const limits::LimitSetRef& set);
 
+  Database& database_;
   Statement upsert_bucket_;
+  Statement update_bucket_;
   Statement close_usage_;
   Statement upsert_lease_;
   Statement upsert_usage_;

@@ -96,6 +96,8 @@ Result<void> Database::execute(const char* sql) {
   return {};
 }
 
+std::int64_t Database::changed_rows() const { return sqlite3_changes64(handle_); }
+
 Result<std::int64_t> Database::number(const char* sql) {
   Statement statement(*this, sql);
   auto row = statement.begin().step();

@@ -70,6 +70,9 @@ class Database {
   /// The first number of the first row, 0 if there is none.
   Result<std::int64_t> number(const char* sql);
 
+  /// How many rows the last statement has written.
+  std::int64_t changed_rows() const;
+
   /// Copies pages from the write-ahead log into the file, without blocking readers or writers. Returns how
   /// many pages the log holds, and how many of them were not copied.
   struct Checkpoint {
