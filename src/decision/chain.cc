@@ -97,21 +97,13 @@ bool fits_without(Link& link, std::uint32_t shadows) {
   return fits(link, link.limit_count());
 }
 
-bool has_concurrent(const Chain& chain) {
-  return std::any_of(chain.begin(), chain.end(), [](const Link& link) {
-    return link.resolution->limits && link.resolution->limits->concurrent() != 0;
-  });
-}
-
 const bucket::LimitClaim& claim_of(const Link& link, std::size_t limit) {
   const std::string_view name = link.resolution->limits->name(limit);
   const auto& limits = link.claimed->claims.limits;
   return *std::find_if(limits.begin(), limits.end(), [&](const auto& claim) { return claim.name == name; });
 }
 
-Time lease_deadline(const Chain& chain, Time now, Time lease_for) {
-  if (!has_concurrent(chain)) [[likely]]
-    return base::saturating_add(now, lease_for);
+Time rounded_lease_deadline(const Chain& chain, Time now, Time lease_for) {
   std::vector<const bucket::Holds*> lists;
   Time from = now;
   for (const Link& link : chain) {

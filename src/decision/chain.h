@@ -179,13 +179,21 @@ inline void decide(Link& link, bool all) {
 }
 
 /// Whether the chain has a concurrent limit, named or not: fast paths do not know them.
-bool has_concurrent(const Chain& chain);
+inline bool has_concurrent(const Chain& chain) {
+  return std::any_of(chain.begin(), chain.end(), [](const Link& link) {
+    return link.resolution->limits && link.resolution->limits->concurrent() != 0;
+  });
+}
 /// The claim of a limit of the resolved set. Requires that the link was claimed.
 const bucket::LimitClaim& claim_of(const Link& link, std::size_t limit);
 /// The deadline of a lease on a chain that was claimed and decided. Where it takes something of a concurrent
 /// limit, the deadline is rounded so that every list of holds can take it, and counted from the latest moment
 /// of a bucket: a clock that is behind would otherwise end what is held as soon as it is taken.
-Time lease_deadline(const Chain& chain, Time now, Time lease_for);
+Time rounded_lease_deadline(const Chain& chain, Time now, Time lease_for);
+inline Time lease_deadline(const Chain& chain, Time now, Time lease_for) {
+  return has_concurrent(chain) ? rounded_lease_deadline(chain, now, lease_for)
+                               : base::saturating_add(now, lease_for);
+}
 
 /// Fails if the record would have to keep too many limits at once.
 Result<void> check_size(const Link& link);

@@ -38,18 +38,24 @@ inline void refill_in_place(decision::Link& link, const Record& record, Time now
   link.claimed = nullptr;
 }
 
-/// When an aligned record may expire; see decision/expiry.h.
-inline Time expiry_of(const Record& record, const limits::Resolution& resolution, bool in_debt) {
-  if (resolution.keep_for == limits::never) return limits::never;
-  if (!in_debt) [[likely]]
-    return base::saturating_add(record.refilled_at, resolution.keep_for);
+[[gnu::noinline]] inline Time expiry_in_debt(const Record& record, const limits::Resolution& resolution) {
   decision::Expiry expiry(record.refilled_at, resolution);
   for (std::size_t i = 0; i < record.limit_count; ++i)
     expiry.hold((*record.limits)[i], record.balances()[i].tokens, false);
   return expiry.expires_at();
 }
 
-inline void charge_in_place(const decision::Link& link, Record& record, std::size_t count) {
+/// When an aligned record may expire; see decision/expiry.h.
+[[gnu::always_inline]] inline Time expiry_of(const Record& record, const limits::Resolution& resolution,
+                                             bool in_debt) {
+  if (resolution.keep_for == limits::never) return limits::never;
+  if (in_debt) [[unlikely]]
+    return expiry_in_debt(record, resolution);
+  return base::saturating_add(record.refilled_at, resolution.keep_for);
+}
+
+[[gnu::always_inline]] inline void charge_in_place(const decision::Link& link, Record& record,
+                                                   std::size_t count) {
   std::int64_t signs = 0;
   std::int64_t amounts = 0;
   for (std::size_t i = 0; i < count; ++i) {

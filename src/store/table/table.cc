@@ -89,7 +89,8 @@ void Table::refuse(const Request& request, Record& record, Decision& decision, T
   start(link, request, record);
   link.generation = record.generation;
   link.expires_at = record.expires_at;
-  decision::match(link, request.consume);
+  if (!decision::match_in_order(link, request.consume, record.limit_count))
+    decision::match(link, request.consume);
   refill_in_place(link, record, now, record.limit_count);
   decision::report_refused(decision.report(), link, request.resource, now);
   const decision::Wait wait = decision::wait_of({&link, 1}, now);
