@@ -22,7 +22,7 @@ while IFS= read -r line; do
 done <"$work/shown" >"$work/script"
 [[ -s $work/script ]] || { echo "tour: there are no commands in $document"; exit 1; }
 
-export LC_ALL=C.UTF-8 # of charts
+export LC_ALL=C.UTF-8 TERM=xterm # of charts
 unset WEIR_STORE WEIR_SERVER WEIR_TOKEN WEIR_NAMESPACE NO_COLOR CLICOLOR_FORCE
 if [[ -n $store ]]; then
   mkfifo "$work/greeting"
