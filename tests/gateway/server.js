@@ -18,6 +18,8 @@ socket.onopen = () => socket.send('through the gateway');
 socket.onmessage = (event) => { show('echo', event.data); socket.close(); };
 fetch('/json', {method: 'POST', body: JSON.stringify({a: 1})}).then((answer) => answer.json()).then(
   (json) => show('fetched', JSON.stringify(json)));
+// The browser does not wait for a WebSocket before it prints the page, but for this.
+fetch('/until-the-socket-closes');
 </script>
 `;
 
@@ -65,10 +67,13 @@ const server = http.createServer((request, response) => {
     request.on('data', (part) => { digest.update(part); size += part.length; });
     return request.on('end', () => response.end(`${size} ${digest.digest('hex')}\n`));
   }
+  if (pathname === '/until-the-socket-closes') return closed ? response.end() : waiting.push(response);
   response.statusCode = 404;
   response.end();
 });
 const listeners = new Set();
+const waiting = [];
+let closed = false;
 
 // Echoes text messages of up to 125 bytes, which come masked and go back plain.
 server.on('upgrade', (request, socket) => {
@@ -84,7 +89,11 @@ server.on('upgrade', (request, socket) => {
       const size = bytes[1] & 127;
       const text = Buffer.from(bytes.subarray(6, 6 + size).map((byte, i) => byte ^ bytes[2 + i % 4]));
       socket.write(Buffer.concat([Buffer.from([bytes[0], size]), text]));
-      if ((bytes[0] & 15) === 8) return socket.end();
+      if ((bytes[0] & 15) === 8) {
+        closed = true;
+        for (const response of waiting) response.end();
+        return socket.end();
+      }
       bytes = bytes.subarray(6 + size);
     }
   });
