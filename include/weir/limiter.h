@@ -204,6 +204,9 @@ class WEIR_API Limiter {
   /// The limits that hold for an entity on a resource: those of the first level that has any. The error is
   /// no_limits if no level has any.
   Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource);
+  /// The limits that would hold if the entity had none of its own on this resource: those that return when
+  /// its own are deleted or expire.
+  Result<EffectiveLimits> limits_below(std::string_view entity, std::string_view resource);
   /// The levels that have limits, page by page.
   Result<Page<StoredLimits>> list_limits(const LimitsFilter& filter = {}, const Paging& paging = {});
 

@@ -108,6 +108,19 @@ LimitsPlan plan_of(std::string_view name, const limits::PlanRecord& record) {
   return plan;
 }
 
+Result<EffectiveLimits> effective(const limits::Resolution& found, std::string_view entity,
+                                  std::string_view resource) {
+  if (auto fits = limits::check_inherited(found); !fits) return fits.error();
+  if (!found.limits) {
+    return base::error(ErrorCode::no_limits, "no limits are set for entity ", quoted(entity), " on resource ",
+                       quoted(resource));
+  }
+  EffectiveLimits effective{found.limits->limits(), found.source, found.owner};
+  for (std::size_t i = 0; i < found.limits->size(); ++i)
+    effective.sources.push_back(found.limits->source(i).value_or(found.source));
+  return effective;
+}
+
 /// "change 2: ", where there are several.
 std::string numbered(std::size_t index, std::size_t count) {
   return count == 1 ? std::string() : base::join("change ", std::to_string(index + 1), ": ");
@@ -177,16 +190,18 @@ Result<EffectiveLimits> Core::effective_limits(std::string_view entity, std::str
   if (auto checked = limits::check_resource(resource); !checked) return checked.error();
   auto resolution = resolve(entity, resource, {});
   if (!resolution) return resolution.error();
-  const limits::Resolution& found = **resolution;
-  if (auto fits = limits::check_inherited(found); !fits) return fits.error();
-  if (!found.limits) {
-    return base::error(ErrorCode::no_limits, "no limits are set for entity ", quoted(entity), " on resource ",
-                       quoted(resource));
-  }
-  EffectiveLimits effective{found.limits->limits(), found.source, found.owner};
-  for (std::size_t i = 0; i < found.limits->size(); ++i)
-    effective.sources.push_back(found.limits->source(i).value_or(found.source));
-  return effective;
+  return effective(**resolution, entity, resource);
+}
+
+Result<EffectiveLimits> Core::limits_below(std::string_view entity, std::string_view resource) {
+  if (auto checked = limits::check_entity(entity); !checked) return checked.error();
+  if (auto checked = limits::check_resource(resource); !checked) return checked.error();
+  auto found =
+      wait_for<store::Found>([&](auto done) { store_.catalog().find(name_space_, entity, resource, done); });
+  if (!found) return found.error();
+  found->levels.at(Source::entity) = {};
+  return effective(*limits::resolve(found->levels, {}, found->now, limits::default_ttl_multiplier), entity,
+                   resource);
 }
 
 Result<Page<StoredLimits>> Core::list_limits(const LimitsFilter& filter, const Paging& paging) {

@@ -55,6 +55,7 @@ class Core final : public detail::LeaseKeeper {
   Result<StoredLimits> limits(const Level& level);
   Result<void> delete_limits(const Level& level);
   Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource);
+  Result<EffectiveLimits> limits_below(std::string_view entity, std::string_view resource);
   Result<Page<StoredLimits>> list_limits(const LimitsFilter& filter, const Paging& paging);
   Result<Entity> put_entity(const Entity& entity);
   Result<Entity> entity(std::string_view id);

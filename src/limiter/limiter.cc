@@ -71,6 +71,10 @@ Result<void> Limiter::delete_limits(const Level& level) { return core_->delete_l
 Result<EffectiveLimits> Limiter::effective_limits(std::string_view entity, std::string_view resource) {
   return core_->effective_limits(entity, resource);
 }
+
+Result<EffectiveLimits> Limiter::limits_below(std::string_view entity, std::string_view resource) {
+  return core_->limits_below(entity, resource);
+}
 Result<Page<StoredLimits>> Limiter::list_limits(const LimitsFilter& filter, const Paging& paging) {
   return core_->list_limits(filter, paging);
 }

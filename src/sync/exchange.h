@@ -1,0 +1,33 @@
+// Where regions leave their snapshots for each other.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weir/result.h"
+
+namespace weir::sync {
+
+/// One object `{region}/snapshot.json` for each region. Calls block. Not safe for concurrent use.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  struct Object {
+    std::string bytes;
+    std::string tag;  ///< changes with the content
+  };
+  /// The snapshot of a region; nothing: there is none. Larger than largest_snapshot: an error.
+  virtual Result<std::optional<Object>> read(std::string_view region) = 0;
+  /// Replaces the snapshot of a region as one step, if its tag is still `expected` (empty: there is none).
+  /// Otherwise the error is conflict: another process publishes for the same region. Returns the new tag.
+  virtual Result<std::string> publish(std::string_view region, const std::string& bytes,
+                                      std::string_view expected) = 0;
+};
+
+/// A folder that all regions see. The error names what to do if it is not there.
+Result<std::unique_ptr<Exchange>> open_folder(const std::string& path);
+
+}  // namespace weir::sync

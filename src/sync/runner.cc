@@ -1,0 +1,215 @@
+#include "sync/runner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "base/text.h"
+
+namespace weir::sync {
+
+Runner::Runner(Limiter& limiter, Exchange& exchange, Settings settings, std::vector<Scope> scopes,
+               const Clock& clock, Options options)
+    : limiter_(limiter),
+      exchange_(exchange),
+      scopes_(std::move(scopes)),
+      clock_(clock),
+      options_(options),
+      region_(std::move(settings)) {}
+
+Result<CycleReport> Runner::cycle() {
+  CycleReport report;
+  if (auto done = restore(); !done) return done.error();
+  auto all = keys();
+  if (!all) return all.error();
+  auto readings = read(*all);
+  if (!readings) return readings.error();
+  const Snapshot own = region_.observe(clock_.now(), *readings);
+  if (!options_.dry) {
+    auto tag = exchange_.publish(own.region, to_json(own), tag_);
+    // The next cycle reads what is there now.
+    restored_ = tag || tag.error().code != ErrorCode::conflict;
+    if (!tag) return tag.error();
+    tag_ = *std::move(tag);
+  }
+  read_others(report);
+  report.writes = region_.decide(clock_.now(), others_);
+  report.entries = readings->size();
+  report.skipped = readings->size() - std::min(readings->size(), report.writes.size());
+  for (const std::string& problem : region_.problems()) report.problems.push_back(problem);
+  for (const Write& write : report.writes) ++report.reasons[write.reason];
+  if (!options_.dry) write(report);
+  return report;
+}
+
+/// Reads the own snapshot: the first time, and after another process has published for this region.
+Result<void> Runner::restore() {
+  if (restored_) return {};
+  auto own = exchange_.read(region_.settings().region);
+  if (!own) return own.error();
+  if (*own) {
+    auto snapshot = read_snapshot((*own)->bytes);
+    if (!snapshot) return snapshot.error();
+    region_.restore(*snapshot);
+    tag_ = (*own)->tag;
+  }
+  restored_ = true;
+  return {};
+}
+
+Result<std::vector<Runner::Key>> Runner::keys() {
+  std::vector<Key> keys;
+  for (const Scope& scope : scopes_) {
+    for (const std::string& entity : scope.entities) keys.emplace_back(entity, scope.resource);
+    if (auto added = add_members(scope, keys); !added) return added.error();
+    if (!scope.all) continue;
+    for (const Key& key : region_.used_only_elsewhere()) {
+      if (key.second == scope.resource) keys.push_back(key);
+    }
+    for (const Key& key : region_.keys()) {
+      if (key.second == scope.resource) keys.push_back(key);
+    }
+  }
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
+
+Result<void> Runner::add_members(const Scope& scope, std::vector<Key>& keys) {
+  constexpr std::size_t page_size = 1000;
+  Paging paging{.cursor = {}, .limit = page_size};
+  while (!scope.plan.empty()) {
+    auto page = limiter_.members(scope.plan, paging);
+    if (!page) return page.error();
+    for (std::string& entity : page->items) keys.emplace_back(std::move(entity), scope.resource);
+    if (page->next.empty()) break;
+    paging.cursor = page->next;
+  }
+  paging.cursor.clear();
+  while (scope.all) {
+    auto page = limiter_.entities(paging);
+    if (!page) return page.error();
+    for (Entity& entity : page->items) keys.emplace_back(std::move(entity.id), scope.resource);
+    if (page->next.empty()) break;
+    paging.cursor = page->next;
+  }
+  return {};
+}
+
+void Runner::in_parallel(std::size_t count, const std::function<void(std::size_t)>& work) const {
+  std::atomic<std::size_t> next = 0;
+  const auto run = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 1; i < std::min(options_.threads, count); ++i) threads.emplace_back(run);
+  run();
+}
+
+Result<std::vector<Reading>> Runner::read(const std::vector<Key>& keys) {
+  std::vector<Result<Reading>> results(keys.size(), Result<Reading>(Reading{}));
+  in_parallel(keys.size(), [&](std::size_t i) { results[i] = read(keys[i]); });
+  std::vector<Reading> readings;
+  for (Result<Reading>& result : results) {
+    // Limits may be missing for some entities; they are not shared.
+    if (!result && result.error().code == ErrorCode::no_limits) continue;
+    if (!result) return result.error();
+    readings.push_back(*std::move(result));
+  }
+  return readings;
+}
+
+Result<Reading> Runner::read(const Key& key) {
+  Reading reading{.entity = key.first, .resource = key.second};
+  auto below = limiter_.limits_below(key.first, key.second);
+  if (!below) return below.error();
+  reading.below = std::move(below->limits);
+  Paging paging;
+  do {
+    auto page = limiter_.buckets(key.first, paging);
+    if (!page) return page.error();
+    for (Bucket& bucket : page->items) {
+      if (bucket.resource == key.second) reading.bucket = std::move(bucket);
+    }
+    paging.cursor = page->next;
+  } while (!paging.cursor.empty() && !reading.bucket);
+  if (!region_.must_read_record(key.first, key.second)) return reading;
+  auto record = limiter_.limits(Level::entity(key.first, key.second));
+  if (!record && record.error().code != ErrorCode::not_found) return record.error();
+  if (record) reading.record = *std::move(record);
+  reading.record_read = true;
+  return reading;
+}
+
+/// Reads the newest snapshots. Where one cannot be read, the last one counts, as long as it is not stale.
+void Runner::read_others(CycleReport& report) {
+  for (const std::string& region : region_.settings().regions) {
+    if (region == region_.settings().region) continue;
+    auto snapshot = read_other(region);
+    if (!snapshot) {
+      report.problems.push_back(
+          base::join("the snapshot of region ", base::quoted(region), ": ", snapshot.error().message));
+      continue;
+    }
+    if (!*snapshot) continue;
+    const auto known = std::find_if(others_.begin(), others_.end(),
+                                    [&](const Snapshot& other) { return other.region == region; });
+    if (known == others_.end()) {
+      others_.push_back(**std::move(snapshot));
+    } else if ((*snapshot)->published_at > known->published_at) {
+      *known = **std::move(snapshot);
+    }
+  }
+}
+
+Result<std::optional<Snapshot>> Runner::read_other(const std::string& region) {
+  auto object = exchange_.read(region);
+  if (!object) return object.error();
+  if (!*object) return std::optional<Snapshot>();
+  auto snapshot = read_snapshot((*object)->bytes);
+  if (!snapshot) return snapshot.error();
+  if (snapshot->region != region) {
+    return base::error(ErrorCode::unavailable, "it is that of ", base::quoted(snapshot->region),
+                       "; each region needs its own name");
+  }
+  return std::optional(*std::move(snapshot));
+}
+
+void Runner::write(CycleReport& report) {
+  std::vector<std::pair<Outcome, Time>> outcomes(report.writes.size());
+  std::vector<std::string> problems(report.writes.size());
+  in_parallel(report.writes.size(),
+              [&](std::size_t i) { outcomes[i] = write(report.writes[i], problems[i]); });
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const auto [outcome, until] = outcomes[i];
+    region_.wrote(report.writes[i], outcome, until);
+    if (outcome == Outcome::written) ++report.written;
+    if (outcome == Outcome::operator_owned) ++report.operator_owned;
+    if (outcome != Outcome::failed) continue;
+    ++report.failed;
+    report.problems.push_back(problems[i]);
+  }
+}
+
+std::pair<Outcome, Time> Runner::write(const Write& write, std::string& problem) {
+  const auto failed = [&](const Error& error) {
+    problem = base::join("the share of ", base::quoted(write.entity), " on ", base::quoted(write.resource),
+                         " was not written: ", error.message);
+    return std::pair(Outcome::failed, Time{0});
+  };
+  // A bucket that is made after a raise would begin full by the new limits.
+  if (write.without_bucket && !write.shares.empty()) {
+    const Charge nothing[] = {{write.shares.front().first, Amount()}};
+    if (auto made = limiter_.acquire(write.entity, write.resource, nothing); !made)
+      return failed(made.error());
+  }
+  const auto lifetime = std::chrono::milliseconds(std::max<Time>(write.until - clock_.now(), 1));
+  auto stored = limiter_.set_limits(Level::entity(write.entity, write.resource), write.limits,
+                                    {.owner = Owner::sync, .expires_in = lifetime});
+  if (!stored && stored.error().code == ErrorCode::operator_owned) return {Outcome::operator_owned, 0};
+  if (!stored) return failed(stored.error());
+  return {Outcome::written, stored->expires_at.value_or(write.until)};
+}
+
+}  // namespace weir::sync

@@ -1,0 +1,75 @@
+// Runs the cycles of one region: reads its store, exchanges snapshots, writes its shares.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sync/exchange.h"
+#include "sync/region.h"
+#include "weir/limiter.h"
+
+namespace weir::sync {
+
+/// What is shared: the limits of some entities on a resource.
+struct Scope {
+  std::string resource;
+  bool all = false;  ///< every stored entity, and those that other regions use
+  std::vector<std::string> entities = {};
+  std::string plan = {};  ///< and the members of this plan
+};
+
+/// What one cycle did.
+struct CycleReport {
+  std::size_t entries = 0;  ///< entities on resources that were looked at
+  std::size_t written = 0;
+  std::size_t operator_owned = 0;
+  std::size_t failed = 0;
+  std::size_t skipped = 0;  ///< entries without a reason to write
+  std::map<Reason, std::size_t> reasons = {};
+  std::vector<Write> writes = {};  ///< all that were decided
+  std::vector<std::string> problems = {};
+};
+
+/// Not safe for concurrent use.
+class Runner {
+ public:
+  struct Options {
+    bool dry = false;         ///< publishes and writes nothing
+    std::size_t threads = 8;  ///< that read and write the store at once
+  };
+  Runner(Limiter& limiter, Exchange& exchange, Settings settings, std::vector<Scope> scopes,
+         const Clock& clock, Options options);
+
+  /// One cycle. The error is that of the own store or of the exchange; the next cycle may succeed.
+  Result<CycleReport> cycle();
+  const Region& region() const { return region_; }
+
+ private:
+  using Key = std::pair<std::string, std::string>;
+  Result<void> restore();
+  Result<std::vector<Key>> keys();
+  Result<void> add_members(const Scope& scope, std::vector<Key>& keys);
+  Result<std::vector<Reading>> read(const std::vector<Key>& keys);
+  Result<Reading> read(const Key& key);
+  void read_others(CycleReport& report);
+  Result<std::optional<Snapshot>> read_other(const std::string& region);
+  void write(CycleReport& report);
+  std::pair<Outcome, Time> write(const Write& write, std::string& problem);
+  /// Calls `work(i)` for every i below `count`, on several threads.
+  void in_parallel(std::size_t count, const std::function<void(std::size_t)>& work) const;
+
+  Limiter& limiter_;
+  Exchange& exchange_;
+  const std::vector<Scope> scopes_;
+  const Clock& clock_;
+  const Options options_;
+  Region region_;
+  bool restored_ = false;
+  std::string tag_;               ///< of the own snapshot
+  std::vector<Snapshot> others_;  ///< the newest of each other region
+};
+
+}  // namespace weir::sync
