@@ -83,13 +83,22 @@ bool Region::must_read_record(std::string_view entity, std::string_view resource
 
 Snapshot Region::observe(Time now, std::span<const Reading> readings) {
   for (const Reading& reading : readings) observe(now, reading, states_[{reading.entity, reading.resource}]);
-  Snapshot snapshot{
-      .region = settings_.region, .sequence = ++sequence_, .window = settings_.window, .published_at = now};
+  published_at_ = now;
+  return snapshot(now);
+}
+
+Snapshot Region::snapshot(Time now) {
+  Snapshot snapshot{.region = settings_.region,
+                    .sequence = ++sequence_,
+                    .window = settings_.window,
+                    .published_at = published_at_};
+  lends_ = false;
   for (auto& [key, state] : states_) {
     issue_grants(now, state);
     if (is_relevant(now, state)) snapshot.entries.push_back(entry_of(now, key, state));
+    for (const auto& [name, limit] : state.limits)
+      lends_ = lends_ || !limit.issued.empty() || !limit.wanted.empty();
   }
-  published_at_ = now;
   return snapshot;
 }
 
@@ -148,11 +157,21 @@ void Region::observe_bucket(Time now, const Reading& reading, const std::string&
     const auto windows = static_cast<std::size_t>(
         std::clamp<Time>((elapsed + settings_.window / 2) / settings_.window, 1, windows_remembered));
     next.windows.assign(windows, std::clamp<Millitokens>(used, 0, Amount::max_millitokens));
+    // A region that has run out would have used more. Without this, shares that are unfair would stay so.
+    const Millitokens fair = refill_in(*limit.below, fair_share(next.capacity), settings_.window);
+    if (used > 0 && next.tokens < used / 10) {
+      for (Millitokens& one : next.windows) one = std::max(one, fair);
+    }
     for (const Millitokens one : limit.published.windows) {
       if (next.windows.size() < windows_remembered) next.windows.push_back(one);
     }
   }
   limit.published = std::move(next);
+}
+
+Millitokens Region::fair_share(Millitokens capacity) const {
+  if (settings_.floor == Floor::share) return capacity;
+  return std::max<Millitokens>(capacity / static_cast<Millitokens>(settings_.regions.size()), 1);
 }
 
 /// Lets others use what the share in force leaves free, until shortly before it expires.

@@ -80,6 +80,11 @@ class Region {
   Snapshot observe(Time now, std::span<const Reading> readings);
   /// Decides what to write, from the snapshots of the other regions. They may be old or missing.
   std::vector<Write> decide(Time now, std::span<const Snapshot> others);
+  /// The snapshot again after the writes, with what they let others use. Publishing it at once, and not with
+  /// the next cycle, gives the others a window more to use it.
+  Snapshot snapshot(Time now);
+  /// Whether the last snapshot let others use anything, or the next one will.
+  bool lends() const { return lends_; }
   /// Records the outcome of a write; `until`: the expiry that the store gave it.
   void wrote(const Write& write, Outcome outcome, Time until);
 
@@ -147,6 +152,7 @@ class Region {
   void observe(Time now, const Reading& reading, State& state) const;
   void observe_record(Time now, const Reading& reading, State& state) const;
   void observe_bucket(Time now, const Reading& reading, const std::string& name, LimitState& limit) const;
+  Millitokens fair_share(Millitokens capacity) const;
   void issue_grants(Time now, State& state) const;
   bool is_relevant(Time now, const State& state) const;
   Entry entry_of(Time now, const Key& key, const State& state) const;
@@ -169,6 +175,7 @@ class Region {
   std::vector<const Snapshot*> snapshots_;  ///< of the running decision, by region; null: none
   std::int64_t sequence_ = 0;
   Time published_at_ = 0;  ///< of the snapshot before
+  bool lends_ = false;
   std::vector<Key> elsewhere_;
   std::vector<std::string> problems_;
 };

@@ -4,10 +4,18 @@
 #include <atomic>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "base/text.h"
 
 namespace weir::sync {
+namespace {
+
+bool is_newer(const Snapshot& one, const Snapshot& than) {
+  return std::tie(one.published_at, one.sequence) > std::tie(than.published_at, than.sequence);
+}
+
+}  // namespace
 
 Runner::Runner(Limiter& limiter, Exchange& exchange, Settings settings, std::vector<Scope> scopes,
                const Clock& clock, Options options)
@@ -26,21 +34,29 @@ Result<CycleReport> Runner::cycle() {
   auto readings = read(*all);
   if (!readings) return readings.error();
   const Snapshot own = region_.observe(clock_.now(), *readings);
-  if (!options_.dry) {
-    auto tag = exchange_.publish(own.region, to_json(own), tag_);
-    // The next cycle reads what is there now.
-    restored_ = tag || tag.error().code != ErrorCode::conflict;
-    if (!tag) return tag.error();
-    tag_ = *std::move(tag);
-  }
+  if (auto published = publish(own); !published) return published.error();
   read_others(report);
   report.writes = region_.decide(clock_.now(), others_);
   report.entries = readings->size();
   report.skipped = readings->size() - std::min(readings->size(), report.writes.size());
   for (const std::string& problem : region_.problems()) report.problems.push_back(problem);
   for (const Write& write : report.writes) ++report.reasons[write.reason];
-  if (!options_.dry) write(report);
+  if (options_.dry) return report;
+  write(report);
+  if (const Snapshot after = region_.snapshot(clock_.now()); region_.lends()) {
+    if (auto published = publish(after); !published) report.problems.push_back(published.error().message);
+  }
   return report;
+}
+
+Result<void> Runner::publish(const Snapshot& own) {
+  if (options_.dry) return {};
+  auto tag = exchange_.publish(own.region, to_json(own), tag_);
+  // After a conflict the next cycle reads what is there.
+  restored_ = tag || tag.error().code != ErrorCode::conflict;
+  if (!tag) return tag.error();
+  tag_ = *std::move(tag);
+  return {};
 }
 
 /// Reads the own snapshot: the first time, and after another process has published for this region.
@@ -157,7 +173,7 @@ void Runner::read_others(CycleReport& report) {
                                     [&](const Snapshot& other) { return other.region == region; });
     if (known == others_.end()) {
       others_.push_back(**std::move(snapshot));
-    } else if ((*snapshot)->published_at > known->published_at) {
+    } else if (is_newer(**snapshot, *known)) {
       *known = **std::move(snapshot);
     }
   }

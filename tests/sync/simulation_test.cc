@@ -153,6 +153,7 @@ class World {
   std::vector<WholeBucket> wholes_;
   int window_ = 0;
   double most_ = 0;  ///< the largest sum of shares in force, in parts of the whole
+  std::map<Reason, std::size_t> reasons_;
   std::size_t cycles_ = 0, written_ = 0, renewed_ = 0, entries_ = 0, failed_cycles_ = 0, stopped_ = 0;
 
  private:
@@ -171,6 +172,7 @@ class World {
     EXPECT_EQ(report->failed, 0U);
     entries_ += report->entries;
     written_ += report->written;
+    for (const auto& [reason, count] : report->reasons) reasons_[reason] += count;
     if (const auto renewed = report->reasons.find(Reason::expires); renewed != report->reasons.end())
       renewed_ += renewed->second;
   }
@@ -256,20 +258,23 @@ TEST(SyncSimulation, SharesAreFairAfterThreeWindowsOfSteadyDemand) {
 }
 
 TEST(SyncSimulation, ARegionThatHasAllDemandHoldsNineTenthsWithinEightWindows) {
+  std::map<int, int> after;
   for (const Floor floor : {Floor::share, Floor::whole}) {
-    for (const std::size_t count : {3U, 8U}) {
-      World regions({.regions = count, .entities = 1, .floor = floor, .seed = count});
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      World regions({.regions = 3 + seed % 6, .entities = 1, .floor = floor, .seed = seed});
       // Until now another region had all of it.
-      regions.run(20, [&](int, std::size_t region, std::size_t) { return region == 1 ? 280'000 : 0; });
-      EXPECT_GE(regions.share(1), 0.9);
+      regions.run(20, [](int, std::size_t region, std::size_t) { return region == 1 ? 280'000 : 0; });
+      EXPECT_GE(regions.share(1), 0.9) << seed;
       int needed = 0;
       for (; needed < 20 && regions.share(0) < 0.9; ++needed)
-        regions.run(1, [&](int, std::size_t region, std::size_t) { return region == 0 ? 280'000 : 0; });
-      std::cout << count << " regions: 90 % after " << needed << " windows\n";
-      EXPECT_LE(needed, 8);
-      EXPECT_TRUE(floor == Floor::whole || regions.most_ <= 1.0) << regions.most_;
+        regions.run(1, [](int, std::size_t region, std::size_t) { return region == 0 ? 280'000 : 0; });
+      EXPECT_LE(needed, 8) << seed;
+      EXPECT_TRUE(floor == Floor::whole || regions.most_ <= 1.0) << seed;
+      ++after[needed];
     }
   }
+  for (const auto& [windows, times] : after)
+    std::cout << "90 % after " << windows << " windows: " << times << " times\n";
 }
 
 TEST(SyncSimulation, SteadyDemandIsHardlyEverWritten) {
@@ -282,12 +287,15 @@ TEST(SyncSimulation, SteadyDemandIsHardlyEverWritten) {
     };
     regions.run(8, demand);
     regions.entries_ = regions.written_ = regions.renewed_ = 0;
+    regions.reasons_.clear();
     regions.run(100, demand);
     const auto naive = static_cast<double>(regions.entries_);
     const double saved = 1 - static_cast<double>(regions.written_ - regions.renewed_) / naive;
     std::cout << (floor == Floor::share ? "share" : "whole") << ": of " << naive << " writes " << 100 * saved
               << " % are saved, with renewals " << 100 * (1 - static_cast<double>(regions.written_) / naive)
               << " %\n";
+    for (const auto& [reason, count] : regions.reasons_) std::cout << " " << name_of(reason) << " " << count;
+    std::cout << "\n";
     EXPECT_GE(saved, 0.95);
   }
 }
@@ -297,7 +305,7 @@ TEST(SyncSimulation, ARegionThatDisappearsGivesItsShareBackAndReturnsWithoutExce
     World regions({.regions = 3, .entities = 1, .floor = floor});
     const auto demand = [](int, std::size_t, std::size_t) { return 200'000; };
     regions.run(10, demand);
-    EXPECT_NEAR(regions.share(0), 1.0 / 3, 0.05);
+    EXPECT_NEAR(regions.share(0), 1.0 / 3, 0.07);
     regions.simulation_->stop(2);
     regions.run(12, [](int, std::size_t region, std::size_t) { return region == 2 ? 0 : 200'000; });
     // With the fair share below, that is what its store still admits, so nobody else may use it.
@@ -307,8 +315,8 @@ TEST(SyncSimulation, ARegionThatDisappearsGivesItsShareBackAndReturnsWithoutExce
     regions.most_ = 0;
     regions.run(12, demand);
     EXPECT_LE(regions.most_, 1.0);
-    EXPECT_NEAR(regions.share(2), 1.0 / 3, 0.05);
-    EXPECT_NEAR(regions.share(0), 1.0 / 3, 0.05);
+    EXPECT_NEAR(regions.share(2), 1.0 / 3, 0.07);
+    EXPECT_NEAR(regions.share(0), 1.0 / 3, 0.07);
   }
 }
 
