@@ -62,26 +62,35 @@ class Runtime {
 
 }  // namespace
 
-Result<void> run_lambda(std::string_view store, const LambdaOptions& options) {
+Result<void> serve_lambda(const LambdaOptions& options, const std::function<Result<LambdaHandler>()>& start) {
   const auto at = wire::parse_host_port(options.runtime_api);
   if (!at) return base::invalid("AWS_LAMBDA_RUNTIME_API is not HOST:PORT");
   Runtime runtime(at->host, at->port);
-  auto parsed = parse_store_url(store);
-  if (!parsed) return parsed.error();
-  if (parsed->kind != StoreKind::dynamodb)
-    return base::invalid("only dynamodb://TABLE has a stream to count from; set WEIR_STORE");
-  auto function = dynamodb::LambdaFunction::open(parsed->dynamodb, options.report);
-  if (!function) {
-    (void)runtime.give_up(function.error());
-    return function.error();
+  auto handler = start();
+  if (!handler) {
+    (void)runtime.give_up(handler.error());
+    return handler.error();
   }
   for (;;) {
     const auto event = runtime.next();
     if (!event) return event.error();
-    const auto result = (*function)->invoke(event->json);
+    const auto result = (*handler)(event->json);
     if (!result) options.report(result.error().message);
     if (auto answered = runtime.answer(event->id, result); !answered) return answered;
   }
+}
+
+Result<void> run_lambda(std::string_view store, const LambdaOptions& options) {
+  auto parsed = parse_store_url(store);
+  if (!parsed) return parsed.error();
+  if (parsed->kind != StoreKind::dynamodb)
+    return base::invalid("only dynamodb://TABLE has a stream to count from; set WEIR_STORE");
+  return serve_lambda(options, [&]() -> Result<LambdaHandler> {
+    auto function = dynamodb::LambdaFunction::open(parsed->dynamodb, options.report);
+    if (!function) return function.error();
+    return LambdaHandler([kept = std::shared_ptr<dynamodb::LambdaFunction>(*std::move(function))](
+                             const std::string& event) { return kept->invoke(event); });
+  });
 }
 
 }  // namespace weir::app

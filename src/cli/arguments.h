@@ -93,6 +93,15 @@ struct Arguments {
   std::string config;
   bool check = false;
 
+  // Sync.
+  std::optional<std::string> action;
+  std::optional<std::string> sync_config;
+  std::optional<std::string> metrics_file;
+  std::optional<std::string> regions;
+  std::optional<std::string> demand;
+  std::optional<std::string> floor;
+  bool once = false;
+
   std::string shell;
   std::vector<std::string> topic;
 };

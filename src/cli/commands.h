@@ -47,6 +47,7 @@ Result<ExitCode> store_show(Session& session, const Arguments& arguments);
 
 Result<ExitCode> serve(Session& session, const Arguments& arguments);
 Result<ExitCode> aggregate(Session& session, const Arguments& arguments);
+Result<ExitCode> sync(Session& session, const Arguments& arguments);
 Result<ExitCode> gateway(Session& session, const Arguments& arguments);
 Result<ExitCode> completion(Session& session, const Arguments& arguments);
 Result<ExitCode> help(Session& session, const Arguments& arguments);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/duration.h"
 #include "base/text.h"
 #include "limits/names.h"
 
@@ -63,24 +64,9 @@ Result<std::vector<NamedLimit>> read_limits(const std::vector<std::string>& text
 }
 
 Result<milliseconds> read_duration(std::string_view option, std::string_view text) {
-  struct Unit {
-    std::string_view name;
-    std::int64_t length;
-  };
-  constexpr Unit units[] = {{"ms", 1},         {"s", 1000},         {"sec", 1000},
-                            {"min", 60'000},   {"h", 3'600'000},    {"hour", 3'600'000},
-                            {"d", 86'400'000}, {"day", 86'400'000}, {"days", 86'400'000}};
-  constexpr std::int64_t longest = std::int64_t{100} * 365 * 86'400'000;
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto count = base::parse_digits(text.substr(0, digits));
-  for (const Unit& unit : units) {
-    if (!count || text.substr(digits) != unit.name) continue;
-    if (*count < 1 || *count > longest / unit.length)
-      return invalid(option, ": ", base::quoted(text), " is out of range; use 1 ms to 100 years");
-    return milliseconds(*count * unit.length);
-  }
+  if (const auto time = base::parse_duration(text)) return milliseconds(*time);
   return invalid(option, ": ", base::quoted(text),
-                 " is not a length of time; write one such as 30s, 5min, 12h or 90d");
+                 " is not a length of time from 1 ms to 100 years; write one such as 30s, 5min, 12h or 90d");
 }
 
 Result<int> read_number(std::string_view option, std::string_view text, int least, int most) {

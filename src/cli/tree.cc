@@ -43,6 +43,7 @@ Tree::Tree() : root("Exact rate limits and quotas for APIs and LLM gateways.", "
                       "weir help limits set"};
   add_serve_command(*this);
   add_gateway_command(*this);
+  add_sync_command(*this);
   add_deciding_commands(*this);
   add_lease_commands(*this);
   add_limits_commands(*this);

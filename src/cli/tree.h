@@ -61,6 +61,7 @@ void add_lease_commands(Tree& tree);
 void add_limits_commands(Tree& tree);
 void add_serve_command(Tree& tree);
 void add_gateway_command(Tree& tree);
+void add_sync_command(Tree& tree);
 void add_limits_listings(Tree& tree);
 void add_limits_file_commands(Tree& tree);
 void add_plan_commands(Tree& tree);

@@ -27,6 +27,8 @@ class Exchange {
                                       std::string_view expected) = 0;
 };
 
+/// By its name: a folder, or s3://BUCKET/PREFIX.
+Result<std::unique_ptr<Exchange>> open_exchange(const std::string& name);
 /// A folder that all regions see. The error names what to do if it is not there.
 Result<std::unique_ptr<Exchange>> open_folder(const std::string& path);
 

@@ -108,6 +108,8 @@ class FolderExchange final : public Exchange {
 
 }  // namespace
 
+Result<std::unique_ptr<Exchange>> open_exchange(const std::string& name) { return open_folder(name); }
+
 Result<std::unique_ptr<Exchange>> open_folder(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {

@@ -196,8 +196,12 @@ void Region::issue_grants(Time now, State& state) const {
 
 bool Region::is_relevant(Time now, const State& state) const {
   if (state.until > now || state.operator_owned || state.used_elsewhere) return true;
-  return std::any_of(state.limits.begin(), state.limits.end(), [](const auto& limit) {
-    return demand_of(limit.second.published.windows) > 0 || !limit.second.issued.empty();
+  return std::any_of(state.limits.begin(), state.limits.end(), [](const auto& one) {
+    const SharedLimit& limit = one.second.published;
+    // The first count of a bucket is published too: a program that runs one cycle at a time has no other
+    // memory.
+    const bool is_first = limit.windows.empty() && limit.consumed > 0;
+    return is_first || demand_of(limit.windows) > 0 || !one.second.issued.empty();
   });
 }
 
