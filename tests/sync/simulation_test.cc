@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
 #include <random>
 
@@ -298,6 +299,31 @@ TEST(SyncSimulation, SteadyDemandIsHardlyEverWritten) {
     std::cout << "\n";
     EXPECT_GE(saved, 0.95);
   }
+}
+
+/// Prints what it costs: CPU and memory of one cycle are not asserted, since they depend on the build.
+TEST(SyncSimulation, TenThousandEntitiesAreOneCycle) {
+  constexpr std::size_t count = 10'000;
+  World regions({.regions = 3, .entities = count});
+  const auto use = [&](std::size_t region) {
+    for (std::size_t e = 0; e < count; ++e) regions.simulation_->take(region, regions.entities_[e], 1000);
+  };
+  std::size_t written = 0;
+  for (int window = 0; window < 4; ++window) {
+    use(0);
+    regions.simulation_->advance(10'000);
+    for (std::size_t region = 0; region < 3; ++region) {
+      const std::clock_t begun = std::clock();
+      const auto report = regions.simulation_->cycle(region);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_EQ(report->entries, count);
+      written += report->written;
+      std::cout << "cycle of " << count << " entities, " << report->written
+                << " written: " << static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC
+                << " s of CPU\n";
+    }
+  }
+  EXPECT_GE(written, 2 * count);
 }
 
 TEST(SyncSimulation, ARegionThatDisappearsGivesItsShareBackAndReturnsWithoutExcess) {
