@@ -187,12 +187,18 @@ std::string metrics_text(const Counts& counts) {
   line("weir_sync_writes_total{result=\"operator_owned\"}", counts.operator_owned);
   line("weir_sync_writes_total{result=\"skipped\"}", counts.skipped);
   line("weir_sync_writes_total{result=\"failed\"}", counts.failed);
-  text += "# TYPE weir_sync_cycles_total counter\n";
+  text +=
+      "# HELP weir_sync_cycles_total Cycles of sync, by what became of them.\n# TYPE weir_sync_cycles_total "
+      "counter\n";
   line("weir_sync_cycles_total{result=\"done\"}", counts.cycles);
   line("weir_sync_cycles_total{result=\"failed\"}", counts.failed_cycles);
-  text += "# TYPE weir_sync_operator_owned gauge\n";
+  text +=
+      "# HELP weir_sync_operator_owned Shared limits that operators own.\n# TYPE weir_sync_operator_owned "
+      "gauge\n";
   line("weir_sync_operator_owned", counts.owned_by_operators);
-  text += "# TYPE weir_sync_last_cycle_timestamp_seconds gauge\n";
+  text +=
+      "# HELP weir_sync_last_cycle_timestamp_seconds When the last cycle of sync ended.\n# TYPE "
+      "weir_sync_last_cycle_timestamp_seconds gauge\n";
   line("weir_sync_last_cycle_timestamp_seconds", static_cast<std::uint64_t>(counts.last / 1000));
   return text;
 }

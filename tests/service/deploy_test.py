@@ -142,6 +142,20 @@ def check_documentation(path, families):
             wrong(f"{path.name} tells of {name}, which weir does not have")
 
 
+def metrics_of_sync(weir, folder):
+    """What `weir sync --metrics` writes."""
+    config, metrics = pathlib.Path(folder, "sync.yaml"), pathlib.Path(folder, "sync.prom")
+    config.write_text(f"""region: a
+regions: [a, b]
+store: "sqlite:{folder}/sync.db"
+exchange: {folder}
+shared: [{{resource: r, entities: [e]}}]
+""")
+    subprocess.run([weir, "sync", "--config", config, "--once", "--metrics", metrics], check=True, stderr=subprocess.DEVNULL)
+    promtool("check", "metrics", text=metrics.read_text())
+    return live_names(metrics.read_text())
+
+
 def main(weir, repository):
     if shutil.which("promtool") is None:
         print("deploy: promtool is missing; it is in the package prometheus")
@@ -152,7 +166,7 @@ def main(weir, repository):
             traffic(server)
             text = server.call("GET", "/metrics")
         promtool("check", "metrics", text=text)
-        families, samples = live_names(text)
+        families, samples = (ours | theirs for ours, theirs in zip(live_names(text), metrics_of_sync(weir, folder)))
         check_dashboard(json.loads((deploy / "grafana" / "weir.json").read_text()), families, samples, folder)
     check_rules(deploy / "prometheus" / "weir.rules.yml", samples)
     check_documentation(pathlib.Path(repository) / "docs" / "metrics.md", families)
