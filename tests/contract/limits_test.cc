@@ -272,6 +272,27 @@ TEST_P(Limits, SyncNeverOverwritesAnOperator) {
   EXPECT_EQ(limiter.limits(level)->owner, Owner::operator_);
 }
 
+TEST_P(Limits, ARenewalBySyncIsNoEventOfTheAudit) {
+  const auto write = [&](const char* limit) {
+    set(Level::entity("key", resource), {{"rpm", limit}}, {.owner = Owner::sync, .expires_in = 30s});
+    advance(10s);
+  };
+  for (const char* const limit : {"10/min", "10/min", "10/min", "20/min", "20/min"}) write(limit);
+  const auto record = limiter.limits(Level::entity("key", resource));
+  ASSERT_TRUE(record);
+  EXPECT_GE(record->expires_at.value_or(0), now() + 20'000);
+  auto events = limiter.audit("key");
+  ASSERT_TRUE(events);
+  EXPECT_EQ(events->items.size(), 2U);
+  // Without limits in force, it is a change again.
+  advance(60s);
+  write("20/min");
+  set(Level::entity("key", resource), {{"rpm", "20/min"}});
+  events = limiter.audit("key");
+  ASSERT_TRUE(events);
+  EXPECT_EQ(events->items.size(), 4U);
+}
+
 TEST_P(Limits, ExpiredLimitsAreAbsentAtOnce) {
   set_system({{"rpm", "10/min"}});
   const Level level = Level::entity("key", "gpt-4");

@@ -126,7 +126,13 @@ std::vector<Oracle::StoredLevel> Oracle::stored_levels(Time now) const {
 }
 
 void Oracle::write(const LevelId& level, SetRef limits, const SetOptions& options, Time now) {
-  events_.push_back({now, limits ? "limits.set" : "limits.delete", level});
+  // The audit leaves out that sync renews its limits.
+  const Record& before = record(level);
+  const SetRef held = version_at(before, now).limits;
+  const bool renewed = before.written && held && limits && before.owner == Owner::sync &&
+                       options.owner == Owner::sync && before.current.gap == options.inherit &&
+                       *held == *limits;
+  if (!renewed) events_.push_back({now, limits ? "limits.set" : "limits.delete", level});
   last_stamp_ = std::max(now, last_stamp_ + 1);
   replace(record(level), std::move(limits), options, now, last_stamp_);
 }

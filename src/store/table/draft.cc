@@ -173,7 +173,11 @@ LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
   next->current.gap = limits_write.inherit;
   const LimitsRecordRef written(next.get());
   const bool was_absent = !old || old->absent(now_);
-  events_.push_back(store::limits_event(limits_write.level, was_absent ? LimitsRecordRef() : old, written));
+  // Sync renews its limits all the time. The audit has what they were changed to, and not every renewal.
+  const bool renewed = !was_absent && old->owner == Owner::sync && next->owner == Owner::sync &&
+                       old->inherits() == next->inherits() && *old->current.limits == *next->current.limits;
+  if (!renewed)
+    events_.push_back(store::limits_event(limits_write.level, was_absent ? LimitsRecordRef() : old, written));
   limits_[key] = written;
   return written;
 }
