@@ -38,6 +38,9 @@ struct SetLimitsOptions {
   /// System level only: the policy of programs on this store while it is unavailable, unless they set their
   /// own.
   std::optional<OnUnavailable> on_unavailable = {};
+  /// Resource and system level only: whether usage is counted. The resource's setting replaces the system's;
+  /// without either, usage is counted. Nothing: as it is stored.
+  std::optional<bool> usage = {};
   /// Written by applying a limits file. A later version of the file that does not name them may remove them.
   bool from_file = false;
   /// Limits that this level does not name come from the next level that has limits. Otherwise this level
@@ -53,6 +56,7 @@ struct StoredLimits {
   std::optional<Time> expires_at = {};
   std::optional<int> bucket_ttl_refill_multiplier = {};
   std::optional<OnUnavailable> on_unavailable = {};
+  std::optional<bool> usage = {};
   bool from_file = false;
   bool inherit = false;
   /// Answers of set_limits only: these limits replaced some that sync owned. Deleting them returns ownership

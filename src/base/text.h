@@ -31,6 +31,12 @@ inline bool is_utf8(std::string_view text) { return !find_not_utf8(text); }
 /// A decimal integer without sign, leading "+" or spaces; nothing if it is anything else or too large.
 std::optional<std::int64_t> parse_digits(std::string_view text);
 
+/// "on" or "off"; and the inverse, which returns nothing for any other word.
+constexpr const char* on_or_off(bool value) { return value ? "on" : "off"; }
+constexpr std::optional<bool> parse_on_or_off(std::string_view word) {
+  return word == "on" || word == "off" ? std::optional(word == "on") : std::nullopt;
+}
+
 /// The candidate nearest to `word`, at most three typing mistakes away (fewer for short words); empty: none.
 std::string_view closest(std::string_view word, std::span<const std::string_view> candidates);
 /// `; did you mean "limits"?`, to end a message with; empty where no candidate is near.

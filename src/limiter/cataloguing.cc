@@ -20,6 +20,7 @@ StoredLimits stored(const Level& level, const limits::LimitsRecord& record) {
   if (record.expires_at != limits::never) out.expires_at = record.expires_at;
   out.bucket_ttl_refill_multiplier = record.bucket_ttl_refill_multiplier;
   out.on_unavailable = record.on_unavailable;
+  out.usage = record.usage;
   out.from_file = record.from_file;
   out.inherit = record.inherits();
   return out;
@@ -38,6 +39,8 @@ Result<void> check_options(const Level& level, const SetLimitsOptions& options) 
     return invalid("the expiry must be in the future");
   if (options.on_unavailable && level.kind() != Source::system)
     return invalid("on_unavailable belongs to the system's limits");
+  if (options.usage && level.kind() != Source::system && level.kind() != Source::resource)
+    return invalid("usage belongs to the limits of a resource or of the system");
   if (options.inherit && level.kind() == Source::system)
     return invalid("the system's limits cannot inherit: there is no stored level below them");
   if (!options.bucket_ttl_refill_multiplier) return {};
@@ -57,6 +60,7 @@ Result<store::Change> checked(const SetLimits& set) {
   if (set.options.expires_in) write.expires_in = set.options.expires_in->count();
   write.bucket_ttl_refill_multiplier = set.options.bucket_ttl_refill_multiplier;
   write.on_unavailable = set.options.on_unavailable;
+  write.usage = set.options.usage;
   write.from_file = set.options.from_file;
   write.inherit = set.options.inherit;
   return store::Change(std::move(write));

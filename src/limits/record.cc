@@ -42,6 +42,7 @@ base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limi
     if (last.limits && limits) {
       record->bucket_ttl_refill_multiplier = old->bucket_ttl_refill_multiplier;
       record->on_unavailable = old->on_unavailable;
+      record->usage = old->usage;
     }
   }
   record->current = {stamp, std::move(limits)};

@@ -51,6 +51,8 @@ struct LimitsRecord : base::RefCounted<LimitsRecord> {
   std::optional<int> bucket_ttl_refill_multiplier;
   /// System level only.
   std::optional<OnUnavailable> on_unavailable;
+  /// Resource and system level only: whether usage is counted.
+  std::optional<bool> usage;
   bool from_file = false;  ///< written by applying a limits file
   /// A sentence that says which record of the store cannot be used, why, and what to do; empty: it is good. A
   /// bad record has no limits, so that the next level holds. A write or a delete replaces it.

@@ -30,7 +30,8 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
   resolution->request_limits = request_limits;
   resolution->configured_multiplier = multiplier;
   resolution->stamp = levels.plan_stamp;
-  bool open = true;  // no level so far replaces those below it
+  bool open = true;           // no level so far replaces those below it
+  std::optional<bool> usage;  // of the strongest level that says so
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (!levels[i]) continue;
     const LimitsRecord& record = *levels[i];
@@ -39,6 +40,7 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
     if (!version.limits) continue;
     resolution->valid_until = std::min(resolution->valid_until, record.expires_at);
     if (record.bucket_ttl_refill_multiplier) multiplier = *record.bucket_ttl_refill_multiplier;
+    if (!usage) usage = record.usage;
     if (!open) continue;
     open = version.gap;
     resolution->add(version.limits, level_sources[i]);
@@ -52,6 +54,7 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
   }
   const bool kept_for_good = resolution->source == Source::entity && resolution->owner == Owner::operator_;
   resolution->multiplier = multiplier;
+  resolution->counts_usage = usage.value_or(true);
   resolution->depends_on_request = open || resolution->valid_until != never;
   if (resolution->limits && !kept_for_good) {
     resolution->keep_for = resolution->limits->keep_for(multiplier);

@@ -55,6 +55,9 @@ struct Resolution : base::RefCounted<Resolution> {
   Owner owner = Owner::operator_;  ///< of that level
   /// Some limits were sent with the request: no level has limits, or all that have some inherit.
   bool request_in_force = false;
+  /// Whether charges count as usage, unless the caller says no. The same for every link of a chain, since it
+  /// is a setting of the resource, or of the system.
+  bool counts_usage = true;
   std::size_t left_out =
       0;           ///< inherited limits beyond the most that a bucket holds; then no decision is made
   Time stamp = 0;  ///< the newest among the levels, deleted ones and the change of the plan included

@@ -40,6 +40,7 @@ std::string to_json(const limits::LimitsRecordRef& record) {
     json.number("bucket_ttl_refill_multiplier", *record->bucket_ttl_refill_multiplier);
   }
   if (record->on_unavailable) json.text("on_unavailable", name_of(*record->on_unavailable));
+  if (record->usage) json.text("usage", base::on_or_off(*record->usage));
   if (record->inherits()) json.flag("inherit", true);
   return json.str();
 }

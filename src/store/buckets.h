@@ -39,13 +39,19 @@ struct Request {
   /// deadline.
   const std::array<std::uint64_t, 2>* once = nullptr;
   bool shadow = false;       ///< no limit refuses; those that would are left out of the charge, and reported
-  bool counts_usage = true;  ///< whether the charge counts as usage
+  bool counts_usage = true;  ///< false: the charge does not count as usage, whatever the resource's setting
 };
+
+/// Whether charges of this request on a bucket with this resolution count as usage.
+inline bool counts_usage(const Request& request, const limits::Resolution& resolution) {
+  return request.counts_usage && resolution.counts_usage;
+}
 
 /// A request and the resolved limits of its bucket, linked to those of the rest of the chain.
 struct Plan {
   Request request;
   limits::ResolutionRef resolution;
+  bool counts_usage() const { return store::counts_usage(request, *resolution); }
 };
 
 /// A change to a lease, and the limits in force in each of its buckets.

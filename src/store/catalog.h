@@ -45,6 +45,7 @@ struct LimitsWrite {
   std::optional<Time> expires_in = {};
   std::optional<int> bucket_ttl_refill_multiplier = {};
   std::optional<OnUnavailable> on_unavailable = {};
+  std::optional<bool> usage = {};
   bool from_file = false;
   bool inherit = false;
 };

@@ -79,6 +79,8 @@ TEST_P(BadInput, LimitsThatCannotBeSetNameTheCulpritAndChangeNothing) {
   refuse("future", Level::entity_default("key"), {{"rpm", "10"}}, {.owner = Owner::sync, .expires_in = 0s});
   refuse("multiplier", Level::resource("gpt-4"), {{"rpm", "10"}}, {.bucket_ttl_refill_multiplier = 2});
   refuse("multiplier", Level::system(), {{"rpm", "10"}}, {.bucket_ttl_refill_multiplier = 0});
+  refuse("usage", Level::entity("key", "gpt-4"), {{"rpm", "10"}}, {.usage = false});
+  refuse("usage", Level::entity_default("key"), {{"rpm", "10"}}, {.usage = true});
   std::vector<NamedLimit> seventeen;
   for (int i = 0; i < 17; ++i) seventeen.push_back({"l" + std::to_string(i), *Limit::parse("10")});
   EXPECT_ERROR("invalid-argument", "16", limiter.set_limits(Level::system(), seventeen));

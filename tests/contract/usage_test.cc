@@ -164,6 +164,87 @@ TEST_P(Usages, CanBeOffAndOnAgain) {
   EXPECT_EQ(used_by("key", first), "key gpt-4 +0h 3: rpm=8\n");
 }
 
+TEST_P(Usages, AreNotCountedOnAResourceWhoseUsageIsOff) {
+  put("project", "", false);
+  put("key", "project");
+  set(Level::resource(resource), {{"rpm", "100/min"}}, {.usage = false});
+  to_next_hour();
+  const Time first = now();
+  acquire("key", {{"rpm", 1}});
+  acquire("key", {{"rpm", 2}});
+  AcquireOptions on;
+  on.usage = true;
+  acquire("key", {{"rpm", 1}}, on);
+  resource = "gpt-5";
+  acquire("key", {{"rpm", 5}});
+  EXPECT_EQ(used_by("key", first), "key gpt-5 +0h 1: rpm=5\n");
+  EXPECT_EQ(used_by("project", first), "project gpt-5 +0h 1: rpm=5\n");
+}
+
+TEST_P(Usages, OfAResourceCanBeTurnedOffAndOnWhileItHasBuckets) {
+  set(Level::resource(resource), {{"rpm", "100/min"}});
+  to_next_hour();
+  const Time first = now();
+  acquire("key", {{"rpm", 1}});
+  Decision open = acquire("key", {{"rpm", 10}});
+  set(Level::resource(resource), {{"rpm", "100/min"}}, {.usage = false});
+  acquire("key", {{"rpm", 2}});
+  ASSERT_TRUE(open.lease().settle({{"rpm", 4}}));
+  EXPECT_EQ(used_by("key", first), "key gpt-4 +0h 2: rpm=11\n") << "off";
+  set(Level::resource(resource), {{"rpm", "200/min"}});
+  acquire("key", {{"rpm", 2}});
+  EXPECT_EQ(used_by("key", first), "key gpt-4 +0h 2: rpm=11\n") << "other limits leave it off";
+  set(Level::resource(resource), {{"rpm", "200/min"}}, {.usage = true});
+  acquire("key", {{"rpm", 30}});
+  acquire("key", {{"rpm", 1}});
+  EXPECT_EQ(used_by("key", first), "key gpt-4 +0h 4: rpm=42\n") << "on";
+}
+
+TEST_P(Usages, AResourceIsOffAfterALeaseWasTakenWhileItWasOn) {
+  set(Level::resource(resource), {{"rpm", "100/min"}});
+  to_next_hour();
+  const Time first = now();
+  Decision open = acquire("key", {{"rpm", 10}});
+  set(Level::resource(resource), {{"rpm", "100/min"}}, {.usage = false});
+  ASSERT_TRUE(open.lease().settle({{"rpm", 4}}));
+  EXPECT_EQ(used_by("key", first), "key gpt-4 +0h 1: rpm=10\n");
+}
+
+TEST_P(Usages, OfTheSystemAreOffUnlessTheResourceSaysOn) {
+  set_system({{"rpm", "100/min"}}, {.usage = false});
+  set(Level::resource("gpt-5"), {{"rpm", "100/min"}}, {.usage = true});
+  set(Level::entity("key", "gpt-5"), {{"rpm", "10/min"}});
+  EXPECT_EQ(limiter.limits(Level::system())->usage, false);
+  EXPECT_EQ(limiter.limits(Level::resource("gpt-5"))->usage, true);
+  EXPECT_EQ(limiter.limits(Level::entity("key", "gpt-5"))->usage, std::nullopt);
+  to_next_hour();
+  const Time first = now();
+  acquire("key", {{"rpm", 1}});
+  resource = "gpt-5";
+  acquire("key", {{"rpm", 2}});
+  EXPECT_EQ(used_by("key", first), "key gpt-5 +0h 1: rpm=2\n");
+  ASSERT_TRUE(limiter.delete_limits(Level::resource("gpt-5")));
+  acquire("key", {{"rpm", 3}});
+  EXPECT_EQ(used_by("key", first), "key gpt-5 +0h 1: rpm=2\n") << "the system's setting holds again";
+}
+
+TEST_P(Usages, AreOffForEveryProcessOnTheStore) {
+  if (GetParam().name == "memory") GTEST_SKIP() << "a limiter is a store of its own";
+  to_next_hour();
+  const Time first = now();
+  acquire("key", {{"rpm", 1}});
+  auto other = store_->open({});
+  ASSERT_TRUE(other) << other.error().message;
+  ASSERT_TRUE(other->acquire("key", resource, {{"rpm", 1}}));
+  ASSERT_TRUE(other->set_limits(Level::resource(resource), {{"rpm", "50/min"}}, {.usage = false}));
+  ASSERT_TRUE(other->acquire("key", resource, {{"rpm", 1}}));
+  acquire("key", {{"rpm", 1}});
+  EXPECT_EQ(used_by("key", first), "key gpt-4 +0h 2: rpm=2\n");
+  const auto stored = limiter.limits(Level::resource(resource));
+  ASSERT_TRUE(stored) << stored.error().message;
+  EXPECT_EQ(stored->usage, false);
+}
+
 TEST_P(Usages, OfAResourceComeByTimeAndEntity) {
   to_next_hour();
   const Time first = now();

@@ -69,6 +69,7 @@ limits::LimitsRecord some_record() {
   record.current = {1'700'000'000'000, some_set(), false};
   record.earlier = {{1'600'000'000'000, some_set(), true}, {1'500'000'000'000, {}, false}};
   record.bucket_ttl_refill_multiplier = 7;
+  record.usage = false;
   return record;
 }
 limits::PlanRecord some_plan() {

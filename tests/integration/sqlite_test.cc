@@ -102,6 +102,8 @@ TEST_F(SqliteFile, IsThereAgainAfterItWasClosed) {
     ASSERT_TRUE(
         limiter->set_limits(Level::system(), {{"rpm", "100/day"}},
                             {.bucket_ttl_refill_multiplier = 3, .on_unavailable = OnUnavailable::allow}));
+    ASSERT_TRUE(limiter->set_limits(Level::resource("gpt-5"), {{"rpm", "100/day"}},
+                                    {.usage = false, .inherit = true}));
     ASSERT_TRUE(limiter->set_limits(Level::entity("key", "gpt-4"), {{"rpm", "10/day:20"}},
                                     {.owner = Owner::sync, .expires_in = 1h, .from_file = true}));
     ASSERT_TRUE(limiter->put_entity({.id = "key", .parent = "project", .cascade = true, .name = "Key"}));
@@ -112,13 +114,16 @@ TEST_F(SqliteFile, IsThereAgainAfterItWasClosed) {
   const auto system = limiter->limits(Level::system());
   EXPECT_EQ(system->bucket_ttl_refill_multiplier, 3);
   EXPECT_EQ(system->on_unavailable, OnUnavailable::allow);
+  EXPECT_EQ(system->usage, std::nullopt);
+  EXPECT_EQ(limiter->limits(Level::resource("gpt-5"))->usage, false);
+  EXPECT_TRUE(limiter->limits(Level::resource("gpt-5"))->inherit);
   const auto own = limiter->limits(Level::entity("key", "gpt-4"));
   EXPECT_EQ(own->owner, Owner::sync);
   EXPECT_EQ(own->expires_at, clock.now() + 3'600'000);
   EXPECT_TRUE(own->from_file);
   EXPECT_EQ(limiter->entity("key")->parent, "project");
   EXPECT_EQ(limiter->children("project")->items, std::vector<std::string>{"key"});
-  EXPECT_EQ(limiter->audit()->items.size(), 3U);
+  EXPECT_EQ(limiter->audit()->items.size(), 4U);
   EXPECT_EQ(limiter->audit()->items[0].principal, "alice");
   EXPECT_EQ(limiter->available("key", "gpt-4")->limits()[0].remaining, Amount(6));
   ASSERT_TRUE(limiter->rollback(lease));

@@ -67,7 +67,7 @@ std::vector<conditional::BucketPlan> Acquire::plans() const {
   std::vector<conditional::BucketPlan> plans;
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     conditional::BucketPlan& plan = plans.emplace_back(plan_of(i));
-    plan.counts_usage = plan_.request.counts_usage;
+    plan.counts_usage = plan_.counts_usage();
     for (const Charge& charge : plan_.request.consume) {
       if (charged(i, charge.limit))
         plan.charges.push_back(

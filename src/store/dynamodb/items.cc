@@ -426,6 +426,7 @@ Item write_limits(std::string_view name_space, std::string_view key_text,
   if (record.bucket_ttl_refill_multiplier)
     add(item, "bucket_ttl_refill_multiplier", number(*record.bucket_ttl_refill_multiplier));
   if (record.on_unavailable) add(item, "on_unavailable", Value::of(name_of(*record.on_unavailable)));
+  if (record.usage) add(item, "usage", Value::of(base::on_or_off(*record.usage)));
   if (record.from_file) add(item, "from_file", Value::of_flag(true));
   return item;
 }
@@ -461,6 +462,7 @@ Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item) {
   }
   if (const std::string_view policy = text_of(item, "on_unavailable"); !policy.empty())
     record->on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
+  record->usage = base::parse_on_or_off(text_of(item, "usage"));
   record->from_file = find(item, "from_file") != nullptr;
   record->current.gap = find(item, "inherit") != nullptr;
   return record;

@@ -81,6 +81,7 @@ void LeaseChange::begin(std::vector<Image> images) {
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     plan.buckets.push_back(plan_of(i));
     plan.buckets.back().generation = lease.buckets[i].generation;
+    if (!buckets_in_chain_[i].resolution->counts_usage) plan.buckets.back().counts_usage = false;
     plan.entities.push_back(lease.buckets[i].entity);
   }
   plan.new_generation = new_generation_;

@@ -98,7 +98,7 @@ void Acquire::send_plan() {
   if (once) key(marker_);
   thread_local std::string plan;
   plan.clear();
-  append_plan(plan, chain_, plan_.request.counts_usage);
+  append_plan(plan, chain_, plan_.counts_usage());
   word(plan);
   if (once) {
     word(std::string_view());
@@ -123,7 +123,7 @@ void Acquire::replied(const Reply& reply) {
 
 bool Acquire::show_charged(std::size_t place, std::string_view& numbers, Time& moment) {
   decision::Link& link = chain_[place];
-  const auto charged = take_charged(numbers, link.limit_count(), plan_.request.counts_usage);
+  const auto charged = take_charged(numbers, link.limit_count(), plan_.counts_usage());
   if (!charged) return false;
   for (std::size_t i = 0; i < link.limit_count(); ++i) link.held[i] = charged->tokens(i) + link.amount[i];
   decision::report(decision_.report(), link, resource_, charged->generation, true);

@@ -28,7 +28,7 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
   void unchanged(Time now, std::span<const ReadBucket> read) override;
   bool refuse_from_memory();
   void restart() override;
-  bool counts(const ReadBucket& /*before*/) const override { return plan_.request.counts_usage; }
+  bool counts(const ReadBucket& /*before*/) const override { return plan_.counts_usage(); }
 
   const store::Plan& plan_;
   const decision::Verb verb_;

@@ -17,6 +17,7 @@ using limits::Parameters;
 /// The version of texts of the catalog. A reader refuses unknown versions.
 constexpr std::int64_t format = 1;
 constexpr std::int64_t format_with_modes = 3;     ///< of limits that inherit or have modes
+constexpr std::int64_t format_with_usage = 4;     ///< the same, of a level that says whether usage is counted
 constexpr std::int64_t format_with_plan = 3;      ///< of an entity that has, or had, a plan
 constexpr std::string_view on_all = "_default_";  ///< the set of a plan for all resources
 constexpr std::int64_t marker_format = 2;
@@ -180,14 +181,17 @@ std::optional<LimitSetRef> decode_set(std::string_view text) {
 namespace {
 
 void append_record(Words& words, const limits::LimitsRecord& record) {
-  const bool modes = store::client_of(record) > store::plain_client;
-  words.number(modes ? format_with_modes : format)
+  const bool modes = record.usage || store::client_of(record) > store::plain_client;
+  words.number(record.usage ? format_with_usage
+               : modes      ? format_with_modes
+                            : format)
       .number(record.current.stamp)
       .number(record.owner == Owner::sync ? 1 : 0);
   words.number(record.expires_at).number(record.bucket_ttl_refill_multiplier.value_or(0));
   words.number(record.on_unavailable ? 1 + static_cast<int>(*record.on_unavailable) : 0);
   words.number(record.from_file ? 1 : 0);
   if (modes) words.number(record.inherits() ? 1 : 0);
+  if (record.usage) words.number(*record.usage ? 1 : 0);
   append_set(words, record.current.limits, modes);
   words.number(static_cast<std::int64_t>(record.earlier.size()));
   for (const limits::Version& version : record.earlier) {
@@ -200,8 +204,8 @@ void append_record(Words& words, const limits::LimitsRecord& record) {
 limits::LimitsRecordRef read_record(WordReader& reader) {
   auto record = base::make_ref<limits::LimitsRecord>();
   const std::int64_t written = reader.number();
-  if (written != format && written != format_with_modes) return {};
-  const bool modes = written == format_with_modes;
+  if (written != format && written != format_with_modes && written != format_with_usage) return {};
+  const bool modes = written != format;
   record->current.stamp = reader.number();
   record->owner = reader.number() == 1 ? Owner::sync : Owner::operator_;
   record->expires_at = reader.number();
@@ -212,6 +216,7 @@ limits::LimitsRecordRef read_record(WordReader& reader) {
     record->on_unavailable = policy == 2 ? OnUnavailable::allow : OnUnavailable::deny;
   record->from_file = reader.number() == 1;
   record->current.gap = modes && reader.number() == 1;
+  if (written == format_with_usage) record->usage = reader.number() == 1;
   record->current.limits = read_set(reader, modes);
   if (reader.failed() || !limits::can_be_used(record->current)) return {};
   if (record->current.limits && !as_set(*record->current.limits)) return {};

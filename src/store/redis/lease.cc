@@ -75,7 +75,7 @@ void LeaseChange::send_differences(const decision::LeaseRecord& record, const st
   for (const ChainBucket& place : buckets_in_chain_) key(key_of(place));
   key(marker_);
   std::string plan;
-  append_plan(plan, chain_, std::nullopt);
+  append_plan(plan, chain_, resource_counts() ? std::nullopt : std::optional(false));
   word(plan);
   word(marker);
   word(encode(marker_of(next_.next, plan_.lease.deadline)));

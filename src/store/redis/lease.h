@@ -28,9 +28,11 @@ class LeaseChange final : public Operation {
   void failed(Error error) override;
   Result<decision::Next> decide(Time now, States& states, decision::Marker* marker) override;
   void restart() override;
-  /// As the acquire decided, unless the bucket is gone.
+  /// Whether the resource counts usage. All resolutions of a lease have the same resource.
+  bool resource_counts() const { return plan_.resolutions.empty() || plan_.resolutions[0]->counts_usage; }
+  /// As the acquire decided, unless the bucket is gone or the resource no longer counts.
   bool counts(const ReadBucket& before) const override {
-    return !before.bucket || before.bucket->segment.has_value();
+    return resource_counts() && (!before.bucket || before.bucket->segment.has_value());
   }
   decision::Marker marker_of(decision::LeaseRecord record, Time deadline) const;
 

@@ -1,5 +1,6 @@
 #include "store/sqlite/file_writer.h"
 
+#include "base/json.h"
 #include "base/text.h"
 #include "decision/repair.h"
 #include "store/client_version.h"
@@ -14,6 +15,14 @@ namespace {
 // (decision/repair.h).
 constexpr Time marks_apart = 10'000;
 
+/// What a record changes in the column `later`, as a JSON merge patch: null removes a field.
+std::string changes_of_later(const limits::LimitsRecord& record) {
+  auto json = base::JsonWriter::object();
+  record.inherits() ? json.flag("inherit", true) : json.raw("inherit", "null");
+  record.usage ? json.text("usage", base::on_or_off(*record.usage)) : json.raw("usage", "null");
+  return json.str();
+}
+
 }  // namespace
 
 FileWriter::FileWriter(std::unique_ptr<Database> database, Checkpointer& checkpointer, const Clock& clock,
@@ -27,15 +36,14 @@ FileWriter::FileWriter(std::unique_ptr<Database> database, Checkpointer& checkpo
           *database_,
           "INSERT INTO limits (namespace, entity, resource, limits, owner, expires_at_ms, "
           "bucket_ttl_refill_multiplier, on_unavailable, from_file, stamp, earlier, later) "
-          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, iif(?12, '{\"inherit\":true}', NULL)) "
+          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, nullif(json_patch('{}', ?12), '{}')) "
           "ON CONFLICT DO UPDATE SET limits = excluded.limits, owner = excluded.owner, "
           "expires_at_ms = excluded.expires_at_ms, "
           "bucket_ttl_refill_multiplier = excluded.bucket_ttl_refill_multiplier, "
           "on_unavailable = excluded.on_unavailable, from_file = excluded.from_file, stamp = excluded.stamp, "
           "earlier = excluded.earlier, "
           // Fields of later versions stay.
-          "later = nullif(iif(?12, json_set(coalesce(later, '{}'), '$.inherit', json('true')), "
-          "json_remove(later, '$.inherit')), '{}')"),
+          "later = nullif(json_patch(iif(json_valid(later), later, '{}'), ?12), '{}')"),
       require_client_(*database_,
                       "UPDATE settings SET value = ?1 WHERE name = 'least_client' AND value < ?1"),
       upsert_entity_(*database_,
@@ -190,7 +198,8 @@ Result<void> FileWriter::write_limits(const LimitsRow& at, const limits::LimitsR
   const auto& policy = record.on_unavailable;
   policy ? row.bind(std::string_view(weir::name_of(*policy))) : row.bind_null();
   row.bind(std::int64_t{record.from_file || at.from_file}).bind(record.current.stamp).bind(earlier);
-  if (auto done = row.bind(std::int64_t{record.inherits()}).run(); !done) return done;
+  const std::string later = changes_of_later(record);
+  if (auto done = row.bind(std::string_view(later)).run(); !done) return done;
   const int needed = store::client_of(record);
   if (needed == store::plain_client) return {};
   return require_client_.begin().bind(std::int64_t{needed}).run();

@@ -169,6 +169,7 @@ LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
     next->bucket_ttl_refill_multiplier = limits_write.bucket_ttl_refill_multiplier;
   }
   if (limits_write.on_unavailable) next->on_unavailable = limits_write.on_unavailable;
+  if (limits_write.usage) next->usage = limits_write.usage;
   next->from_file = limits_write.from_file;
   next->current.gap = limits_write.inherit;
   const LimitsRecordRef written(next.get());

@@ -139,7 +139,7 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
       return false;
     const bool alone = !record->resolution->parent_resolution;
     if (alone && is_aligned(record, *record->resolution) &&
-        counts_in_place(*record, request.counts_usage, now)) [[likely]] {
+        counts_in_place(*record, store::counts_usage(request, *record->resolution), now)) [[likely]] {
       if (backing_ != nullptr) [[unlikely]]
         return decide_and_touch(request, slot, *record, decision, now);
       // Two limits (requests and tokens) are the common case: with a constant count the compiler unrolls
@@ -274,7 +274,7 @@ Result<void> Table::evaluate(const Request& request, Slots& slots, Time now) con
     const Record* const record = slots.of(link).record;
     const bool in_place = is_aligned(record, *link.resolution) &&
                           !decision::is_ahead(record->refilled_at, now) &&
-                          counts_in_place(*record, request.counts_usage, now);
+                          counts_in_place(*record, store::counts_usage(request, *link.resolution), now);
     if (in_place) {
       link.key = record->entity_and_resource();
       link.generation = record->generation;
@@ -294,7 +294,7 @@ void Table::put(const Request& request, const Link& link, Slot& slot, const buck
   Record* const record = record_of({request.name_space, link.entity, request.resource}, state,
                                    limits::ResolutionRef(link.resolution));
   record->stored = slot.record != nullptr && slot.record->stored;
-  replace(*slot.shard, slot.hash, record, request.counts_usage, now);
+  replace(*slot.shard, slot.hash, record, store::counts_usage(request, *link.resolution), now);
   slot.record = record;
   touch(slot);
 }
