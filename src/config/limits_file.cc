@@ -58,7 +58,7 @@ class Reader {
         in_.fields(root, file, names, "{resources: {gpt-4: {limits: {rpm: 100/min}}}}");
     if (name_space != 0) read_namespace(name_space);
     if (system != 0) read_system(system);
-    if (resources != 0) read_resources(resources, {});
+    if (resources != 0) read_resources(resources);
     if (plans != 0) read_plans(plans);
     if (entities != 0) read_entities(entities);
     return std::move(out_);
@@ -73,13 +73,13 @@ class Reader {
 
   void read_system(std::uint32_t id) {
     const Subject subject{"the system"};
-    constexpr std::array<std::string_view, 4> names{"limits", "on_unavailable",
-                                                    "bucket_ttl_refill_multiplier", "mode"};
-    const auto [limits, on_unavailable, multiplier, mode] =
+    constexpr std::array<std::string_view, 5> names{"limits", "on_unavailable",
+                                                    "bucket_ttl_refill_multiplier", "usage", "mode"};
+    const auto [limits, on_unavailable, multiplier, usage, mode] =
         in_.fields(id, subject, names, with_limits_example);
     if (on_unavailable != 0) read_on_unavailable(on_unavailable, subject);
     if (multiplier != 0) read_multiplier(multiplier, subject);
-    read_level(limits, id, subject, Level::system(), {.mode = mode});
+    read_level(limits, id, subject, Level::system(), {.mode = mode, .usage = usage});
   }
 
   void read_on_unavailable(std::uint32_t id, const Subject& subject) {
@@ -108,27 +108,33 @@ class Reader {
     }
   }
 
-  /// The resources of the file, or those of one entity.
-  void read_resources(std::uint32_t id, std::string_view entity) {
-    const bool of_entity = !entity.empty();
+  void read_resources(std::uint32_t id) {
     if (in_.node(id).kind == NodeKind::nothing) return;
-    const Subject list =
-        of_entity ? Subject{"entity", entity}.part_of("resources of ") : Subject{"resources"};
+    for (const MappingEntry& entry : in_.entries(id, {"resources"}, "{gpt-4: {limits: {rpm: 100/min}}}")) {
+      if (!check(entry.place, limits::check_resource(entry.name))) continue;
+      const Subject subject{"resource", entry.name};
+      constexpr std::array<std::string_view, 4> names{"limits", "inherit", "mode", "usage"};
+      const auto [limits, inherit, mode, usage] =
+          in_.fields(entry.value, subject, names, with_limits_example);
+      read_level(limits, entry.value, subject, Level::resource(entry.name), {inherit, mode, usage});
+    }
+  }
+
+  void read_resources_of(std::string_view entity, std::uint32_t id) {
+    if (in_.node(id).kind == NodeKind::nothing) return;
+    const Subject list = Subject{"entity", entity}.part_of("resources of ");
     for (const MappingEntry& entry : in_.entries(id, list, "{gpt-4: {limits: {rpm: 100/min}}}")) {
-      if (of_entity && entry.name == "_default_") {
+      if (entry.name == "_default_") {
         in_.problem(entry.place,
                     "limits of an entity for every resource stand under \"limits\" of the entity ",
                     "itself, not under \"_default_\"");
         continue;
       }
       if (!check(entry.place, limits::check_resource(entry.name))) continue;
-      const Subject subject =
-          of_entity ? Subject{"entity", entity, entry.name} : Subject{"resource", entry.name};
+      const Subject subject{"entity", entity, entry.name};
       constexpr std::array<std::string_view, 3> names{"limits", "inherit", "mode"};
       const auto [limits, inherit, mode] = in_.fields(entry.value, subject, names, with_limits_example);
-      read_level(limits, entry.value, subject,
-                 of_entity ? Level::entity(entity, entry.name) : Level::resource(entry.name),
-                 {inherit, mode});
+      read_level(limits, entry.value, subject, Level::entity(entity, entry.name), {inherit, mode});
     }
   }
 
@@ -191,19 +197,21 @@ class Reader {
     parent_places_.push_back(in_.place(parent != 0 ? parent : entry.value));
     if (limits != 0 || inherit != 0 || mode != 0)
       read_level(limits, entry.value, subject, Level::entity_default(entry.name), {inherit, mode});
-    if (resources != 0) read_resources(resources, entry.name);
+    if (resources != 0) read_resources_of(entry.name, resources);
   }
 
   /// The values of the fields beside the limits of a level; 0: missing.
   struct BesideLimits {
     std::uint32_t inherit = 0;
     std::uint32_t mode = 0;
+    std::uint32_t usage = 0;
   };
 
   void read_level(std::uint32_t id, std::uint32_t owner, const Subject& subject, const Level& level,
                   const BesideLimits& beside) {
+    const std::optional<bool> usage = read_usage(in_, beside.usage, subject);
     if (auto set = read_set(id, owner, subject, beside))
-      out_.limits.push_back({level, std::move(set->limits), set->inherit});
+      out_.limits.push_back({level, std::move(set->limits), set->inherit, usage});
   }
 
   /// `id`: the value of the field; 0: it is missing in `owner`, which must have it.

@@ -1,8 +1,8 @@
 // Parses the limits file into the desired state of a namespace. No I/O; the caller reads the file.
 //
 //   namespace: default
-//   system: {on_unavailable: deny, bucket_ttl_refill_multiplier: 7, limits: {rpm: 100/min}}
-//   resources: {gpt-4: {limits: {rpm: 10/min, tpm: {capacity: 40000, burst: 60000}}}}
+//   system: {on_unavailable: deny, bucket_ttl_refill_multiplier: 7, usage: on, limits: {rpm: 100/min}}
+//   resources: {gpt-4: {usage: off, limits: {rpm: 10/min, tpm: {capacity: 40000, burst: 60000}}}}
 //   plans: {pro: {limits: {rpm: 100/min}, resources: {gpt-4: {limits: {rpm: 20/min}}}}}
 //   entities: {key-1: {parent: org, cascade: true, plan: pro, limits: {...}, resources: {gpt-4: {limits:
 //   {...}}}}}
@@ -37,6 +37,7 @@ struct DesiredLimits {
   Level level;
   std::vector<NamedLimit> limits;
   bool inherit = false;
+  std::optional<bool> usage = {};  ///< of a resource or of the system; nothing: not in the file
 };
 
 /// The fields of an entity in the file.

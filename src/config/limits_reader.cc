@@ -129,6 +129,14 @@ Mode read_mode(MappingReader& in, std::uint32_t id, const Subject& subject) {
   return Mode::enforce;
 }
 
+std::optional<bool> read_usage(MappingReader& in, std::uint32_t id, const Subject& subject) {
+  const YamlNode* const node = id == 0 ? nullptr : in.scalar(id, subject, "usage", "on or off");
+  if (node == nullptr) return std::nullopt;
+  const auto usage = base::parse_on_or_off(in.text(*node));
+  if (!usage) in.problem(node->place, "usage is ", base::quoted(in.text(*node)), "; use on or off");
+  return usage;
+}
+
 std::vector<NamedLimit> read_limits(MappingReader& in, std::uint32_t id, const Subject& subject) {
   std::vector<NamedLimit> limits;
   const auto entries = in.entries(id, subject.part_of("limits of "), "{rpm: 100/min}");

@@ -110,7 +110,7 @@ class Planner {
     }
     for (const SetDifference& set : sets) {
       const auto words = [](const PlanLimits* one) {
-        return one == nullptr ? std::string() : in_words(one->limits, {}, {}, one->inherit);
+        return one == nullptr ? std::string() : in_words(one->limits, {.inherit = one->inherit});
       };
       note(set.stored == nullptr   ? ChangeKind::add
            : set.wanted == nullptr ? ChangeKind::remove
@@ -162,8 +162,7 @@ class Planner {
 
   void compare(const Level& level, const DesiredLimits* want, const StoredLimits* have) {
     if (want != nullptr) return set(*want, have);
-    const std::string before =
-        in_words(have->limits, have->on_unavailable, have->bucket_ttl_refill_multiplier, have->inherit);
+    const std::string before = in_words(have->limits, settings_of(*have));
     if (family_.is_removed(level.entity())) {
       // The step is that of the entity, which was compared last.
       note(ChangeKind::remove, in_words(level), before, {}, "goes with its entity");
@@ -174,7 +173,7 @@ class Planner {
   }
 
   void set(const DesiredLimits& want, const StoredLimits* have) {
-    SetLimitsOptions options{.from_file = true, .inherit = want.inherit};
+    SetLimitsOptions options{.usage = want.usage, .from_file = true, .inherit = want.inherit};
     if (want.level.kind() == Source::system) {
       options.on_unavailable = desired_.on_unavailable;
       options.bucket_ttl_refill_multiplier = desired_.bucket_ttl_refill_multiplier;
@@ -184,21 +183,27 @@ class Planner {
       return;
     }
     add_step(Phase::set_limits, 0, SetLimits{want.level, want.limits, options});
-    std::string after =
-        in_words(want.limits, options.on_unavailable, options.bucket_ttl_refill_multiplier, want.inherit);
+    std::string after = in_words(want.limits, options);
     if (have == nullptr) {
       note(ChangeKind::add, in_words(want.level), {}, std::move(after));
     } else {
       // Only the fields that the file mentions, so that the two are comparable.
-      const auto policy = options.on_unavailable ? have->on_unavailable : std::nullopt;
-      const auto factor =
-          options.bucket_ttl_refill_multiplier ? have->bucket_ttl_refill_multiplier : std::nullopt;
-      note(ChangeKind::change, in_words(want.level), in_words(have->limits, policy, factor, have->inherit),
-           std::move(after),
+      SetLimitsOptions before = settings_of(*have);
+      if (!options.on_unavailable) before.on_unavailable.reset();
+      if (!options.bucket_ttl_refill_multiplier) before.bucket_ttl_refill_multiplier.reset();
+      if (!options.usage) before.usage.reset();
+      note(ChangeKind::change, in_words(want.level), in_words(have->limits, before), std::move(after),
            have->owner == Owner::sync ? from_sync
            : have->from_file          ? ""
                                       : by_hand);
     }
+  }
+
+  static SetLimitsOptions settings_of(const StoredLimits& have) {
+    return {.bucket_ttl_refill_multiplier = have.bucket_ttl_refill_multiplier,
+            .on_unavailable = have.on_unavailable,
+            .usage = have.usage,
+            .inherit = have.inherit};
   }
 
   static bool as_desired(const DesiredLimits& want, const SetLimitsOptions& options,
@@ -207,6 +212,7 @@ class Planner {
     return have.owner == Owner::operator_ && have.inherit == want.inherit &&
            std::is_permutation(limits.begin(), limits.end(), have.limits.begin(), have.limits.end()) &&
            (!options.on_unavailable || options.on_unavailable == have.on_unavailable) &&
+           (!options.usage || options.usage == have.usage) &&
            (!options.bucket_ttl_refill_multiplier ||
             options.bucket_ttl_refill_multiplier == have.bucket_ttl_refill_multiplier);
   }

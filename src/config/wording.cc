@@ -37,13 +37,13 @@ std::string in_words(const Level& level) {
   }
 }
 
-std::string in_words(const std::vector<NamedLimit>& limits, std::optional<OnUnavailable> on_unavailable,
-                     std::optional<int> bucket_ttl_refill_multiplier, bool inherit) {
+std::string in_words(const std::vector<NamedLimit>& limits, const SetLimitsOptions& options) {
   std::string text = limits::to_text(limits);
-  if (inherit) add(text, "inherits the rest");
-  if (on_unavailable) add(text, join("on_unavailable ", weir::name_of(*on_unavailable)));
-  if (bucket_ttl_refill_multiplier)
-    add(text, join("bucket_ttl_refill_multiplier ", std::to_string(*bucket_ttl_refill_multiplier)));
+  if (options.inherit) add(text, "inherits the rest");
+  if (options.on_unavailable) add(text, join("on_unavailable ", weir::name_of(*options.on_unavailable)));
+  if (options.bucket_ttl_refill_multiplier)
+    add(text, join("bucket_ttl_refill_multiplier ", std::to_string(*options.bucket_ttl_refill_multiplier)));
+  if (options.usage) add(text, join("usage ", base::on_or_off(*options.usage)));
   return text;
 }
 

@@ -14,9 +14,8 @@ namespace weir::config {
 /// "system", "resource gpt-4", "entity key-1 on gpt-4", "entity key-1 on _default_".
 std::string in_words(const Level& level);
 
-/// "rpm 100/min, tpm 50000/min:60000, on_unavailable allow".
-std::string in_words(const std::vector<NamedLimit>& limits, std::optional<OnUnavailable> on_unavailable = {},
-                     std::optional<int> bucket_ttl_refill_multiplier = {}, bool inherit = false);
+/// "rpm 100/min, tpm 50000/min:60000, on_unavailable allow". Of the options, the settings of the level count.
+std::string in_words(const std::vector<NamedLimit>& limits, const SetLimitsOptions& options);
 
 /// `parent org, cascade on, plan pro, name "Search", metadata {"team": "search"}`: the fields that differ
 /// from `other`, if given, else those that are set. "no parent" if none is.

@@ -77,8 +77,11 @@ TEST(LimitsFile, EverythingThatItSaysIsInTheDesiredState) {
   ASSERT_EQ(desired->limits.size(), 5U);
   EXPECT_EQ(desired->limits[0].level, Level::system());
   EXPECT_EQ(limits::to_text(desired->limits[0].limits), "rpm 60/min, tpm 1.5/10s:2.25");
+  EXPECT_EQ(desired->limits[0].usage, false);
   EXPECT_EQ(desired->limits[1].level, Level::resource("gpt-4"));
+  EXPECT_EQ(desired->limits[1].usage, true);
   EXPECT_EQ(desired->limits[2].level, Level::resource("models/*"));
+  EXPECT_EQ(desired->limits[2].usage, std::nullopt) << "not mentioned";
   EXPECT_EQ(desired->limits[3].level, Level::entity_default("key-1"));
   EXPECT_EQ(desired->limits[4].level, Level::entity("key-1", "gpt-4"));
   EXPECT_EQ(limits::to_text(desired->limits[4].limits),

@@ -166,6 +166,22 @@ TEST(Plan, FieldsOfTheSystemCountOnlyWhenTheFileMentionsThem) {
       "4\n");
 }
 
+TEST(Plan, UsageOfALevelCountsOnlyWhenTheFileMentionsIt) {
+  StoredLimits resource = stored(Level::resource("r"), "1", true);
+  resource.usage = false;
+  const auto plan_of = [&](const char* usage) {
+    return shown(
+        make_plan(file(std::string("resources: {r: {limits: {rpm: 1}") + usage + "}}"), {{resource}, {}}));
+  };
+  EXPECT_EQ(plan_of(""), "");
+  EXPECT_EQ(plan_of(", usage: off"), "");
+  EXPECT_EQ(plan_of(", usage: on"), "change resource r: rpm 1/min, usage off -> rpm 1/min, usage on\n");
+  EXPECT_EQ(shown(make_plan(file("resources: {}"), {{resource}, {}})),
+            "remove resource r: rpm 1/min, usage off\n");
+  resource.usage.reset();
+  EXPECT_EQ(plan_of(", usage: off"), "change resource r: rpm 1/min -> rpm 1/min, usage off\n");
+}
+
 TEST(Plan, AnEntityThatTheFileOnlyHasLimitsForLosesTheParentThatTheFileGaveIt) {
   const Desired only_limits = file("entities: {a: {limits: {rpm: 1}}}");
   const StoredLimits limits = stored(Level::entity_default("a"), "1", true);
