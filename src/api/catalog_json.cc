@@ -2,6 +2,7 @@
 
 #include "api/bucket_now.h"
 #include "base/json.h"
+#include "base/text.h"
 
 namespace weir::api {
 namespace {
@@ -14,6 +15,7 @@ void add_settings(JsonWriter& json, const StoredLimits& stored) {
   if (stored.bucket_ttl_refill_multiplier)
     json.number("bucket_ttl_refill_multiplier", *stored.bucket_ttl_refill_multiplier);
   if (stored.on_unavailable) json.text("on_unavailable", name_of(*stored.on_unavailable));
+  if (stored.usage) json.text("usage", base::on_or_off(*stored.usage));
   if (stored.from_file) json.flag("from_file", true);
   if (stored.inherit) json.flag("inherit", true);
   if (stored.taken_from_sync) json.flag("taken_from_sync", true);

@@ -21,6 +21,7 @@ void add_settings(JsonWriter& json, std::span<const NamedLimit> limits, const Se
   if (options.bucket_ttl_refill_multiplier)
     json.number("bucket_ttl_refill_multiplier", *options.bucket_ttl_refill_multiplier);
   if (options.on_unavailable) json.text("on_unavailable", name_of(*options.on_unavailable));
+  if (options.usage) json.text("usage", base::on_or_off(*options.usage));
   if (options.inherit) json.flag("inherit", true);
 }
 

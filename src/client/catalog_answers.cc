@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/maxima.h"
+#include "base/text.h"
 #include "client/answers.h"
 #include "client/reading.h"
 
@@ -25,6 +26,11 @@ void read_setting(Answer& answer, std::string_view key, json::Value& value, Stor
     const std::string policy = answer.text(value, key);
     if (policy != "allow" && policy != "deny") answer.malform(join(base::quoted(policy), " is no policy"));
     stored.on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
+  }
+  if (key == "usage") {
+    const std::string usage = answer.text(value, key);
+    stored.usage = base::parse_on_or_off(usage);
+    if (!stored.usage) answer.malform(join("usage is ", base::quoted(usage)));
   }
   if (key == "from_file") stored.from_file = answer.flag(value, key);
   if (key == "inherit") stored.inherit = answer.flag(value, key);

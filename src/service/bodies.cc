@@ -96,7 +96,8 @@ Parsed<LimitsBody> parse_limits_body(std::string_view json) {
   Mode mode = Mode::enforce;
   document.members([&](std::string_view key, json::Value& value) {
     static constexpr std::string_view known[] = {
-        "limits", "on_unavailable", "bucket_ttl_refill_multiplier", "owner", "ttl_ms", "inherit", "mode"};
+        "limits", "on_unavailable", "bucket_ttl_refill_multiplier", "usage", "owner", "ttl_ms", "inherit",
+        "mode"};
     SetLimitsOptions& options = body.options;
     if (key == "limits") {
       body.limits = document.limits(value, key);
@@ -109,6 +110,8 @@ Parsed<LimitsBody> parse_limits_body(std::string_view json) {
       if (number < 1 || number > 1'000'000)
         document.invalidate("bucket_ttl_refill_multiplier must be 1 to 1000000");
       options.bucket_ttl_refill_multiplier = static_cast<int>(number);
+    } else if (key == "usage") {
+      options.usage = read_usage(document, value, key);
     } else if (key == "owner") {
       const std::string owner = document.text(value, key);
       if (owner != "operator" && owner != "sync") document.invalidate("owner must be operator or sync");

@@ -53,7 +53,7 @@ Parsed<std::chrono::milliseconds> parse_extend(std::string_view json);
 Parsed<Amounts> parse_adjust(std::string_view json);
 /// `{"actual":{...}}`, `{}` or nothing.
 Parsed<Amounts> parse_settle(std::string_view json);
-/// `{"limits":{...},"on_unavailable"?,"bucket_ttl_refill_multiplier"?,"owner"?,"ttl_ms"?}`.
+/// `{"limits":{...},"on_unavailable"?,"bucket_ttl_refill_multiplier"?,"usage"?,"owner"?,"ttl_ms"?}`.
 Parsed<LimitsBody> parse_limits_body(std::string_view json);
 /// `{"parent"?,"cascade"?,"plan"?,"name"?,"metadata"?}`.
 Parsed<Entity> parse_entity(std::string_view json, std::string_view id);

@@ -39,6 +39,8 @@ void read_option(Document& document, std::string_view key, json::Value& value, S
     const std::string policy = document.text(value, key);
     if (policy != "allow" && policy != "deny") document.invalidate("on_unavailable must be allow or deny");
     options.on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
+  } else if (key == "usage") {
+    options.usage = read_usage(document, value, key);
   } else {
     const std::int64_t number = document.integer(value, key);
     if (number < 1 || number > 1'000'000)
@@ -70,7 +72,7 @@ void read_member(Document& document, std::string_view key, json::Value& value, M
                                                "name",      "metadata",
                                                "from_file", "bucket_ttl_refill_multiplier",
                                                "inherit",   "plan",
-                                               "resources"};
+                                               "resources", "usage"};
   if (key == "change") {
     members.change = document.text(value, key);
   } else if (key == "level") {
@@ -91,7 +93,7 @@ void read_member(Document& document, std::string_view key, json::Value& value, M
   } else if (key == "limits") {
     members.limits = document.limits(value, key);
   } else if (key == "owner" || key == "ttl_ms" || key == "on_unavailable" ||
-             key == "bucket_ttl_refill_multiplier") {
+             key == "bucket_ttl_refill_multiplier" || key == "usage") {
     members.about_limits = true;
     read_option(document, key, value, members.options);
   } else if (key == "parent" || key == "cascade" || key == "name" || key == "metadata") {

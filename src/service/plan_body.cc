@@ -70,6 +70,12 @@ Mode read_mode(Document& document, json::Value& value, std::string_view of) {
   return mode ? *mode : Mode::enforce;
 }
 
+std::optional<bool> read_usage(Document& document, json::Value& value, std::string_view of) {
+  const auto usage = base::parse_on_or_off(document.text(value, of));
+  if (!usage) document.invalidate("usage must be on or off");
+  return usage;
+}
+
 bool read_plan_resources(Document& document, std::string_view key, json::Value& value, LimitsPlan& plan) {
   if (key != "resources") return false;
   document.members(value, key, [&](std::string_view resource, json::Value& set) {

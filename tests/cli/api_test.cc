@@ -82,13 +82,16 @@ TEST_F(Api, StoredLimitsAreInTheLongForm) {
 }
 
 TEST_F(Api, TheSystemsLimitsHaveTheirSettings) {
-  const auto stored = *limiter.set_limits(
-      Level::system(), {{"rpm", "1"}},
-      {.bucket_ttl_refill_multiplier = 3, .on_unavailable = OnUnavailable::allow, .from_file = true});
+  const auto stored = *limiter.set_limits(Level::system(), {{"rpm", "1"}},
+                                          {.bucket_ttl_refill_multiplier = 3,
+                                           .on_unavailable = OnUnavailable::allow,
+                                           .usage = false,
+                                           .from_file = true});
   EXPECT_EQ(
       item_json(stored),
       R"({"level":"system","limits":{"rpm":{"capacity":1,"burst":1,"refill_amount":1,"refill_period_ms":60000}},)"
-      R"("owner":"operator","bucket_ttl_refill_multiplier":3,"on_unavailable":"allow","from_file":true})");
+      R"("owner":"operator","bucket_ttl_refill_multiplier":3,"on_unavailable":"allow","usage":"off",)"
+      R"("from_file":true})");
 }
 
 TEST_F(Api, EntitiesSayOnlyWhatIsStored) {

@@ -29,14 +29,16 @@ TEST(ClientBodies, SayLimitsAsShortAsIsExact) {
 
 TEST(ClientBodies, NameEveryChange) {
   const CatalogChange changes[] = {
-      SetLimits{Level::system(), {{"rpm", hundred}}, {.bucket_ttl_refill_multiplier = 9, .from_file = true}},
+      SetLimits{Level::system(),
+                {{"rpm", hundred}},
+                {.bucket_ttl_refill_multiplier = 9, .usage = false, .from_file = true}},
       DeleteLimits{Level::entity("e", "r")},
       PutEntity{{.id = "e\"", .parent = "p", .cascade = true, .metadata = {{"a", "b"}}, .from_file = true}},
       DeleteEntity{"e"}};
   EXPECT_EQ(
       changes_body(changes),
       R"({"changes":[{"change":"limits.set","level":"system","limits":{"rpm":"100/min"},)"
-      R"("bucket_ttl_refill_multiplier":9,"from_file":true},)"
+      R"("bucket_ttl_refill_multiplier":9,"usage":"off","from_file":true},)"
       R"({"change":"limits.delete","level":"entity","entity":"e","resource":"r"},)"
       R"({"change":"entity.put","entity":"e\"","parent":"p","cascade":true,"metadata":{"a":"b"},"from_file":true},)"
       R"({"change":"entity.delete","entity":"e"}]})");

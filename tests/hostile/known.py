@@ -53,6 +53,7 @@ KNOWN = [
     refused(SET, 422, "limits owned by sync need an expiry", BETWEEN),
     refused(SET, 422, "an operator's limits do not expire", BETWEEN),
     refused(SET, 422, "(on_unavailable|bucket_ttl_refill_multiplier) belongs to the system's limits", BETWEEN),
+    refused(SET, 422, "usage belongs to the limits of a resource or of the system", BETWEEN),
     refused(GIVEN, 422, r": limit .*: burst [\d.]+ is less than capacity", BETWEEN),
     refused(GIVEN, 422, r": limit .*: (capacity 0 blocks|refill_amount is 0)", BETWEEN),
     refused(GIVEN, 422, r": limit .*: a concurrent limit (does not refill|has no burst)", BETWEEN),

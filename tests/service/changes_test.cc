@@ -17,7 +17,7 @@ TEST_P(Changes, AreMadeTogether) {
       "/v1/changes",
       changes(
           R"({"change":"limits.set","level":"system","limits":{"rpm":"5/min"},"on_unavailable":"allow",)"
-          R"("bucket_ttl_refill_multiplier":9,"from_file":true},)"
+          R"("bucket_ttl_refill_multiplier":9,"usage":"off","from_file":true},)"
           R"({"change":"limits.set","level":"resource","resource":"gpt-4","limits":{"rpm":{"capacity":7}}},)"
           R"({"change":"limits.set","level":"entity","entity":"a/b","resource":"gpt-4","limits":{"rpm":"3"},)"
           R"("owner":"sync","ttl_ms":60000},)"
@@ -26,10 +26,10 @@ TEST_P(Changes, AreMadeTogether) {
           R"("metadata":{"x":"y"},"from_file":true})"));
   EXPECT_EQ(seen.status, 200) << seen.body;
   EXPECT_EQ(seen.body, R"({"changed":5})");
-  EXPECT_EQ(
-      get("/v1/limits/system").body,
-      R"({"limits":{"rpm":{"capacity":5,"burst":5,"refill_amount":5,"refill_period_ms":60000}},)"
-      R"("owner":"operator","bucket_ttl_refill_multiplier":9,"on_unavailable":"allow","from_file":true})");
+  EXPECT_EQ(get("/v1/limits/system").body,
+            R"({"limits":{"rpm":{"capacity":5,"burst":5,"refill_amount":5,"refill_period_ms":60000}},)"
+            R"("owner":"operator","bucket_ttl_refill_multiplier":9,"on_unavailable":"allow","usage":"off",)"
+            R"("from_file":true})");
   EXPECT_EQ(get("/v1/limits/entity/a%2Fb/gpt-4").at("/expires_at_ms"), "1700000060000");
   EXPECT_EQ(get("/v1/limits/entity/a%2Fb/_default_").at("/limits/rpm/capacity"), "4");
   EXPECT_EQ(get("/v1/entities/a%2Fb").body,

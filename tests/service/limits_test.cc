@@ -71,6 +71,19 @@ TEST_P(Limits, OfTheSystemSayWhatElseHolds) {
             "422 invalid-argument");
 }
 
+TEST_P(Limits, OfAResourceSayWhetherUsageIsCounted) {
+  for (const std::string path : {"/v1/limits/resource/r", "/v1/limits/system"}) {
+    EXPECT_EQ(put(path, R"({"limits":{"rpm":"1"},"usage":"off"})").at("/usage"), "\"off\"");
+    EXPECT_EQ(put(path, R"({"limits":{"rpm":"2"}})").at("/usage"), "\"off\"") << "as it is stored";
+    EXPECT_EQ(put(path, R"({"limits":{"rpm":"2"},"usage":"on"})").at("/usage"), "\"on\"");
+    EXPECT_EQ(get(path).at("/usage"), "\"on\"");
+    EXPECT_EQ(problem_of(put(path, R"({"limits":{"rpm":"1"},"usage":"no"})")), "422 invalid-argument");
+    EXPECT_EQ(problem_of(put(path, R"({"limits":{"rpm":"1"},"usage":false})")), "400 malformed");
+  }
+  EXPECT_EQ(problem_of(put("/v1/limits/entity/e/r", R"({"limits":{"rpm":"1"},"usage":"off"})")),
+            "422 invalid-argument");
+}
+
 TEST_P(Limits, OfSyncGiveWayToAnOperator) {
   const std::string path = "/v1/limits/entity/key-1/_default_";
   const std::string sync = R"({"limits":{"rpm":"5"},"owner":"sync","ttl_ms":30000})";
