@@ -42,6 +42,7 @@ struct Arguments {
   std::optional<std::string> expires;
   std::optional<std::string> bucket_ttl_multiplier;
   std::optional<std::string> on_unavailable;
+  std::optional<std::string> usage;
   bool inherit = false;
   std::optional<std::string> mode;
   std::optional<std::string> level;

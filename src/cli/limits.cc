@@ -59,6 +59,7 @@ void print_stored(const Session& session, const StoredLimits& stored) {
         stored.bucket_ttl_refill_multiplier
             ? join(std::to_string(*stored.bucket_ttl_refill_multiplier), " times the time to fill")
             : ""},
+       {"usage", stored.usage ? base::on_or_off(*stored.usage) : ""},
        {"inherits", stored.inherit ? "the limits that it does not name" : ""}});
   print_limits(session, stored.limits);
 }
@@ -89,6 +90,11 @@ Result<SetLimitsOptions> read_set_options(const Arguments& arguments) {
     const auto policy = read_on_unavailable(*arguments.on_unavailable);
     if (!policy) return policy.error();
     options.on_unavailable = *policy;
+  }
+  if (arguments.usage) {
+    const auto usage = read_usage(*arguments.usage);
+    if (!usage) return usage.error();
+    options.usage = *usage;
   }
   options.inherit = arguments.inherit;
   return options;

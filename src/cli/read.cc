@@ -112,6 +112,13 @@ Result<OnUnavailable> read_on_unavailable(const std::string& word) {
   return *choice == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
 }
 
+Result<bool> read_usage(const std::string& word) {
+  constexpr std::string_view choices[] = {"on", "off"};
+  auto choice = read_choice("--usage", word, choices);
+  if (!choice) return choice.error();
+  return *choice == "on";
+}
+
 Result<void> read_log_options(const Arguments& arguments, telemetry::LogOptions& into) {
   if (arguments.log_format) {
     const auto format = telemetry::parse_log_format(*arguments.log_format);

@@ -36,6 +36,7 @@ Result<Level> read_level(const Arguments& arguments);
 Result<Owner> read_owner(const std::string& word);
 Result<Source> read_source(const std::string& word);
 Result<OnUnavailable> read_on_unavailable(const std::string& word);
+Result<bool> read_usage(const std::string& word);
 /// --log-format and --log-level; options that are not given leave `into` unchanged.
 Result<void> read_log_options(const Arguments& arguments, telemetry::LogOptions& into);
 

@@ -141,6 +141,9 @@ void add_limits_commands(Tree& tree) {
             "With --system: an unused bucket is kept for N times the time to fill it (default 7)");
   add_value(set, "--on-unavailable", arguments.on_unavailable, "allow|deny",
             "With --system: what to decide while the store is unavailable");
+  add_value(set, "--usage", arguments.usage, "on|off",
+            "With --resource or --system: whether usage is counted; a resource's setting replaces the "
+            "system's (default on)");
   add_value(
       set, "--mode", arguments.mode, "enforce|shadow|off",
       "Of all these limits: shadow admits what they would refuse and reports it; off keeps them and does "

@@ -55,6 +55,25 @@ TEST_F(Limits, AreReadable) {
             "\n");
 }
 
+TEST_F(Limits, SayWhetherUsageIsCounted) {
+  ASSERT_EQ(shell.run("limits set --resource gpt-4 -l rpm:100/min --usage off"), 0) << shell.err;
+  EXPECT_EQ(shell.out,
+            "limits of  resource gpt-4\n"
+            "owner      operator\n"
+            "usage      off\n"
+            "LIMIT  CAPACITY  BURST     REFILL\n"
+            "rpm         100    100  100 / min\n");
+  ASSERT_EQ(shell.run("limits set --resource gpt-4 -l rpm:1/min -o json"), 0);
+  EXPECT_NE(shell.out.find(R"("owner":"operator","usage":"off"})"), std::string::npos) << shell.out;
+  ASSERT_EQ(shell.run("limits set --resource gpt-4 -l rpm:1/min --usage on -o json"), 0);
+  EXPECT_NE(shell.out.find(R"("usage":"on")"), std::string::npos) << shell.out;
+  EXPECT_EQ(shell.run("limits set --resource gpt-4 -l rpm:1/min --usage no"), 2);
+  EXPECT_NE(shell.err.find("--usage"), std::string::npos) << shell.err;
+  EXPECT_EQ(shell.run("limits set --entity key-1 -l rpm:1/min --usage off"), 2);
+  EXPECT_NE(shell.err.find("usage belongs to the limits of a resource or of the system"), std::string::npos)
+      << shell.err;
+}
+
 TEST_F(Limits, OfSyncExpireAndGiveWayToAnOperator) {
   ASSERT_EQ(shell.run("limits set --entity key-1 -l rpm:5 --owner sync --expires 30s"), 0) << shell.err;
   EXPECT_TRUE(
