@@ -269,7 +269,7 @@ void Aggregation::run() {
       }
       tell(before);
       started = machine_.poll(now());
-      if (started.empty() && answers_.empty()) {
+      if (started.empty() && answers_.empty() && !machine_.stopped()) {
         const Time pause = std::clamp<Time>(machine_.wake_at(now()) - now(), 1, 1000);
         changed_.wait_until(mutex_, std::chrono::steady_clock::now() + std::chrono::milliseconds(pause));
       }
