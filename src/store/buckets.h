@@ -44,7 +44,7 @@ struct Request {
 
 /// Whether charges of this request on a bucket with this resolution count as usage.
 inline bool counts_usage(const Request& request, const limits::Resolution& resolution) {
-  return request.counts_usage && resolution.counts_usage;
+  return (request.counts_usage & resolution.counts_usage) != 0;  // without a branch
 }
 
 /// A request and the resolved limits of its bucket, linked to those of the rest of the chain.
