@@ -213,6 +213,9 @@ std::string World::compare_usage(int entity) {
 }
 
 std::string World::compare_all() {
+  if (kind_.traits.counts_usage) {
+    if (std::string wrong = store_->collect_usage(); !wrong.empty()) return wrong;
+  }
   for (int entity = 0; entity < config_.oracle.entities; ++entity) {
     if (std::string wrong = compare_entity(entity, entity % 2 == 1); !wrong.empty()) return wrong;
     if (!kind_.traits.counts_usage) continue;

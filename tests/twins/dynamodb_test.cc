@@ -1,6 +1,7 @@
 // The real DynamoDB Local against the oracle.
 #include <gtest/gtest.h>
 
+#include "store/dynamodb/aggregation.h"
 #include "store/dynamodb/dynamodb_store.h"
 #include "support/dynamodb_local.h"
 #include "twins/runner.h"
@@ -20,12 +21,36 @@ class InTable final : public Store {
     in_namespace.name_space = name_space_;
     return Limiter::open(url_, in_namespace);
   }
+  /// Counts what the stream has of this world. The oracle can tell the hour of every write, since `at` is the
+  /// moment of the decision by the world's clock. The aggregator does not run beside the world: it would
+  /// write each bucket many times instead of about once for each hour.
+  std::string collect_usage() override {
+    dynamodb::AggregationOptions options;
+    options.store = {
+        .table = table_name(), .endpoint = tests::DynamoDbLocal::shared().url(), .deadline = 60s};
+    options.worker.batch = 1;
+    options.worker.poll_idle = 5;
+    options.worker.poll_busy = 5;
+    auto aggregation = dynamodb::Aggregation::start(options);
+    if (!aggregation) return "usage cannot be counted: " + aggregation.error().message;
+    if (!(*aggregation)->count_all(60s))
+      return "usage was not counted in a minute: " + (*aggregation)->state().trouble;
+    const auto state = (*aggregation)->state();
+    (*aggregation)->stop(30s);
+    if (state.trimmed + state.made_good == 0) return {};
+    return "records were lost: " + std::to_string(state.trimmed) + " trimmed, " +
+           std::to_string(state.made_good) + " made good";
+  }
 
  private:
+  static const std::string& table_name() {
+    static const std::string table = tests::DynamoDbLocal::shared().table();
+    return table;
+  }
   static const std::string& table_url() {
     static const std::string url = [] {
       tests::DynamoDbLocal& server = tests::DynamoDbLocal::shared();
-      const std::string table = server.table();
+      const std::string& table = table_name();
       const SystemClock system;
       base::SystemEntropy entropy;
       auto client =
@@ -56,17 +81,21 @@ TEST(Twins, DynamoDb) {
               .shared = false,
               .reopens = true,
               .clock_goes_back = false,
-              .blind_margin = margin},
+              .blind_margin = margin,
+              .counts_usage = true},
              [] { return std::make_unique<InTable>(""); }},
             10'000);
 }
 
 TEST(Twins, DynamoDbSharedWithoutACache) {
-  run_twins(
-      {"dynamodb without a cache",
-       {.first_moment = first_moment, .clock_bound = 2'000, .clock_goes_back = false, .blind_margin = margin},
-       [] { return std::make_unique<InTable>("&cache_ms=0"); }},
-      2'000);
+  run_twins({"dynamodb without a cache",
+             {.first_moment = first_moment,
+              .clock_bound = 2'000,
+              .clock_goes_back = false,
+              .blind_margin = margin,
+              .counts_usage = true},
+             [] { return std::make_unique<InTable>("&cache_ms=0"); }},
+            2'000);
 }
 
 }  // namespace

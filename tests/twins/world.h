@@ -42,6 +42,9 @@ class Store {
   virtual Result<Limiter> open(const Options& options) = 0;
   /// Called between steps, for stores that want to make them harder.
   virtual void between() {}
+  /// Called before usage is compared, for stores that count it later. Returns what went wrong; empty:
+  /// nothing.
+  virtual std::string collect_usage() { return {}; }
 };
 
 struct StoreKind {
