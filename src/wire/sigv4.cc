@@ -19,12 +19,6 @@ using Digest = std::array<unsigned char, 32>;
 
 constexpr std::string_view algorithm = "AWS4-HMAC-SHA256";
 
-std::string sha256_hex(std::string_view text) {
-  Digest digest{};
-  EVP_Digest(text.data(), text.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
-  return hex(digest);
-}
-
 Digest hmac(std::span<const unsigned char> key, std::string_view text) {
   Digest digest{};
   HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
@@ -32,9 +26,9 @@ Digest hmac(std::span<const unsigned char> key, std::string_view text) {
   return digest;
 }
 
-/// An escaped path is escaped again, except "/"; all services but S3 expect that.
-std::string canonical_path(std::string_view path) {
-  return path.empty() ? "/" : http::percent_encode(path, "/");
+std::string canonical_path(std::string_view path, PathForm form) {
+  if (path.empty()) return "/";
+  return form == PathForm::as_sent ? std::string(path) : http::percent_encode(path, "/");
 }
 
 /// Parameters in order, each with its "=".
@@ -87,6 +81,12 @@ std::string signed_names(const std::vector<http::Field>& fields) {
 
 }  // namespace
 
+std::string sha256_hex(std::string_view text) {
+  Digest digest{};
+  EVP_Digest(text.data(), text.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  return hex(digest);
+}
+
 DateTime format_date_time(Time now) {
   const std::time_t seconds = static_cast<std::time_t>(now / 1000);
   std::tm parts{};
@@ -100,11 +100,13 @@ DateTime format_date_time(Time now) {
 
 std::string canonical_request(const UnsignedRequest& request) {
   const auto fields = in_order(request.fields);
-  std::string text = base::join(request.method, "\n", canonical_path(request.path), "\n",
+  std::string text = base::join(request.method, "\n", canonical_path(request.path, request.path_form), "\n",
                                 canonical_query(request.query), "\n");
   for (const http::Field& field : fields)
     text += base::join(field.name, ":", canonical_value(field.value), "\n");
-  return text + base::join("\n", signed_names(fields), "\n", sha256_hex(request.body));
+  const std::string hash =
+      request.body_hash.empty() ? sha256_hex(request.body) : std::string(request.body_hash);
+  return text + base::join("\n", signed_names(fields), "\n", hash);
 }
 
 const Signer::Digest& Signer::key_of(std::string_view day, const std::string& secret) {

@@ -26,6 +26,12 @@ struct Scope {
   std::string service;  ///< "dynamodb"
 };
 
+/// How the canonical request writes the escaped path of the request.
+enum class PathForm : unsigned char {
+  escaped_again,  ///< all services but S3
+  as_sent,        ///< S3
+};
+
 /// A request as it will be sent.
 struct UnsignedRequest {
   std::string_view method = "POST";
@@ -34,6 +40,8 @@ struct UnsignedRequest {
   /// The fields to sign besides the date and the token: at least Host. Names in lower case, each once.
   std::vector<http::Field> fields;
   std::string_view body = {};
+  std::string_view body_hash = {};  ///< sha256_hex(body), if it is known; then the body is not read
+  PathForm path_form = PathForm::escaped_again;
 };
 
 /// "20150830T123600Z".
@@ -66,6 +74,9 @@ class Signer {
   std::string key_secret_;
   Digest key_{};
 };
+
+/// The hash of a body in lower-case hex digits; S3 expects it as X-Amz-Content-Sha256, too.
+std::string sha256_hex(std::string_view text);
 
 /// The text that is hashed and signed, line by line; for tests and error messages.
 std::string canonical_request(const UnsignedRequest& request);

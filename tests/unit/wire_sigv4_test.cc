@@ -59,6 +59,46 @@ TEST(SigV4, WritesDownWhatItSigns) {
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+/// The examples of the S3 guide, "Using the Authorization Header": all of 20130524T000000Z.
+std::string s3_signature_of(std::string_view method, std::string_view path, std::string_view query,
+                            std::vector<http::Field> fields, std::string_view body = {}) {
+  const std::string hash = sha256_hex(body);
+  fields.push_back({"host", "examplebucket.s3.amazonaws.com"});
+  fields.push_back({"x-amz-content-sha256", hash});
+  Signer signer({"us-east-1", "s3"});
+  const std::string text =
+      signer
+          .sign({.method = method,
+                 .path = path,
+                 .query = query,
+                 .fields = fields,
+                 .body_hash = hash,
+                 .path_form = PathForm::as_sent},
+                {"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}, 1'369'353'600'000)
+          .authorization;
+  return text.substr(text.find("Signature=") + 10);
+}
+
+TEST(SigV4, SignsTheExamplesOfTheGuideOfS3) {
+  EXPECT_EQ(s3_signature_of("GET", "/test.txt", "", {{"range", "bytes=0-9"}}),
+            "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
+  EXPECT_EQ(s3_signature_of(
+                "PUT", "/test%24file.text", "",
+                {{"date", "Fri, 24 May 2013 00:00:00 GMT"}, {"x-amz-storage-class", "REDUCED_REDUNDANCY"}},
+                "Welcome to Amazon S3."),
+            "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd");
+  EXPECT_EQ(s3_signature_of("GET", "/", "lifecycle", {}),
+            "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543");
+  EXPECT_EQ(s3_signature_of("GET", "/", "max-keys=2&prefix=J", {}),
+            "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
+}
+
+TEST(SigV4, LeavesThePathOfS3AsItIsSent) {
+  const std::string text =
+      canonical_request({.path = "/a%20b/c", .fields = {{"host", "h"}}, .path_form = PathForm::as_sent});
+  EXPECT_EQ(text.substr(0, text.find("\n\n")), "POST\n/a%20b/c");
+}
+
 TEST(SigV4, MakesANewKeyForEachDayAndSecret) {
   Signer kept({"us-east-1", "service"});
   const UnsignedRequest request{.fields = {{"host", "example.amazonaws.com"}}, .body = "x"};
