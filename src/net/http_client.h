@@ -36,6 +36,8 @@ struct HttpRequest {
   bool repeatable = false;
   /// Added to the timeout of the answer, for requests that are known to take long.
   std::chrono::milliseconds extra_patience{0};
+  /// The timeout of the whole request, retries included, besides that of each step; 0: none.
+  std::chrono::milliseconds within{0};
   /// Called with the number of bytes of the body that are sent.
   std::function<void(std::size_t sent)> progress = {};
   /// The name of one more field of the answer to keep.
@@ -63,7 +65,8 @@ class HttpClient {
   std::variant<HttpAnswer, HttpFailure> ask(const HttpRequest& request);
 
  private:
-  std::variant<HttpAnswer, HttpFailure> ask_once(const HttpRequest& request);
+  std::variant<HttpAnswer, HttpFailure> ask_once(const HttpRequest& request,
+                                                 std::chrono::steady_clock::time_point ends);
 
   const HttpClientOptions options_;
   std::unique_ptr<class HttpPool> pool_;  ///< without a thread: its loop runs while a request waits

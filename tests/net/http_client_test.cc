@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -160,6 +161,24 @@ TEST(HttpClient, GivesUpAfterItsTimeout) {
   failure = failure_of(client.ask({.target = "/"}));
   EXPECT_EQ(failure.kind, Kind::slow);
   EXPECT_EQ(failure.detail, "the answer did not end in time");
+}
+
+TEST(HttpClient, EndsTheWholeRequestInTimeAlthoughEachStepIs) {
+  Scripted server({[](int client) {
+    std::array<char, 4096> bytes{};
+    while (::recv(client, bytes.data(), bytes.size(), 0) > 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }});
+  HttpClient client(server.options());
+  const std::string body(30'000'000, 'b');
+  const auto sent_at = std::chrono::steady_clock::now();
+  const HttpFailure failure = failure_of(client.ask({.method = wire::http::Method::put,
+                                                     .target = "/",
+                                                     .body = body,
+                                                     .within = std::chrono::milliseconds(300)}));
+  EXPECT_EQ(failure.kind, Kind::slow);
+  EXPECT_TRUE(failure.sent);
+  EXPECT_LT(std::chrono::steady_clock::now() - sent_at, std::chrono::seconds(20));
 }
 
 TEST(HttpClient, SendsLargeBodiesAndTellsHowFarItIs) {
