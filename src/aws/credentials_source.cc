@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "aws/xml.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "wire/http_text.h"
@@ -85,16 +86,6 @@ Result<std::optional<Source>> source_of_container(const Environment& environment
   return std::optional<Source>(
       Container{*std::move(url), environment.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN").value_or(""),
                 environment.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").value_or("")});
-}
-
-/// The text between <name> and </name>.
-std::string_view element_of(std::string_view xml, std::string_view name) {
-  const std::string open = base::join("<", name, ">");
-  const std::size_t begin = xml.find(open);
-  if (begin == std::string_view::npos) return {};
-  xml.remove_prefix(begin + open.size());
-  const std::size_t end = xml.find(base::join("</", name, ">"));
-  return end == std::string_view::npos ? std::string_view() : xml.substr(0, end);
 }
 
 std::int64_t days_before(std::int64_t year, std::int64_t month, std::int64_t day) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aws/endpoint.h"
 #include "base/text.h"
 #include "wire/buffer.h"
 #include "wire/http_write.h"
@@ -27,8 +28,7 @@ DynamoFailure failure_of(const net::HttpFailure& failure) {
 }  // namespace
 
 Url dynamodb_endpoint(std::string_view region) {
-  const std::string_view domain = region.starts_with("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
-  return {{true, base::join("dynamodb.", region, ".", domain), 443}, "/"};
+  return {{true, base::join("dynamodb.", region, ".", domain_of(region)), 443}, "/"};
 }
 
 Url streams_endpoint(std::string_view region) {

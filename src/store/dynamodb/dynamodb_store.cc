@@ -1,5 +1,6 @@
 #include "store/dynamodb/dynamodb_store.h"
 
+#include "aws/endpoint.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "store/dynamodb/blocking_calls.h"
@@ -28,37 +29,11 @@ conditional::Settings settings_of(const StoreOptions& options) {
   return settings;
 }
 
-/// Whether the server is on this machine. The name localhost is resolved without asking a server for names.
-bool is_here(const aws::Server& server) {
-  return server.host == "localhost" || aws::is_loopback(server.host);
-}
-
-Result<std::unique_ptr<aws::CredentialsKeeper>> keeper_for(const aws::Url& endpoint,
-                                                           const StoreOptions& options) {
-  const aws::Environment machine = aws::Environment::of_process();
-  aws::CredentialsOptions how;
-  how.ca_file = options.ca_file;
-  auto source = aws::find_source(machine);
-  if (!source) return source.error();
-  const bool by_chance = !*source || std::holds_alternative<aws::Instance>(**source);
-  // A server on this machine, such as DynamoDB Local, requires credentials but does not check them.
-  if (by_chance && is_here(endpoint.server))
-    return std::make_unique<aws::CredentialsKeeper>(aws::Source(aws::Credentials{"local", "local"}), machine,
-                                                    how);
-  if (!*source) {
-    return aws::no_credentials(machine, "AWS_EC2_METADATA_DISABLED is true");
-  }
-  return std::make_unique<aws::CredentialsKeeper>(**std::move(source), machine, how);
-}
-
 }  // namespace
 
 Result<aws::Url> check_endpoint(const StoreOptions& options, std::string_view endpoint) {
-  auto url = aws::parse_url(endpoint);
-  if (!url || url->server.tls || options.insecure || is_here(url->server)) return url;
-  return base::invalid("the endpoint of DynamoDB ", base::quoted(endpoint),
-                       " is on another machine and has no TLS; use https://, or add insecure=true to the URL "
-                       "of the store if the network can be trusted");
+  return aws::check_endpoint(endpoint,
+                             {.service = "DynamoDB", .owner = "the store", .insecure = options.insecure});
 }
 
 namespace {
@@ -84,9 +59,9 @@ Result<aws::DynamoOptions> client_options(const StoreOptions& options, std::stri
   return how;
 }
 
-Result<std::unique_ptr<aws::DynamoClient>> start(aws::DynamoOptions how, const StoreOptions& options,
-                                                 const Clock& system, base::Entropy& entropy) {
-  auto keeper = keeper_for(how.endpoint, options);
+Result<std::unique_ptr<aws::DynamoClient>> start(aws::DynamoOptions how, const Clock& system,
+                                                 base::Entropy& entropy) {
+  auto keeper = aws::find_credentials(how.endpoint.server, how.ca_file, aws::Environment::of_process());
   if (!keeper) return keeper.error();
   return aws::DynamoClient::start(std::move(how), *std::move(keeper), system, entropy);
 }
@@ -101,7 +76,7 @@ Result<std::unique_ptr<aws::DynamoClient>> connect(const StoreOptions& options, 
   const Key probe = version_key();
   how->probe_operation = "BatchGetItem";
   how->probe_request = batch_get(options.table, std::span(&probe, 1)).json;
-  return start(*std::move(how), options, system, entropy);
+  return start(*std::move(how), system, entropy);
 }
 
 Result<std::unique_ptr<aws::DynamoClient>> connect_to_streams(const StoreOptions& options,
@@ -112,7 +87,7 @@ Result<std::unique_ptr<aws::DynamoClient>> connect_to_streams(const StoreOptions
   how->target_prefix = aws::streams_target_prefix;
   how->probe_operation = "ListStreams";
   how->probe_request = base::JsonWriter::object().text("TableName", options.table).number("Limit", 1).str();
-  return start(*std::move(how), options, system, entropy);
+  return start(*std::move(how), system, entropy);
 }
 
 DynamoStore::DynamoStore(const StoreOptions& options, std::unique_ptr<aws::DynamoClient> client,
