@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "aws/environment.h"
 #include "weir/result.h"
 
 namespace weir::sync {
@@ -31,5 +32,10 @@ class Exchange {
 Result<std::unique_ptr<Exchange>> open_exchange(const std::string& name);
 /// A folder that all regions see. The error names what to do if it is not there.
 Result<std::unique_ptr<Exchange>> open_folder(const std::string& path);
+
+/// A bucket of S3, or of a server with the same API (s3_url.h). Region, endpoint and credentials that the URL
+/// does not have are those of the environment. Nothing is sent yet.
+Result<std::unique_ptr<Exchange>> open_s3(std::string_view url,
+                                          const aws::Environment& machine = aws::Environment::of_process());
 
 }  // namespace weir::sync

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "sync/exchange.h"
+#include "sync/exchange_errors.h"
 #include "sync/snapshot.h"
 
 namespace weir::sync {
@@ -68,9 +69,7 @@ class FolderExchange final : public Exchange {
     const auto size = fs::file_size(path, error);
     if (error == std::errc::no_such_file_or_directory) return std::optional<Object>();
     if (error) return failed("read", path, error.value());
-    if (size > largest_snapshot)
-      return base::error(ErrorCode::unavailable, base::quoted(path.string()),
-                         " is larger than a snapshot can be");
+    if (size > largest_snapshot) return too_large(path.string());
     auto bytes = base::read_file(path.string(), largest_snapshot);
     if (!bytes) return bytes.error();
     std::string tag = tag_of(*bytes);
@@ -98,17 +97,10 @@ class FolderExchange final : public Exchange {
   }
 
  private:
-  static Error in_use(std::string_view region) {
-    return base::error(ErrorCode::conflict, "another process publishes for region ", base::quoted(region),
-                       "; run one sync for each region, and give each region its own name");
-  }
-
   const fs::path folder_;
 };
 
 }  // namespace
-
-Result<std::unique_ptr<Exchange>> open_exchange(const std::string& name) { return open_folder(name); }
 
 Result<std::unique_ptr<Exchange>> open_folder(const std::string& path) {
   std::error_code error;
