@@ -147,26 +147,33 @@ void Region::observe_bucket(Time now, const Reading& reading, const std::string&
       next.tokens = std::min(base::saturating_add(stored.tokens.millitokens(), refill), present);
     }
   }
-  const bool first = limit.published.name.empty();
-  if (!first && now > published_at_) {
-    // A bucket that was made anew counts from 0.
-    const Millitokens before = limit.published.consumed > next.consumed ? 0 : limit.published.consumed;
-    const Time elapsed = now - published_at_;
-    const Millitokens used =
-        base::saturate(base::Int128{next.consumed - before} * settings_.window / elapsed);
-    const auto windows = static_cast<std::size_t>(
-        std::clamp<Time>((elapsed + settings_.window / 2) / settings_.window, 1, windows_remembered));
-    next.windows.assign(windows, std::clamp<Millitokens>(used, 0, Amount::max_millitokens));
-    // A region that has run out would have used more. Without this, shares that are unfair would stay so.
-    const Millitokens fair = refill_in(*limit.below, fair_share(next.capacity), settings_.window);
-    if (used > 0 && next.tokens < used / 10) {
-      for (Millitokens& one : next.windows) one = std::max(one, fair);
-    }
-    for (const Millitokens one : limit.published.windows) {
-      if (next.windows.size() < windows_remembered) next.windows.push_back(one);
-    }
-  }
+  if (!limit.published.name.empty()) count_windows(now, limit, next);
   limit.published = std::move(next);
+}
+
+/// What was used since the snapshot before, as windows.
+void Region::count_windows(Time now, const LimitState& limit, SharedLimit& next) const {
+  const SharedLimit& last = limit.published;
+  next.windows = last.windows;
+  const Time elapsed = now - published_at_;
+  if (elapsed < settings_.window / 2) {
+    // Too short to tell a rate: it counts with the next window.
+    next.consumed = last.consumed;
+    return;
+  }
+  // A bucket that was made anew counts from 0.
+  const Millitokens before = last.consumed > next.consumed ? 0 : last.consumed;
+  const Millitokens used = std::clamp<Millitokens>(
+      base::saturate(base::Int128{next.consumed - before} * settings_.window / elapsed), 0,
+      Amount::max_millitokens);
+  // A region that has run out would have used more. Without this, shares that are unfair would stay so.
+  const Millitokens fair = refill_in(*limit.below, fair_share(next.capacity), settings_.window);
+  const bool ran_out = used > 0 && next.tokens < used / 10;
+  const Time windows = (elapsed + settings_.window / 2) / settings_.window;
+  next.windows.insert(next.windows.begin(),
+                      static_cast<std::size_t>(std::min<Time>(windows, windows_remembered)),
+                      ran_out ? std::max(used, fair) : used);
+  next.windows.resize(std::min(next.windows.size(), windows_remembered));
 }
 
 Millitokens Region::fair_share(Millitokens capacity) const {

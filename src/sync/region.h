@@ -152,6 +152,7 @@ class Region {
   void observe(Time now, const Reading& reading, State& state) const;
   void observe_record(Time now, const Reading& reading, State& state) const;
   void observe_bucket(Time now, const Reading& reading, const std::string& name, LimitState& limit) const;
+  void count_windows(Time now, const LimitState& limit, SharedLimit& next) const;
   Millitokens fair_share(Millitokens capacity) const;
   void issue_grants(Time now, State& state) const;
   bool is_relevant(Time now, const State& state) const;
