@@ -9,8 +9,9 @@ namespace {
 
 weir::config::Current applied(const weir::config::Desired& desired) {
   weir::config::Current current;
-  for (const auto& [level, limits, inherit] : desired.limits) {
+  for (const auto& [level, limits, inherit, usage] : desired.limits) {
     current.limits.push_back({.level = level, .limits = limits, .from_file = true, .inherit = inherit});
+    current.limits.back().usage = usage;
     if (level.kind() != weir::Source::system) continue;
     current.limits.back().on_unavailable = desired.on_unavailable;
     current.limits.back().bucket_ttl_refill_multiplier = desired.bucket_ttl_refill_multiplier;
