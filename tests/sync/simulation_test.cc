@@ -14,6 +14,13 @@
 namespace weir::sync {
 namespace {
 
+/// Sanitizers make a simulation twenty times as slow, and get a part of it.
+#ifdef WEIR_SIMULATED_PART
+constexpr int part = WEIR_SIMULATED_PART;
+#else
+constexpr int part = 1;
+#endif
+
 /// Loses, delays and reorders snapshots.
 class FaultyExchange final : public MemoryExchange {
  public:
@@ -204,7 +211,7 @@ struct Shifting {
 
 TEST(SyncSimulation, WithTheFairShareBelowTheSharesNeverSumToMoreThanTheWhole) {
   const char* const more = std::getenv("WEIR_SYNC_WORLDS");
-  const int worlds = more != nullptr ? std::atoi(more) : 24;
+  const int worlds = more != nullptr ? std::atoi(more) : 24 / part;
   std::size_t steps = 0, stopped = 0, failed = 0, written = 0;
   for (int world = 0; world < worlds; ++world) {
     const auto seed = static_cast<std::uint64_t>(world);
@@ -261,7 +268,7 @@ TEST(SyncSimulation, SharesAreFairAfterThreeWindowsOfSteadyDemand) {
 TEST(SyncSimulation, ARegionThatHasAllDemandHoldsNineTenthsWithinEightWindows) {
   std::map<int, int> after;
   for (const Floor floor : {Floor::share, Floor::whole}) {
-    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(60 / part); ++seed) {
       World regions({.regions = 3 + seed % 6, .entities = 1, .floor = floor, .seed = seed});
       // Until now another region had all of it.
       regions.run(20, [](int, std::size_t region, std::size_t) { return region == 1 ? 280'000 : 0; });
@@ -289,7 +296,7 @@ TEST(SyncSimulation, SteadyDemandIsHardlyEverWritten) {
     regions.run(8, demand);
     regions.entries_ = regions.written_ = regions.renewed_ = 0;
     regions.reasons_.clear();
-    regions.run(100, demand);
+    regions.run(100 / part, demand);
     const auto naive = static_cast<double>(regions.entries_);
     const double saved = 1 - static_cast<double>(regions.written_ - regions.renewed_) / naive;
     std::cout << (floor == Floor::share ? "share" : "whole") << ": of " << naive << " writes " << 100 * saved
@@ -303,7 +310,7 @@ TEST(SyncSimulation, SteadyDemandIsHardlyEverWritten) {
 
 /// Prints what it costs: CPU and memory of one cycle are not asserted, since they depend on the build.
 TEST(SyncSimulation, TenThousandEntitiesAreOneCycle) {
-  constexpr std::size_t count = 10'000;
+  constexpr std::size_t count = 10'000 / part;
   World regions({.regions = 3, .entities = count});
   const auto use = [&](std::size_t region) {
     for (std::size_t e = 0; e < count; ++e) regions.simulation_->take(region, regions.entities_[e], 1000);
