@@ -66,6 +66,8 @@ Region::Region(Settings settings) : settings_(std::move(settings)) {
 void Region::restore(const Snapshot& own) {
   sequence_ = own.sequence;
   published_at_ = own.published_at;
+  // Another process may have written shares meanwhile.
+  for (auto& [key, state] : states_) state.uncertain = true;
   for (const Entry& entry : own.entries) {
     State& state = states_[{entry.entity, entry.resource}];
     for (const SharedLimit& limit : entry.limits) {
