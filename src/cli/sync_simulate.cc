@@ -1,6 +1,7 @@
 // sync simulate: draws how shares follow demand.
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -86,8 +87,8 @@ std::string stacked(const std::vector<sync::Millitokens>& shares, sync::Millitok
 
 class Simulated {
  public:
-  Simulated(Session& session, sync::Simulation& simulation, const NamedLimit& limit, std::size_t regions)
-      : session_(session), simulation_(simulation), limit_(limit), regions_(regions) {}
+  Simulated(Session& session, sync::Simulation& simulation, NamedLimit limit, std::size_t regions)
+      : session_(session), simulation_(simulation), limit_(std::move(limit)), regions_(regions) {}
 
   Result<void> run(const Demand& demand, Time window) {
     const sync::Millitokens whole = limit_.limit.capacity().millitokens();
@@ -137,7 +138,7 @@ class Simulated {
     auto list = base::JsonWriter::array();
     for (const sync::Millitokens share : shares) list.add(Amount::milli(share).to_string());
     return base::JsonWriter::object()
-        .number("window", static_cast<long long>(window + 1))
+        .number("window", static_cast<long long>(window) + 1)
         .raw("shares", list.str())
         .raw("admitted", Amount::milli(admitted_).to_string())
         .str();
@@ -164,8 +165,7 @@ Result<ExitCode> simulate_sync(Session& session, const Arguments& arguments) {
   if (arguments.floor && *arguments.floor != "whole" && *arguments.floor != "share")
     return base::invalid("--floor: use whole or share");
   if (arguments.floor == "whole") options.floor = sync::Floor::whole;
-  for (std::size_t i = 0; i < count; ++i)
-    options.regions.push_back(std::string(1, static_cast<char>('a' + i)));
+  for (std::size_t i = 0; i < count; ++i) options.regions.emplace_back(1, static_cast<char>('a' + i));
   auto demand = arguments.demand
                     ? read_demand(*arguments.demand, count)
                     : Result<Demand>(example_demand(count, limits->front().limit.capacity().millitokens()));

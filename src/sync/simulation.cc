@@ -81,8 +81,7 @@ Millitokens Simulation::take(std::size_t region, const std::string& entity, Mill
   if (!decision) return 0;
   if (decision->admitted()) return amount;
   Millitokens left = amount;
-  for (std::size_t i = 0; i < decision->limits().size(); ++i)
-    left = std::min(left, decision->limits()[i].remaining.millitokens());
+  for (const LimitStatus limit : decision->limits()) left = std::min(left, limit.remaining.millitokens());
   if (left <= 0) return 0;
   for (Charge& charge : charges) charge.amount = Amount::milli(left);
   decision = places_[region].limiter->acquire(entity, options_.resource, charges);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <utility>
 
 #include "usage/position.h"
 #include "usage/rows.h"
@@ -13,8 +14,8 @@ namespace weir::usage {
 /// the same window are summed. Never has many more rows than the page.
 class PageRows {
  public:
-  PageRows(const Position& after, bool of_entity, std::size_t limit)
-      : after_(after), of_entity_(of_entity), limit_(limit), rows_(Before{of_entity}) {}
+  PageRows(Position after, bool of_entity, std::size_t limit)
+      : after_(std::move(after)), of_entity_(of_entity), limit_(limit), rows_(Before{of_entity}) {}
 
   void add(const Usage& row) {
     if (!is_after(row, after_, of_entity_)) return;
