@@ -53,8 +53,8 @@ class Region:
 regions: [eu, us]
 store: {store}
 exchange: {folder}/exchange
-window: 2s
-clock_spread: 100ms
+window: 3s
+clock_spread: 500ms
 floor: share
 shared: [{{resource: gpt-4, entities: [acme, globex]}}]
 """)
