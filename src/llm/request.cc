@@ -1,0 +1,170 @@
+#include "llm/request.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "llm/usage.h"
+#include "wire/json_reader.h"
+
+namespace weir::llm {
+namespace {
+
+using wire::json::Reader;
+
+/// The members that are read, each once.
+enum Member : unsigned {
+  model = 1,
+  limit = 2,
+  other_limit = 4,
+  stream = 8,
+  options = 16,
+  choices = 32,
+  none = 0
+};
+
+Member member_of(Api api, std::string_view name) {
+  if (api == Api::gemini) return name == "generationConfig" || name == "generation_config" ? options : none;
+  if (name == "model") return model;
+  if (name == "stream") return stream;
+  if (api == Api::chat) {
+    if (name == "max_tokens") return limit;
+    if (name == "max_completion_tokens") return other_limit;
+    if (name == "stream_options") return options;
+    if (name == "n") return choices;
+  }
+  if (api == Api::responses && name == "max_output_tokens") return limit;
+  if (api == Api::messages && name == "max_tokens") return limit;
+  return none;
+}
+
+class BodyReading {
+ public:
+  BodyReading(const Endpoint& endpoint, std::string_view body, CallRequest& out)
+      : endpoint_(endpoint), reader_(body), out_(out) {}
+
+  std::optional<Unreadable> read(bool whole) {
+    if (reader_.peek() != Reader::Kind::object) return Unreadable{"the body is not a JSON object"};
+    std::string name;
+    unsigned seen = 0;
+    for (reader_.object(); reader_.member(name);) {
+      const Member member = member_of(endpoint_.api, name);
+      if ((seen & member) != 0) return Unreadable{"the body has a member twice that decides what is charged"};
+      seen |= member;
+      read_member(member);
+    }
+    if (whole && !reader_.end()) return Unreadable{"the body is not valid JSON"};
+    if (limit_ >= 0)
+      out_.max_output = std::min(limit_ * std::clamp<std::int64_t>(choices_, 1, 128), most_tokens);
+    return std::nullopt;
+  }
+
+ private:
+  void read_member(Member member) {
+    switch (member) {
+      case Member::model:
+        if (reader_.peek() == Reader::Kind::string) {
+          reader_.string(out_.model);
+          // The text ends in the part of the body that is not here.
+          if (reader_.failed()) out_.model.clear();
+          return;
+        }
+        break;
+      case Member::limit:
+      case Member::other_limit:
+        return read_number(limit_);
+      case Member::choices:
+        return read_number(choices_);
+      case Member::stream:
+        if (reader_.peek() == Reader::Kind::boolean) {
+          reader_.boolean(out_.streams);
+          return;
+        }
+        break;
+      case Member::options:
+        return endpoint_.api == Api::gemini ? read_config() : read_options();
+      case Member::none:
+        break;
+    }
+    reader_.skip();
+  }
+
+  /// The largest; one that is no whole number is left to the vendor.
+  void read_number(std::int64_t& into) {
+    std::string_view number;
+    if (reader_.peek() != Reader::Kind::number) {
+      reader_.skip();
+    } else if (reader_.number(number)) {
+      const auto value = number.size() > 18 ? std::optional(most_tokens) : base::parse_digits(number);
+      into = std::max(into, std::min(value.value_or(-1), most_tokens));
+    }
+  }
+
+  void read_options() {
+    const bool object = reader_.peek() == Reader::Kind::object;
+    const std::size_t begin = reader_.at();
+    std::string name;
+    if (!object) reader_.skip();
+    for (object&& reader_.object(); object && reader_.member(name);) {
+      if (name == "include_usage" && reader_.peek() == Reader::Kind::boolean) {
+        reader_.boolean(out_.asks_for_usage);
+      } else {
+        reader_.skip();
+      }
+    }
+    out_.options_at = begin;
+    out_.options_size = reader_.at() - begin;
+  }
+
+  void read_config() {
+    if (reader_.peek() != Reader::Kind::object) {
+      reader_.skip();
+      return;
+    }
+    std::string name;
+    for (reader_.object(); reader_.member(name);) {
+      if (name == "maxOutputTokens" || name == "max_output_tokens") {
+        read_number(limit_);
+      } else if (name == "candidateCount" || name == "candidate_count") {
+        read_number(choices_);
+      } else {
+        reader_.skip();
+      }
+    }
+  }
+
+  const Endpoint& endpoint_;
+  Reader reader_;
+  CallRequest& out_;
+  std::int64_t limit_ = -1;
+  std::int64_t choices_ = 1;
+};
+
+}  // namespace
+
+std::optional<Unreadable> read_request(const Endpoint& endpoint, std::string_view body, bool whole,
+                                       CallRequest& request) {
+  request = {};
+  request.model = endpoint.model;
+  request.streams = endpoint.streams;
+  return BodyReading(endpoint, body, request).read(whole);
+}
+
+void ask_for_usage(std::string& body, const CallRequest& request) {
+  constexpr std::string_view wish = R"("include_usage":true)";
+  if (request.options_size != 0 && body[request.options_at] != '{') {
+    body.replace(request.options_at, request.options_size, base::join("{", wish, "}"));
+    return;
+  }
+  if (request.options_size != 0) {
+    // The last of two members of a name counts; so this one comes last, where others may stand before it.
+    const std::size_t close = request.options_at + request.options_size - 1;
+    const bool empty = body.find_first_not_of(" \t\r\n", request.options_at + 1) == close;
+    body.insert(close, empty ? std::string(wish) : base::join(",", wish));
+    return;
+  }
+  const std::size_t open = body.find('{');
+  const bool empty = body[body.find_first_not_of(" \t\r\n", open + 1)] == '}';
+  body.insert(open + 1, base::join(R"("stream_options":{)", wish, empty ? "}" : "},"));
+}
+
+}  // namespace weir::llm

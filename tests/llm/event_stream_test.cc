@@ -1,0 +1,112 @@
+// Events that pass: in pieces of every size the same events and the same bytes.
+#include "llm/event_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace weir::llm {
+namespace {
+
+struct Passed {
+  std::vector<std::string> events;
+  std::string bytes;
+};
+
+Passed pass(std::string_view stream, std::size_t piece, bool removes) {
+  Passed passed;
+  EventStream events;
+  events.start(removes);
+  const auto out = [&](std::string_view bytes) { passed.bytes += bytes; };
+  for (std::size_t at = 0; at < stream.size(); at += piece) {
+    events.feed(
+        stream.substr(at, piece),
+        [&](std::string_view data) {
+          passed.events.emplace_back(data);
+          return removes && data == "drop" ? EventStream::Verdict::remove : EventStream::Verdict::pass;
+        },
+        out);
+  }
+  events.finish(out);
+  return passed;
+}
+
+TEST(EventStream, ReadsEveryFormInPiecesOfEverySize) {
+  const std::string_view forms[] = {
+      "\xEF\xBB\xBF"
+      "data: one\n\ndata:two\n\n: comment\n\nevent: x\ndata: 3\ndata: more\ndata\nid: 7\n\n",
+      "\xEF\xBB\xBF"
+      "data: one\r\n\r\ndata:two\r\n\r\n: comment\r\n\r\nevent: x\r\ndata: 3\r\ndata: more\r\ndata\r\nid: "
+      "7\r\n\r\n",
+      "\xEF\xBB\xBF"
+      "data: one\r\rdata:two\r\r: comment\r\revent: x\rdata: 3\rdata: more\rdata\rid: 7\r\r",
+  };
+  for (const std::string_view form : forms) {
+    for (std::size_t piece = 1; piece <= form.size(); ++piece) {
+      for (const bool removes : {false, true}) {
+        const Passed passed = pass(form, piece, removes);
+        ASSERT_EQ(passed.events, (std::vector<std::string>{"one", "two", "3\nmore\n"})) << piece;
+        ASSERT_EQ(passed.bytes, form) << piece;
+      }
+    }
+  }
+}
+
+TEST(EventStream, TakesAnEventOutWhateverTheBordersOfPieces) {
+  for (const std::string_view end : {"\n", "\r\n", "\r"}) {
+    std::string stream;
+    std::string kept;
+    for (const std::string_view data : {"a", "drop", "b", "drop", "[DONE]"}) {
+      const std::string event = std::string("data: ").append(data).append(end).append(end);
+      stream += event;
+      if (data != "drop") kept += event;
+    }
+    for (std::size_t piece = 1; piece <= stream.size(); ++piece) {
+      const Passed passed = pass(stream, piece, true);
+      ASSERT_EQ(passed.events.size(), 5U);
+      ASSERT_EQ(passed.bytes, kept) << "pieces of " << piece;
+    }
+  }
+}
+
+TEST(EventStream, EndsAnEventInThePieceThatEndsIt) {
+  EventStream events;
+  events.start(true);
+  std::string out;
+  const auto passes = [&](std::string_view bytes) { out += bytes; };
+  const auto keeps = [](std::string_view) { return EventStream::Verdict::pass; };
+  events.feed("data: a\n\nda", keeps, passes);
+  EXPECT_EQ(out, "data: a\n\n");
+  events.feed("ta: b\n", keeps, passes);
+  EXPECT_EQ(out, "data: a\n\n");
+  events.feed("\n", keeps, passes);
+  EXPECT_EQ(out, "data: a\n\ndata: b\n\n");
+  events.feed("data: cut", keeps, passes);
+  events.finish(passes);
+  EXPECT_EQ(out, "data: a\n\ndata: b\n\ndata: cut");
+}
+
+TEST(EventStream, OfAHostileVendorHoldsLittle) {
+  EventStream events;
+  events.start(true);
+  std::size_t passed = 0;
+  int seen = 0;
+  const auto passes = [&](std::string_view bytes) { passed += bytes.size(); };
+  const auto keeps = [&](std::string_view) {
+    ++seen;
+    return EventStream::Verdict::pass;
+  };
+  const std::string block(64 * maxima::kib, 'x');
+  events.feed("data: ", keeps, passes);
+  constexpr int blocks = 1000;
+  for (int i = 0; i < blocks; ++i) {
+    events.feed(block, keeps, passes);
+    EXPECT_LE(6 + std::size_t(i + 1) * block.size() - passed, EventStream::largest + block.size());
+  }
+  events.feed("\n\ndata: after\n\n", keeps, passes);
+  EXPECT_EQ(passed, 6 + blocks * block.size() + 15);
+  EXPECT_EQ(seen, 1) << "the endless event is not read, the next one is";
+}
+
+}  // namespace
+}  // namespace weir::llm

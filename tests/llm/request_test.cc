@@ -1,0 +1,69 @@
+// The bodies of requests to models.
+#include "llm/request.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/json_reader.h"
+
+namespace weir::llm {
+namespace {
+
+CallRequest read(Api api, std::string_view body, bool whole = true) {
+  CallRequest request;
+  const auto unreadable = read_request({.vendor = Vendor::openai, .api = api}, body, whole, request);
+  EXPECT_FALSE(unreadable) << unreadable->why << ": " << body;
+  return request;
+}
+
+TEST(LlmRequest, HasModelAndBound) {
+  const CallRequest chat = read(
+      Api::chat,
+      R"({"messages":[{"content":"\"model\":\"x\""}],"model":"gpt-4o","max_tokens":7,"n":3,"stream":true})");
+  EXPECT_EQ(chat.model, "gpt-4o");
+  EXPECT_EQ(chat.max_output, 21);
+  EXPECT_TRUE(chat.streams);
+  EXPECT_FALSE(chat.asks_for_usage);
+  EXPECT_EQ(read(Api::chat, R"({"model":"m","max_completion_tokens":9})").max_output, 9);
+  EXPECT_EQ(read(Api::responses, R"({"model":"m","max_output_tokens":11})").max_output, 11);
+  EXPECT_EQ(read(Api::messages, R"({"model":"m","max_tokens":12})").max_output, 12);
+  EXPECT_FALSE(read(Api::messages, R"({"model":"m"})").max_output);
+  EXPECT_FALSE(read(Api::messages, R"({"model":"m","max_tokens":-1})").max_output);
+  EXPECT_FALSE(read(Api::messages, R"({"model":"m","max_tokens":null})").max_output);
+  EXPECT_EQ(read(Api::gemini, R"({"generationConfig":{"maxOutputTokens":5,"candidateCount":2}})").max_output,
+            10);
+}
+
+TEST(LlmRequest, IsReadAsFarAsItGoes) {
+  EXPECT_EQ(read(Api::chat, R"({"model":"gpt-4o","messages":[{"content":"cut)", false).model, "gpt-4o");
+  EXPECT_EQ(read(Api::chat, R"({"messages":[],"model":"gpt-)", false).model, "");
+}
+
+TEST(LlmRequest, IsRefusedWhereProgramsReadItDifferently) {
+  CallRequest request;
+  for (const std::string_view body :
+       {R"({"model":"a","model":"b"})", R"({"max_tokens":1,"model":"m","max_tokens":2})",
+        R"({"mod\u0065l":"a","model":"b"})", R"([])", R"()", R"({"model":"a"} x)", R"({"model":"a")",
+        "{\"model\":\"\x01\"}"}) {
+    EXPECT_TRUE(read_request({.vendor = Vendor::openai, .api = Api::chat}, body, true, request)) << body;
+  }
+}
+
+TEST(LlmRequest, AsksForUsageWhereTheClientDidNot) {
+  for (const std::string_view body :
+       {R"({"model":"m","stream":true})", R"({"stream":true,"stream_options":{}})",
+        R"( { "stream" : true , "stream_options" : { } } )",
+        R"({"stream":true,"stream_options":{"include_usage":false,"x":{"a":[1]}},"model":"m"})",
+        R"({"stream":true,"stream_options":null})",
+        R"({"stream_options" : {"include_obfuscation":false} ,"stream":true})"}) {
+    std::string changed(body);
+    CallRequest request = read(Api::chat, body);
+    ASSERT_FALSE(request.asks_for_usage);
+    ask_for_usage(changed, request);
+    request = read(Api::chat, changed);
+    EXPECT_TRUE(request.asks_for_usage) << changed;
+    EXPECT_TRUE(request.streams);
+  }
+}
+
+}  // namespace
+}  // namespace weir::llm
