@@ -91,4 +91,27 @@ class MappingReader {
   bool exhausted_ = false;
 };
 
+template <class Value>
+using Words = std::vector<std::pair<std::string_view, Value>>;
+
+/// Sets `into` to the value of one of several words; a problem names them all.
+template <class Value>
+void read_word(MappingReader& in, std::uint32_t id, const Subject& subject, std::string_view what,
+               const Words<Value>& words, Value& into) {
+  std::string choices;
+  for (const auto& [word, value] : words) {
+    if (!choices.empty()) choices += word == words.back().first ? " or " : ", ";
+    choices += word;
+  }
+  const YamlNode* const node = in.scalar(id, subject, what, choices);
+  if (node == nullptr) return;
+  for (const auto& [word, value] : words) {
+    if (in.text(*node) == word) {
+      into = value;
+      return;
+    }
+  }
+  in.problem(node->place, what, " of ", subject.text(), " is ", base::quoted(in.text(*node)), "; use ", choices);
+}
+
 }  // namespace weir::config

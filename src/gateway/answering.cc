@@ -84,14 +84,19 @@ void ProxiedRequest::start_answer() {
   if (answer_.status() == 101) return start_tunnel();
   awaits_ = Awaits::answer;
   stage_ = Stage::answering;
+  if (calls_) {
+    llm_->drop_body();
+    llm_->start_answer(answer_);
+  }
   wire::Buffer& fields = worker_.scratch();
-  const AnswerFields found = write_answer_fields(fields, answer_);
+  const AnswerFields found = write_answer_fields(fields, answer_, {.without_vendor_limits = calls_});
   fields.append(rate_fields_);
   const Framing body = answer_.body();
   net::AnswerHead head{
       .status = answer_.status(), .fields = fields.view(), .length = answer_.length(), .dated = found.dated};
   if (body.kind == Framing::Kind::none && request().method() != Method::head) head.length = 0;
-  if (body.kind == Framing::Kind::chunked || body.kind == Framing::Kind::until_close) head.length.reset();
+  const bool unknown = body.kind == Framing::Kind::chunked || body.kind == Framing::Kind::until_close;
+  if (unknown || (calls_ && llm_->shortens_answer())) head.length.reset();
   wire::Buffer& in = upstream_->input();
   in.consume(parser_.size());
   decoder_.start(body, ~std::uint64_t{0} >> 1U);
@@ -115,7 +120,8 @@ void ProxiedRequest::pump() {
     const bool more = complete || in.size() > step.consumed;
     bool room = true;
     if (!step.data.empty()) {
-      room = exchange_.write(step.data, more ? Sending::with_next : Sending::now);
+      const Sending sending = more ? Sending::with_next : Sending::now;
+      room = calls_ ? pass_answer(step.data, sending) : exchange_.write(step.data, sending);
       unsent = more;
     }
     in.consume(step.consumed);
@@ -146,7 +152,7 @@ void ProxiedRequest::start_tunnel() {
   if (!protocol || !wire::http::list_has(upgrade_, *protocol))
     return malformed("an upgrade that was not asked for");
   wire::Buffer& fields = worker_.scratch();
-  const AnswerFields found = write_answer_fields(fields, answer_, /*for_upgrade=*/true);
+  const AnswerFields found = write_answer_fields(fields, answer_, {.for_upgrade = true});
   fields.append(rate_fields_);
   stage_ = Stage::tunnel;
   body_ended_ = false;
@@ -169,6 +175,8 @@ void ProxiedRequest::pump_tunnel() {
 
 /// The whole answer has been passed on.
 void ProxiedRequest::finish_answer() {
+  answer_ended_ = true;
+  if (calls_) llm_->finish_answer([this](std::string_view bytes) { exchange_.write(bytes, Sending::with_next); });
   settle_accounts(answer_.status(), decoder_.received());
   wire::Buffer& trailers = worker_.scratch();
   if (stage_ == Stage::answering && !decoder_.trailers().empty() && takes_trailers(request()))

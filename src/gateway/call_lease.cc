@@ -1,11 +1,14 @@
 #include "gateway/call_lease.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "gateway/gateway.h"
 #include "store/executor.h"
 
 namespace weir::gateway {
+using detail::LeaseVerb;
+
 CallLease::CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, net::Loop& loop)
     : gateway_(gateway), loop_(loop), lease_for_(gateway.options().call_lease), pending_(core) {
   gateway_.call_leases().add();
@@ -15,6 +18,29 @@ CallLease::CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, 
 
 CallLease::~CallLease() { gateway_.call_leases().remove(); }
 
+void CallLease::add(std::span<const Charge> charges) {
+  {
+    const base::Guard guard(mutex_);
+    for (const Charge& charge : charges) {
+      const auto same = [&](const OwnCharge& own) { return own.limit == charge.limit; };
+      const auto known = std::find_if(more_.begin(), more_.end(), same);
+      if (known == more_.end()) {
+        more_.push_back({std::string(charge.limit), charge.amount});
+      } else {
+        known->amount = Amount::milli(known->amount.millitokens() + charge.amount.millitokens());
+      }
+    }
+    // The completion of the operation that goes on starts the next one.
+    if (std::exchange(busy_, true)) return;
+  }
+  start(LeaseVerb::adjust);
+}
+
+void CallLease::settle_to(std::span<const Charge> totals) {
+  totals_.clear();
+  for (const Charge& total : totals) totals_.push_back({std::string(total.limit), total.amount});
+}
+
 void CallLease::end() {
   net::TimerWheel::cancel(*this);
   {
@@ -23,7 +49,7 @@ void CallLease::end() {
     // The completion of the operation that goes on starts the last one.
     if (std::exchange(busy_, true)) return;
   }
-  start(detail::LeaseVerb::settle);
+  start_ending();
 }
 
 void CallLease::on_deadline() {
@@ -32,32 +58,46 @@ void CallLease::on_deadline() {
     const base::Guard guard(mutex_);
     if (std::exchange(busy_, true)) return;
   }
-  start(detail::LeaseVerb::extend);
+  start(LeaseVerb::extend);
 }
 
-void CallLease::start(detail::LeaseVerb verb) {
-  ended_ = verb == detail::LeaseVerb::settle;
+void CallLease::start(LeaseVerb verb) {
+  ended_ = verb == LeaseVerb::settle || verb == LeaseVerb::rollback;
+  sent_.clear();
+  if (verb == LeaseVerb::settle) sent_.swap(totals_);
+  if (verb == LeaseVerb::adjust) {
+    const base::Guard guard(mutex_);
+    sent_.swap(more_);
+  }
+  charges_.clear();
+  for (const OwnCharge& own : sent_) charges_.push_back({own.limit, own.amount});
   store::Executor* const executor = std::exchange(store::Executor::here(), nullptr);
   pending_.start_taken(
-      {.verb = verb, .key = {}, .charges = {}, .lease_for = lease_for_.count()},
+      {.verb = verb, .key = {}, .charges = charges_, .lease_for = lease_for_.count()},
       {[](void* self, Result<void>&& /*result*/) { static_cast<CallLease*>(self)->changed(); }, this});
   store::Executor::here() = executor;
 }
 
-/// A failed extension is tried again by the timer. Where the last change fails, the deadline gives back.
+/// A failed extension is tried again by the timer. Where the last change fails, the deadline gives back what is
+/// held of concurrent limits, and the rest stays charged.
 void CallLease::changed() {
   if (ended_) {
     delete this;
     return;
   }
+  bool more = false;
   {
     const base::Guard guard(mutex_);
-    if (!ending_) {
+    more = !more_.empty();
+    if (!ending_ && !more) {
       busy_ = false;
       return;
     }
+    // The totals of the end have it all.
+    if (ending_) more = false;
   }
-  start(detail::LeaseVerb::settle);
+  if (more) return start(LeaseVerb::adjust);
+  start_ending();
 }
 
 }  // namespace weir::gateway

@@ -1,7 +1,10 @@
-// The concurrent limits of a request: held while the gateway forwards it, given back when it ends.
+// The lease of a request that is changed while or after the gateway forwards it: it holds concurrent limits,
+// which are given back at its end, or the estimate of a call, which is settled.
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/lock.h"
 #include "limiter/pending.h"
@@ -19,23 +22,40 @@ class CallLease final : private net::Timer {
   /// Takes the lease of an admitted decision.
   CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, net::Loop& loop);
 
-  /// Gives everything back. On the thread of the loop; deletes the object, now or later.
+  /// Charges more while the request goes on, into debt if need be. A charge that fails is left to the end.
+  void add(std::span<const Charge> charges);
+  /// Sets the change that end() makes: these totals. Without it, what is charged stays.
+  void settle_to(std::span<const Charge> totals);
+  /// The same: everything is given back.
+  void roll_back() { ending_verb_ = detail::LeaseVerb::rollback; }
+
+  /// Ends the lease. On the thread of the loop; deletes the object, now or later.
   void end();
 
  private:
+  struct OwnCharge {
+    std::string limit;
+    Amount amount;
+  };
   ~CallLease() override;
   void on_deadline() override;
   void start(detail::LeaseVerb verb);
+  void start_ending() { start(ending_verb_); }
   void changed();
 
   Gateway& gateway_;
   net::Loop& loop_;
   const std::chrono::milliseconds lease_for_;
   limiter::PendingChange pending_;
+  detail::LeaseVerb ending_verb_ = detail::LeaseVerb::settle;
+  std::vector<OwnCharge> totals_;
+  std::vector<OwnCharge> sent_;  ///< the charges of the operation that goes on
+  std::vector<Charge> charges_;  ///< the same, as views
   base::Mutex mutex_;
-  bool busy_ WEIR_GUARDED_BY(mutex_) = false;    ///< an operation of the store goes on
-  bool ending_ WEIR_GUARDED_BY(mutex_) = false;  ///< end() was called
-  bool ended_ = false;                           ///< the last operation was started
+  std::vector<OwnCharge> more_ WEIR_GUARDED_BY(mutex_);  ///< to be charged next
+  bool busy_ WEIR_GUARDED_BY(mutex_) = false;            ///< an operation of the store goes on
+  bool ending_ WEIR_GUARDED_BY(mutex_) = false;          ///< end() was called
+  bool ended_ = false;                                   ///< the last operation was started
 };
 
 struct EndCall {

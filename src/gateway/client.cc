@@ -72,6 +72,14 @@ bool names_sender(std::string_view name) {
          (name.size() > 12 && same_name(name.substr(0, 12), "x-forwarded-"));
 }
 
+/// The key in one of the fields of vendors; empty: none.
+std::string_view model_key(const wire::http::Fields& fields) {
+  for (const std::string_view name : {"x-api-key", "x-goog-api-key", "api-key"}) {
+    if (const auto key = fields.find(name)) return *key;
+  }
+  return {};
+}
+
 /// Whether all programs find the same token, or none. They differ in what white space is, beyond ASCII as
 /// well.
 bool has_one_reading(std::string_view authorization) {
@@ -141,6 +149,7 @@ void name_client(std::string& entity, const RouteSettings& route, const Origin& 
     case LimitBy::Kind::bearer:
       value = wire::http::bearer_token(request.fields().find("authorization").value_or(""));
       // Always hashed: readers of the store or of a log must not see tokens.
+      if (value.empty() && route.llm) value = model_key(request.fields());
       if (!value.empty()) return set_hash(entity, value);
       break;
     case LimitBy::Kind::header:

@@ -2,6 +2,7 @@
 
 #include <prometheus/metric_family.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace weir::gateway {
@@ -44,7 +45,38 @@ ClientMetric durations(const Threads& threads, const std::string& route) {
   return metric;
 }
 
+ClientMetric ratios(const Threads& threads, const std::string& route) {
+  ClientMetric metric;
+  metric.label = {{"route", route}};
+  for (std::size_t at = 0; at <= estimate_bounds.size(); ++at) {
+    metric.histogram.sample_count +=
+        sum(threads, [at](const RouteCounts& counts) -> auto& { return counts.llm.ratio[at]; });
+    const double bound = at < estimate_bounds.size() ? static_cast<double>(estimate_bounds[at]) / 100
+                                                     : std::numeric_limits<double>::infinity();
+    metric.histogram.bucket.push_back({metric.histogram.sample_count, bound});
+  }
+  metric.histogram.sample_sum =
+      static_cast<double>(sum(threads, [](const RouteCounts& counts) -> auto& { return counts.llm.percent; })) / 100;
+  return metric;
+}
+
 }  // namespace
+
+void LlmCounts::settled(const std::optional<llm::Usage>& usage, std::int64_t estimated) {
+  calls.add(1, false);
+  if (!usage) return unread.add(1, false);
+  const std::int64_t figures[] = {usage->input, usage->cached_input, usage->cache_write, usage->output,
+                                  usage->reasoning};
+  std::int64_t used = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i].add(static_cast<std::uint64_t>(figures[i]), false);
+    used += figures[i];
+  }
+  const std::int64_t in_percent = used * 100 / std::max<std::int64_t>(estimated, 1);
+  const auto* const bound = std::lower_bound(estimate_bounds.begin(), estimate_bounds.end(), in_percent);
+  ratio[static_cast<std::size_t>(bound - estimate_bounds.begin())].add(1, false);
+  percent.add(static_cast<std::uint64_t>(in_percent), false);
+}
 
 RouteCounts& Counts::of(std::size_t thread, const std::string& route) {
   const base::Guard guard(mutex_);
@@ -74,8 +106,26 @@ std::vector<MetricFamily> Counts::Collect() const {
                       "Requests of new clients that shared a bucket, since too many came from their address.",
                       MetricType::Counter,
                       {}};
+  MetricFamily tokens{"weir_llm_tokens_total", "Tokens of calls to models, as settled.", MetricType::Counter, {}};
+  MetricFamily unread{"weir_llm_calls_without_usage_total",
+                      "Calls to models whose usage was not told: their estimate stays charged.",
+                      MetricType::Counter,
+                      {}};
+  MetricFamily estimates{"weir_llm_estimate_ratio",
+                         "Tokens of a call to a model beside those that were estimated before it.",
+                         MetricType::Histogram,
+                         {}};
   const base::Guard guard(mutex_);
   for (const auto& [route, threads] : routes_) {
+    if (sum(threads, [](const RouteCounts& counts) -> auto& { return counts.llm.calls; }) != 0) {
+      for (std::size_t i = 0; i < token_names.size(); ++i) {
+        const auto count = sum(threads, [i](const RouteCounts& counts) -> auto& { return counts.llm.tokens[i]; });
+        tokens.metric.push_back(counter(count, {{"route", route}, {"kind", token_names[i]}}));
+      }
+      unread.metric.push_back(counter(
+          sum(threads, [](const RouteCounts& counts) -> auto& { return counts.llm.unread; }), {{"route", route}}));
+      estimates.metric.push_back(ratios(threads, route));
+    }
     for (std::size_t i = 0; i < class_names.size(); ++i) {
       const auto count = sum(threads, [i](const RouteCounts& counts) -> auto& { return counts.answers[i]; });
       if (count != 0)
@@ -91,7 +141,7 @@ std::vector<MetricFamily> Counts::Collect() const {
         sum(threads, [](const RouteCounts& counts) -> auto& { return counts.shared; }), {{"route", route}}));
     upstream.metric.push_back(durations(threads, route));
   }
-  return {answers, troubles, retries, shared, upstream};
+  return {answers, troubles, retries, shared, upstream, tokens, unread, estimates};
 }
 
 }  // namespace weir::gateway

@@ -29,7 +29,7 @@ bool is_idempotent(Method method) {
 void ProxiedRequest::forward() {
   stage_ = Stage::asking;
   attempts_ = 0;
-  body_ended_ = request().body().kind == Framing::Kind::none;
+  body_ended_ = body_ended_ || request().body().kind == Framing::Kind::none;
   try_upstreams();
 }
 
@@ -98,8 +98,10 @@ void ProxiedRequest::send_head() {
                       {.path = forwarded_path_,
                        .host = host_told(sender.host),
                        .upgrade = upgrade_,
-                       .limit_by = route_->settings.limit_by.header});
+                       .limit_by = route_->settings.limit_by.header,
+                       .model_call = calls_ ? llm_->upstream_head() : ModelCallHead()});
   awaits_ = Awaits::answer;
+  if (calls_ && send_read_body()) return;
   if (body_ended_) {
     upstream_->allow_silence(route_->settings.timeout);
     return upstream_->flush();
@@ -136,6 +138,7 @@ void ProxiedRequest::go_on_reading() {
 
 void ProxiedRequest::on_body(std::string_view data, bool end) {
   body_ended_ = body_ended_ || end;
+  if (stage_ == Stage::reading) return read_call(data, end);
   if (stage_ == Stage::discarding) return end ? send_now() : exchange_.read();
   body_begun_ = true;
   // The answer is complete, or the upstream is gone: the rest of the body is not needed.
@@ -176,7 +179,8 @@ void ProxiedRequest::on_gone(const wire::http::Refusal& why) {
     client_refused_ = why;
     return;
   }
-  if (why.status != 0 && (stage_ == Stage::asking || stage_ == Stage::discarding)) {
+  if (why.status != 0 &&
+      (stage_ == Stage::reading || stage_ == Stage::asking || stage_ == Stage::discarding)) {
     if (upstream_ != nullptr) let_go(false);
     body_ended_ = true;
     return fail(why.status, {}, why.reason);
@@ -241,6 +245,7 @@ void ProxiedRequest::give_up_on(Broken why) {
 void ProxiedRequest::let_go(bool reusable) {
   Pool& pool = upstream_->pool();
   UpstreamConnection& connection = *std::exchange(upstream_, nullptr);
+  sent_ = sent_ || connection.sent() > 0;
   if (reusable) return pool.keep(connection);
   pool.drop(connection);
 }

@@ -200,17 +200,21 @@ class Reader {
   }
 
   void read_route(std::uint32_t id) {
-    constexpr std::array<std::string_view, 17> names{"path",          "upstream",       "name",
+    constexpr std::array<std::string_view, 25> names{"path",          "upstream",       "name",
                                                      "host",          "limit_by",       "limits",
                                                      "cost",          "on_unavailable", "timeout_ms",
                                                      "upstream_host", "upgrade",        "unknown_clients",
                                                      "paths",         "path_case",      "path_parameters",
-                                                     "mode",          "usage"};
+                                                     "mode",          "usage",          "headers",
+                                                     "llm",           "models",         "charge",
+                                                     "unknown_models", "unpriced",      "prices",
+                                                     "upstream_key"};
     // The name of the route for messages, before its fields are read.
     const std::string called = name_in(id);
     const Subject subject{"route", called};
     const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, told, upgrade, unknown,
-                paths, path_case, path_parameters, mode, usage] =
+                paths, path_case, path_parameters, mode, usage, headers, llm, models, charge, unknown_models, unpriced,
+                prices, upstream_key] =
         in_.fields(id, subject, names, route_example);
     if (in_.node(id).kind != config::NodeKind::mapping) return;
     RouteSettings route;
@@ -233,45 +237,32 @@ class Reader {
     if (upgrade != 0) read_upgrade(upgrade, subject, route);
     using enum UnknownClients;
     if (unknown != 0)
-      read_word(unknown, subject, "unknown_clients", {{"limit", limit}, {"share", share}, {"refuse", refuse}},
+      config::read_word(in_, unknown, subject, "unknown_clients", config::Words<UnknownClients>{{"limit", limit}, {"share", share}, {"refuse", refuse}},
                 route.unknown_clients);
     if (paths != 0)
-      read_word(paths, subject, "paths", {{"strict", PathRule::strict}, {"canonical", PathRule::canonical}},
+      config::read_word(in_, paths, subject, "paths", config::Words<PathRule>{{"strict", PathRule::strict}, {"canonical", PathRule::canonical}},
                 route.paths);
-    const Words<PathRespect> respects{
+    const config::Words<PathRespect> respects{
         {"refuse", PathRespect::unknown}, {"different", PathRespect::different}, {"same", PathRespect::same}};
-    if (path_case != 0) read_word(path_case, subject, "path_case", respects, route.path_case);
+    if (path_case != 0) config::read_word(in_, path_case, subject, "path_case", respects, route.path_case);
     if (path_parameters != 0)
-      read_word(path_parameters, subject, "path_parameters", respects, route.path_parameters);
+      config::read_word(in_, path_parameters, subject, "path_parameters", respects, route.path_parameters);
     using Kind = LimitBy::Kind;
     route.usage = route.limit_by.kind != Kind::client_ip && route.limit_by.kind != Kind::client_net;
-    if (usage != 0) read_word(usage, subject, "usage", {{"on", true}, {"off", false}}, route.usage);
+    if (usage != 0) config::read_word(in_, usage, subject, "usage", config::Words<bool>{{"on", true}, {"off", false}}, route.usage);
+    route.llm = read_llm(in_, {llm, models, charge, unknown_models, unpriced, prices, upstream_key}, subject);
+    using Dialects = config::Words<std::optional<server::Dialect>>;
+    using server::Dialect;
+    if (headers != 0)
+      config::read_word(in_, headers, subject, "headers",
+                        Dialects{{"ietf", Dialect::ietf},
+                                 {"openai", Dialect::openai},
+                                 {"anthropic", Dialect::anthropic},
+                                 {"x", Dialect::x},
+                                 {"auto", std::nullopt}},
+                        route.headers);
     if (good && read_name(name, path, subject, route) && check_others(id, route))
       out_.routes.push_back(std::move(route));
-  }
-
-  template <class Value>
-  using Words = std::vector<std::pair<std::string_view, Value>>;
-
-  /// One of several words; a problem names them all.
-  template <class Value>
-  void read_word(std::uint32_t id, const Subject& subject, std::string_view what, const Words<Value>& words,
-                 Value& into) {
-    std::string choices;
-    for (const auto& [word, value] : words) {
-      if (!choices.empty()) choices += word == words.back().first ? " or " : ", ";
-      choices += word;
-    }
-    const YamlNode* const node = in_.scalar(id, subject, what, choices);
-    if (node == nullptr) return;
-    for (const auto& [word, value] : words) {
-      if (in_.text(*node) == word) {
-        into = value;
-        return;
-      }
-    }
-    in_.problem(node->place, what, " of ", subject.text(), " is ", quoted(in_.text(*node)), "; use ",
-                choices);
   }
 
   void read_upgrade(std::uint32_t id, const Subject& subject, RouteSettings& route) {

@@ -19,8 +19,10 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/llm_settings.h"
 #include "gateway/networks.h"
 #include "gateway/new_clients.h"
+#include "server/header_dialect.h"
 #include "weir/amount.h"
 #include "weir/catalog.h"
 #include "weir/limit.h"
@@ -100,6 +102,8 @@ struct RouteSettings {
   std::string cost_header = {};         ///< accepted from trusted proxies only; empty: none
   std::optional<OnUnavailable> on_unavailable = {};
   std::chrono::milliseconds timeout{60'000};
+  std::optional<server::Dialect> headers = {};  ///< nothing: the vendor's on a route to a model, else ietf
+  std::optional<LlmSettings> llm = {};          ///< of a route to language models
 };
 
 struct TlsSettings {

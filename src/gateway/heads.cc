@@ -81,7 +81,22 @@ bool is_shadow(std::string_view name, std::string_view limit_by) {
   std::string dashed(name);
   std::replace(dashed.begin(), dashed.end(), '_', '-');
   return is_hop_by_hop(dashed) || is_about_sender(dashed) || is_rewritten(dashed) ||
-         same_name(dashed, "authorization") || (!limit_by.empty() && same_name(dashed, limit_by));
+         is_model_key(dashed) || (!limit_by.empty() && same_name(dashed, limit_by));
+}
+
+bool starts_with(std::string_view name, std::string_view begin) {
+  return name.size() > begin.size() && same_name(name.substr(0, begin.size()), begin);
+}
+
+/// Fields of an answer that tell the limits of a key at its vendor.
+bool is_vendor_limit(std::string_view name) {
+  return starts_with(name, "x-ratelimit-") || starts_with(name, "anthropic-ratelimit-") ||
+         same_name(name, "ratelimit") || same_name(name, "ratelimit-policy");
+}
+
+/// Whether a field of a call to a model is written by the gateway.
+bool is_rewritten_in_call(std::string_view name, const ModelCallHead& call) {
+  return same_name(name, "accept-encoding") || (!call.key.empty() && is_model_key(name));
 }
 
 /// Fields that come too late in a trailer: framing, content coding, authentication and routing.
@@ -175,7 +190,24 @@ void put_via(Buffer& out, const Fields& fields) {
   out.append("\r\n");
 }
 
+void put_length(Buffer& out, const wire::http::RequestHead& request, const ModelCallHead& call) {
+  if (call.length) {
+    wire::http::write_field(out, "Content-Length", *call.length);
+  } else if (request.body().kind == Framing::Kind::length) {
+    wire::http::write_field(out, "Content-Length", request.body().length);
+  } else if (request.body().kind == Framing::Kind::chunked) {
+    out.append("Transfer-Encoding: chunked\r\n");
+  } else if (has(request.fields(), "content-length")) {
+    out.append("Content-Length: 0\r\n");
+  }
+}
+
 }  // namespace
+
+bool is_model_key(std::string_view name) {
+  return same_name(name, "authorization") || same_name(name, "x-api-key") || same_name(name, "api-key") ||
+         same_name(name, "x-goog-api-key");
+}
 
 void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, const Sender& sender,
                          const UpstreamHead& upstream) {
@@ -200,18 +232,16 @@ void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, co
     if (is_hop_by_hop(name) || is_rewritten(name) || is_about_sender(name)) continue;
     if (name.size() == 3 && same_name(name, "via")) continue;
     if (named.has(fields, name) || is_shadow(name, upstream.limit_by)) continue;
+    if (upstream.model_call.is_call && is_rewritten_in_call(name, upstream.model_call)) continue;
     put_field(out, name, field.value);
   }
   put_sender(out, request, sender);
   put_via(out, fields);
-  if (request.body().kind == Framing::Kind::length) {
-    wire::http::write_field(out, "Content-Length", request.body().length);
-  } else if (request.body().kind == Framing::Kind::chunked) {
-    out.append("Transfer-Encoding: chunked\r\n");
-  } else if (has(fields, "content-length")) {
-    out.append("Content-Length: 0\r\n");
-  }
-  if (request.expects_continue()) out.append("Expect: 100-continue\r\n");
+  const ModelCallHead& call = upstream.model_call;
+  if (call.is_call) out.append("Accept-Encoding: identity\r\n");
+  if (!call.key.empty()) put_field(out, call.key_field, call.key);
+  put_length(out, request, call);
+  if (request.expects_continue() && !call.body_begun) out.append("Expect: 100-continue\r\n");
   const bool trailers = takes_trailers(request);
   if (trailers) out.append("TE: trailers\r\n");
   if (!upstream.upgrade.empty()) {
@@ -240,7 +270,7 @@ std::string allowed_upgrade(const wire::http::RequestHead& request, std::span<co
   return offered;
 }
 
-AnswerFields write_answer_fields(Buffer& out, const wire::http::ResponseHead& answer, bool for_upgrade) {
+AnswerFields write_answer_fields(Buffer& out, const wire::http::ResponseHead& answer, const AnswerRules& rules) {
   const Fields& fields = answer.fields();
   AnswerFields found;
   const Named named(fields);
@@ -254,11 +284,11 @@ AnswerFields write_answer_fields(Buffer& out, const wire::http::ResponseHead& an
     }
     if (is_hop_by_hop(name)) continue;
     if (name.size() == 3 && same_name(name, "via")) continue;
-    if (named.has(fields, name)) continue;
+    if (named.has(fields, name) || (rules.without_vendor_limits && is_vendor_limit(name))) continue;
     put_field(out, name, field.value);
   }
   put_via(out, fields);
-  if (for_upgrade) {
+  if (rules.for_upgrade) {
     out.append("Connection: upgrade\r\n");
     if (const auto upgrade = fields.find("upgrade")) put_field(out, "Upgrade", *upgrade);
   }

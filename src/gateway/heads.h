@@ -2,6 +2,8 @@
 // written in one pass into a reused buffer.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,12 +25,27 @@ struct Sender {
   std::string_view host = {};  ///< the host that the client asked for
 };
 
+/// What differs in the head of a call to a language model.
+struct ModelCallHead {
+  bool is_call = false;  ///< then the answer is asked for without a content coding, since its usage is read
+  /// The body was read, at least its begin: the client expects no 100 any more.
+  bool body_begun = false;
+  std::optional<std::uint64_t> length = {};  ///< of the body, where it was changed or all of it is known
+  /// The field with the gateway's own key and its value; then all keys of the client are dropped.
+  std::string_view key_field = {};
+  std::string_view key = {};
+};
+
+/// The fields in which clients of vendors send a key.
+bool is_model_key(std::string_view name);
+
 /// The parts of the head for the upstream that are not those of the client.
 struct UpstreamHead {
   std::string_view path;
   std::string_view host;
   std::string_view upgrade = {};   ///< the protocols that the client may change to; empty: none
   std::string_view limit_by = {};  ///< the field that names the client; empty: none
+  ModelCallHead model_call = {};
 };
 
 /// Appends the head of the request for the upstream.
@@ -54,10 +71,14 @@ struct AnswerFields {
   bool dated = false;
 };
 
-/// Appends the fields of an answer for the client, without hop-by-hop fields and lengths. `for_upgrade`: with
-/// Connection and Upgrade.
+struct AnswerRules {
+  bool for_upgrade = false;            ///< with Connection and Upgrade
+  bool without_vendor_limits = false;  ///< without the limits of the gateway's own key at the vendor
+};
+
+/// Appends the fields of an answer for the client, without hop-by-hop fields and lengths.
 AnswerFields write_answer_fields(wire::Buffer& out, const wire::http::ResponseHead& answer,
-                                 bool for_upgrade = false);
+                                 const AnswerRules& rules = {});
 
 /// Appends trailer fields, without those that are forbidden in a trailer.
 void write_trailers(wire::Buffer& out, const wire::http::Fields& trailers, std::string_view limit_by = {});

@@ -6,6 +6,7 @@
 #include "gateway/gateway.h"
 #include "gateway/refusal.h"
 #include "server/observing.h"
+#include "server/header_dialect.h"
 #include "server/rate_limit_fields.h"
 
 namespace weir::gateway {
@@ -33,6 +34,7 @@ void ProxiedRequest::start(net::Exchange exchange) {
   exchange_.observe(this);
   started_ = Steady::now();
   stage_ = Stage::deciding;
+  calls_ = false;
   routing_ = worker_.routing();
   if (request().path() == "*") {
     // OPTIONS * asks about the server itself (RFC 9110, 9.3.7), which is the gateway.
@@ -43,6 +45,8 @@ void ProxiedRequest::start(net::Exchange exchange) {
   if (const std::string_view why = hidden_client(route_->settings.limit_by, request()); !why.empty())
     return fail(400, "hidden-client", why);
   if (request().upgrade()) upgrade_ = allowed_upgrade(request(), route_->settings.upgrade);
+  resource_ = route_->settings.name;
+  if (route_->settings.llm) return start_call();
   name_entity();
 }
 
@@ -91,7 +95,7 @@ void ProxiedRequest::look_up_client() {
   Decider* const decider = worker_.gateway().decider();
   if (decider == nullptr) return decide();
   decider->foundation.store->catalog().find(
-      worker_.gateway().options().name_space, entity_, route_->settings.name,
+      worker_.gateway().options().name_space, entity_, resource_,
       {[](void* self, Result<store::Found>&& found) {
          auto* const proxied = static_cast<ProxiedRequest*>(self);
          if (ProxyWorker::here() == &proxied->worker_) return proxied->looked_up(std::move(found));
@@ -147,19 +151,23 @@ void ProxiedRequest::decide() {
   Decider* const decider = worker_.gateway().decider();
   if (decider == nullptr)
     return decided(base::error(ErrorCode::unavailable, "the store could not be opened yet"));
-  cost_ = route_->settings.cost;
-  std::span<const Charge> believed = route_->charges;
+  if (calls_) return decide_call(*decider);
+  costs_ = {.amount = route_->settings.cost, .believed = route_->charges};
   if (!route_->settings.cost_header.empty() && origin_.trusted) {
     // Only trusted proxies may set the cost.
     const auto said = request().fields().find(route_->settings.cost_header);
-    const auto amount = said ? Amount::parse(*said) : Result<Amount>(cost_);
-    if (amount && *amount >= Amount() && amount->in_range()) cost_ = *amount;
-    charges_.assign(believed.begin(), believed.end());
-    for (Charge& charge : charges_) charge.amount = cost_;
-    believed = charges_;
+    const auto amount = said ? Amount::parse(*said) : Result<Amount>(costs_.amount);
+    if (amount && *amount >= Amount() && amount->in_range()) costs_.amount = *amount;
+    charges_.assign(costs_.believed.begin(), costs_.believed.end());
+    for (Charge& charge : charges_) charge.amount = costs_.amount;
+    costs_.believed = charges_;
   }
-  pending_.emplace(decider->core);
-  pending_->start_every(entity_, route_->settings.name, cost_, believed,
+  ask_store(*decider);
+}
+
+void ProxiedRequest::ask_store(Decider& decider) {
+  pending_.emplace(decider.core);
+  pending_->start_every(entity_, resource_, costs_,
                         {.limits = route_->limits ? &*route_->limits : nullptr,
                          .shadow = route_->settings.mode == Mode::shadow,
                          .usage = route_->settings.usage},
@@ -183,9 +191,13 @@ void ProxiedRequest::decided_elsewhere(Result<void>&& result) {
 
 void ProxiedRequest::decided(const Result<void>& result) {
   rate_fields_.clear();
+  if (calls_ && result && !client_gone_ && decide_again()) return;
   const bool pass = observe(result);
-  if (result && pending_->decision().limits().has_concurrent()) [[unlikely]]
+  if (calls_ && result) {
+    hold_call();
+  } else if (result && pending_->decision().limits().has_concurrent()) [[unlikely]] {
     hold_limits();
+  }
   if (client_gone_) return answer_gone();
   if (!result) {
     if (!pass) return answer_without_store(result.error());
@@ -193,7 +205,11 @@ void ProxiedRequest::decided(const Result<void>& result) {
     return forward();
   }
   const Decision& decision = pending_->decision();
-  server::append_rate_limit_fields(rate_fields_, decision.limits());
+  if (const server::Dialect form = dialect(); form == server::Dialect::ietf) [[likely]] {
+    server::append_rate_limit_fields(rate_fields_, decision.limits());
+  } else {
+    server::append_dialect(rate_fields_, form, decision.limits(), worker_.gateway().options().clock->now());
+  }
   server::append_would_refuse(rate_fields_, decision.limits());
   if (decision.refused()) return refuse();
   forward();
@@ -223,7 +239,7 @@ bool ProxiedRequest::observe(const Result<void>& result) {
   const std::string& name_space = gateway.options().name_space;
   forwarded_ = Steady::now();
   const auto count = [&](Outcome outcome) {
-    gateway.metrics().decided(name_space, route_->settings.name, outcome, forwarded_ - started_);
+    gateway.metrics().decided(name_space, resource_, outcome, forwarded_ - started_);
   };
   Decider* const decider = gateway.decider();
   if (result) {
@@ -231,7 +247,7 @@ bool ProxiedRequest::observe(const Result<void>& result) {
     const Decision& decision = pending_->decision();
     count(server::outcome_of(decision));
     if (decision.admitted() && decision.limits().would_refuse())
-      gateway.metrics().would_refuse(name_space, route_->settings.name);
+      gateway.metrics().would_refuse(name_space, resource_);
     return true;
   }
   const Error& error = result.error();
@@ -247,6 +263,7 @@ bool ProxiedRequest::observe(const Result<void>& result) {
 }
 
 void ProxiedRequest::refuse() {
+  if (calls_) return refuse_call();
   reply_.fields.swap(rate_fields_);
   write_refusal(reply_, pending_->decision(), accept());
   send_now();
@@ -255,6 +272,10 @@ void ProxiedRequest::refuse() {
 void ProxiedRequest::answer_without_store(const Error& error) {
   // A retry after an unknown outcome may be charged twice.
   const bool again = error.code != ErrorCode::outcome_unknown;
+  if (calls_) {
+    return fail_call(503, name_of(error.code), "limits cannot be checked now; try again",
+                     again ? std::optional(std::chrono::milliseconds(1000)) : std::nullopt);
+  }
   server::Reply reply = own_answer(503, name_of(error.code),
                                    again ? "limits cannot be checked now; try again"
                                          : "the request was not passed on; it may have been charged",
@@ -264,6 +285,7 @@ void ProxiedRequest::answer_without_store(const Error& error) {
 }
 
 void ProxiedRequest::fail(int status, std::string_view type, std::string_view detail) {
+  if (calls_) return fail_call(status, type, detail);
   send(own_answer(status, type, detail, accept()));
 }
 
@@ -317,6 +339,7 @@ void ProxiedRequest::settle_accounts(int status, std::uint64_t bytes) {
 
 /// Resets for the next request. Must be the last step of this one.
 void ProxiedRequest::finish() {
+  if (calls_) settle_call();
   if (upstream_ != nullptr) let_go(false);
   exchange_ = {};
   call_lease_.reset();
@@ -335,6 +358,8 @@ void ProxiedRequest::finish() {
   upgrade_.clear();
   client_refused_ = {};
   client_gone_ = body_begun_ = body_ended_ = held_back_ = paused_ = false;
+  sent_ = answer_ended_ = calls_ = false;
+  resource_ = {};
   worker_.give_back(*this);
 }
 

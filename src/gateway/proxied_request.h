@@ -1,8 +1,9 @@
 // One request through the gateway: its entity, the decision, the upstream, and the answer.
 //
-//   start -> decide -> forward -> [connect, send, maybe again elsewhere] -> respond -> done
-//               \-> refuse            \-> fail (502, 503, 504)
+//   start -> [read] -> decide -> forward -> [connect, send, maybe again elsewhere] -> respond -> done
+//                        \-> refuse            \-> fail (502, 503, 504)
 //
+// The body of a call to a language model is read before the decision, which needs its model and its size.
 // Both bodies are streamed with back pressure: no more is read from one side than the other takes. Everything
 // happens on the thread of the client's connection.
 #pragma once
@@ -17,6 +18,7 @@
 #include "gateway/call_lease.h"
 #include "gateway/client.h"
 #include "gateway/heads.h"
+#include "gateway/llm_call.h"
 #include "gateway/proxy_worker.h"
 #include "gateway/upstream.h"
 #include "limiter/pending.h"
@@ -43,6 +45,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   /// A status for the log only, as other proxies use it: the client closed the connection.
   static constexpr int client_left = 499;
   enum class Stage : std::uint8_t {
+    reading,     ///< the body of a call to a model
     deciding,    ///< waits for the store
     discarding,  ///< refused; the rest of a small body is read, so that the connection can be kept
     asking,      ///< until the head of the upstream's answer has arrived
@@ -66,11 +69,28 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
 
   // The decision (proxied_request.cc).
   bool find_route();
+  // A call to a language model (llm_proxying.cc).
+  void start_call();
+  void read_call(std::string_view data, bool end);
+  void call_is_read(bool whole);
+  void decide_call(Decider& decider);
+  void refuse_call();
+  bool decide_again();
+  void hold_call();
+  void settle_call();
+  void fail_call(int status, std::string_view code, std::string_view text,
+                 std::optional<std::chrono::milliseconds> wait = {});
+  bool send_read_body();
+  server::Dialect dialect() const;
+  bool pass_answer(std::string_view data, net::Sending sending);
+  CallEnd call_end() const;
+
   void name_entity();
   void look_up_client();
   void looked_up(Result<store::Found>&& found);
   void limit_client(bool known);
   void decide();
+  void ask_store(Decider& decider);
   void decided_elsewhere(Result<void>&& result);
   void decided(const Result<void>& result);
   void hold_limits();
@@ -140,8 +160,11 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   std::string entity_;
   std::uint64_t entity_hash_ = 0;
   std::optional<Result<store::Found>> found_elsewhere_;  ///< what another thread has read about the entity
-  Amount cost_;
   std::vector<Charge> charges_;  ///< if the cost is not that of the route
+  limiter::CostOfEvery costs_;
+  std::string_view resource_;  ///< that is charged
+  std::unique_ptr<LlmCall> llm_;  ///< kept for the next call
+  bool calls_ = false;            ///< this request is a call to a model
   std::optional<limiter::PendingAcquire> pending_;
   std::optional<Result<void>> elsewhere_;  ///< the decision of another thread
   CallLeasePtr call_lease_;                ///< of a request that holds concurrent limits
@@ -160,6 +183,8 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   bool body_begun_ = false;  ///< a part of the body was read from the client, so a retry is impossible
   bool body_ended_ = false;
   bool held_back_ = false;  ///< the client's body waits for the upstream
+  bool sent_ = false;       ///< an upstream may have got the request
+  bool answer_ended_ = false;
   bool paused_ = false;     ///< the answer waits for the client
   wire::http::ResponseParser parser_;
   wire::http::ResponseHead answer_;

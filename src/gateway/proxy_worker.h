@@ -8,13 +8,16 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
+#include "base/maxima.h"
 #include "base/ref.h"
 #include "gateway/counts.h"
 #include "gateway/new_clients.h"
 #include "gateway/routing.h"
 #include "gateway/upstream.h"
+#include "llm/estimate.h"
 #include "server/thread_executor.h"
 #include "wire/buffer.h"
 
@@ -66,6 +69,15 @@ class ProxyWorker final : public server::ThreadExecutor {
   void give_back(ProxiedRequest& proxied);
 
   AdmittedClients& admitted() { return admitted_; }
+  llm::Estimates& estimates() {
+    if (!estimates_) estimates_ = std::make_unique<llm::Estimates>();
+    return *estimates_;
+  }
+  /// Whether a model that the file does not name gets a resource of its own: only so many do.
+  bool admit_model(std::uint64_t hash) {
+    if (models_.size() < maxima::model_names) models_.insert(hash);
+    return models_.contains(hash);
+  }
   /// The entity of an address, "ip:" and the address without its port; the last one is cached.
   std::string_view entity_of(const net::Address& address);
   std::string_view text_of(const net::Address& address) { return entity_of(address).substr(3); }
@@ -85,6 +97,8 @@ class ProxyWorker final : public server::ThreadExecutor {
   std::vector<std::unique_ptr<ProxiedRequest>> requests_;  ///< all of them
   std::vector<ProxiedRequest*> spare_;
   AdmittedClients admitted_;
+  std::unique_ptr<llm::Estimates> estimates_;  ///< made with the first call to a model
+  std::unordered_set<std::uint64_t> models_;
   net::Address last_address_;
   std::string last_text_;
   wire::Buffer scratch_;

@@ -119,28 +119,49 @@ bool prefers_text(std::string_view accept) {
   return text.quality > json.quality;
 }
 
-void write_refusal(server::Reply& reply, const Decision& refused, std::string_view accept) {
-  reply.status = 429;
-  reply.body.clear();
-  server::append_retry_after(reply.fields, refused);
+namespace {
+
+/// Calls use(explanation, room), where room is enough for each name once, with a separator.
+template <class Use>
+void explain(const Decision& refused, Use&& use) {
   thread_local std::vector<std::string_view> names;
   api::find_exceeded(names, refused.limits());
   char digits[TextWriter::number_room];
   TextWriter wait(digits);
   if (const auto time = refused.retry_after()) wait.number(time->count());
   const std::string_view waits(digits, static_cast<std::size_t>(wait.at() - digits));
-  const Explanation explanation{names, waits, refused.never_fits(), api::is_blocked(refused),
-                                refused.from_memory()};
-  constexpr std::size_t fixed = 512;
-  // The body has each name twice, with separators.
-  const std::size_t room = fixed + 2 * (refused.limits().text_size() + 3 * names.size());
+  use(Explanation{names, waits, refused.never_fits(), api::is_blocked(refused), refused.from_memory()},
+      refused.limits().text_size() + 3 * names.size());
+}
+
+/// Room for everything but the names.
+constexpr std::size_t fixed = 512;
+
+}  // namespace
+
+std::string refusal_detail(const Decision& refused) {
+  std::string detail;
+  explain(refused, [&](const Explanation& explanation, std::size_t room) {
+    base::append_written(detail, fixed + room,
+                         [&](TextWriter& writer) { write_detail(writer, explanation); });
+  });
+  return detail;
+}
+
+void write_refusal(server::Reply& reply, const Decision& refused, std::string_view accept) {
+  reply.status = 429;
+  reply.body.clear();
+  server::append_retry_after(reply.fields, refused);
   const bool text = prefers_text(accept);
   reply.content_type = text ? "text/plain; charset=utf-8" : "application/problem+json";
-  base::append_written(reply.body, room, [&](TextWriter& writer) {
-    if (!text) return write_problem(writer, explanation);
-    writer.put("Too many requests: ");
-    write_detail(writer, explanation);
-    writer.put("\n");
+  explain(refused, [&](const Explanation& explanation, std::size_t room) {
+    // The body has each name twice.
+    base::append_written(reply.body, fixed + 2 * room, [&](TextWriter& writer) {
+      if (!text) return write_problem(writer, explanation);
+      writer.put("Too many requests: ");
+      write_detail(writer, explanation);
+      writer.put("\n");
+    });
   });
 }
 

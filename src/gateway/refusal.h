@@ -16,6 +16,9 @@ bool prefers_text(std::string_view accept);
 /// entities of the chain. The caller adds the RateLimit fields.
 void write_refusal(server::Reply& reply, const Decision& refused, std::string_view accept);
 
+/// The same in words: "over the limit tpm; retry in 1200 ms".
+std::string refusal_detail(const Decision& refused);
+
 /// Any other answer of the gateway's own: problem+json, or its detail as text.
 server::Reply own_answer(int status, std::string_view type, std::string_view detail, std::string_view accept);
 

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ostream>
 
 #include "app/open_store.h"
@@ -252,6 +253,15 @@ Result<GatewaySettings> check(const std::string& config) {
   }
   if (!settings->tls.cert.empty()) {
     if (auto tls = net::load_server_tls({settings->tls.cert, settings->tls.key}); !tls) return tls.error();
+  }
+  for (RouteSettings& route : settings->routes) {
+    if (!route.llm) continue;
+    const auto variable = [](const std::string& name) -> std::optional<std::string> {
+      const char* const value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nothing sets it
+      return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    };
+    if (auto loaded = load_llm_files(*route.llm, variable); !loaded)
+      return base::invalid(config, ": route ", base::quoted(route.name), ": ", loaded.error().message);
   }
   if (auto routing = Routing::make(*settings, nullptr); !routing) return routing.error();
   return settings;

@@ -16,6 +16,14 @@ bool has_limits(const limits::Resolution* resolution) {
   return false;
 }
 
+/// Of a limit that is not concurrent, in a request for every limit.
+Amount amount_of(const store::Request& request, std::string_view limit) {
+  for (const Charge& charge : request.named) {
+    if (charge.limit == limit) return charge.amount;
+  }
+  return *request.every;
+}
+
 }  // namespace
 
 void AcquireOperation::start(const store::Request& request, Mode mode, Decision& decision,
@@ -74,7 +82,7 @@ void AcquireOperation::name_every() {
       if (std::any_of(every_.begin(), every_.end(), same)) continue;
       // A request is one call, whatever it costs.
       const bool concurrent = (*at->limits)[i].kind() == Kind::concurrent;
-      every_.push_back({name, concurrent ? Amount(1) : *plan_.request.every});
+      every_.push_back({name, concurrent ? Amount(1) : amount_of(plan_.request, name)});
     }
   }
   plan_.request.consume = every_;

@@ -20,14 +20,14 @@ void PendingAcquire::start(std::string_view entity, std::string_view resource,
   decide(request);
 }
 
-void PendingAcquire::start_every(std::string_view entity, std::string_view resource, const Amount& amount,
-                                 std::span<const Charge> believed, const AcquireOptions& options,
-                                 store::Completion<void> done) {
+void PendingAcquire::start_every(std::string_view entity, std::string_view resource, const CostOfEvery& costs,
+                                 const AcquireOptions& options, store::Completion<void> done) {
   done_ = done;
-  store::Request request = core_.request_of(entity, resource, believed, options);
-  request.every = &amount;
+  store::Request request = core_.request_of(entity, resource, costs.believed, options);
+  request.every = &costs.amount;
+  request.named = costs.named;
   if (core_.buckets_.carries_every() && core_.plain(request) && start_carried(request)) return;
-  const Charge all[] = {{"every", amount}};
+  const Charge all[] = {{"every", costs.amount}};
   store::Request checked_as = request;
   checked_as.consume = all;
   if (auto checked = core_.check(checked_as, Core::Mode::acquire); !checked) return finish(checked.error());

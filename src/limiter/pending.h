@@ -13,6 +13,13 @@
 
 namespace weir::limiter {
 
+/// What a request costs of limits that it does not know. Concurrent limits cost 1.
+struct CostOfEvery {
+  Amount amount = 1;                      ///< of each limit that has no other below
+  std::span<const Charge> named = {};     ///< limits that cost something else; those that do not exist are left out
+  std::span<const Charge> believed = {};  ///< the probable limits in order; a right guess is faster
+};
+
 /// An acquire. Must not be moved or destroyed from start() until its completion was called; its texts and
 /// charges and the core must stay valid as long.
 class PendingAcquire {
@@ -23,12 +30,10 @@ class PendingAcquire {
 
   void start(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
              const AcquireOptions& options, store::Completion<void> done);
-  /// Charges every limit of the chain with `amount`, and concurrent limits with 1. `believed`: the probable
-  /// limits in order, each with that amount; a right guess is faster. May be empty. The options have no
-  /// idempotency key.
-  void start_every(std::string_view entity, std::string_view resource, const Amount& amount,
-                   std::span<const Charge> believed, const AcquireOptions& options,
-                   store::Completion<void> done);
+  /// Charges every limit of the chain. The options have no idempotency key. `costs` must stay valid until the
+  /// completion was called.
+  void start_every(std::string_view entity, std::string_view resource, const CostOfEvery& costs,
+                   const AcquireOptions& options, store::Completion<void> done);
   /// After success.
   Decision& decision() { return decision_; }
 

@@ -1,10 +1,10 @@
 #include "server/rate_limit_fields.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "base/text_writer.h"
+#include "server/shown_limits.h"
 
 namespace weir::server {
 namespace {
@@ -16,31 +16,11 @@ constexpr std::int64_t largest = 999'999'999'999'999;
 
 std::int64_t bounded(std::int64_t number) { return std::clamp<std::int64_t>(number, 0, largest); }
 
-std::int64_t whole(Amount amount) { return std::max<std::int64_t>(amount.millitokens(), 0) / 1000; }
-
-std::int64_t seconds(std::chrono::milliseconds wait) {
-  return wait.count() / 1000 + (wait.count() % 1000 != 0 ? 1 : 0);
-}
-
-/// The wait of this limit; its whole window, if it has one, if the request never fits.
-std::int64_t wait_of(const LimitStatus& status) {
-  if (!status.exceeded) return 0;
-  return status.retry_after ? seconds(*status.retry_after) : status.window.count();
-}
-
-bool tighter(const LimitStatus& a, const LimitStatus& b) {
-  if (wait_of(a) != wait_of(b)) return wait_of(a) > wait_of(b);
-  return a.remaining < b.remaining;
-}
-
 /// The usual names of limits that count tokens: tpm, tpd, tokens-per-day. Units beyond requests have no
 /// registered name.
 bool counts_tokens(std::string_view name) {
   return name.starts_with("tp") || name.find("token") != std::string_view::npos;
 }
-
-/// Limits in other modes do not concern the client.
-bool is_shown(const LimitStatus& status) { return status.mode == Mode::enforce; }
 
 /// By the lines, which cost less than a LimitStatus of each.
 bool shows_any(const LimitReport& report) {
@@ -48,32 +28,6 @@ bool shows_any(const LimitReport& report) {
     if (report.line(i).name.mode() == Mode::enforce) return true;
   }
   return false;
-}
-
-/// The tightest limit of this name from `first` on; nothing if an earlier one has the name.
-std::optional<LimitStatus> tightest(const LimitReport& report, std::size_t first) {
-  LimitStatus limit = report[first];
-  if (!is_shown(limit)) return std::nullopt;
-  for (std::size_t i = 0; i < report.size(); ++i) {
-    const LimitStatus other = report[i];
-    if (other.name != limit.name || !is_shown(other)) continue;
-    if (i < first) return std::nullopt;
-    if (tighter(other, limit)) limit = other;
-  }
-  return limit;
-}
-
-template <class Visit>
-void for_each_name(const LimitReport& report, Visit&& visit) {
-  // Within one bucket each name is unique.
-  const bool alone = report.bucket_count() == 1;
-  for (std::size_t i = 0; i < report.size(); ++i) {
-    if (alone) {
-      if (const LimitStatus limit = report[i]; is_shown(limit)) visit(limit);
-    } else if (const auto limit = tightest(report, i)) {
-      visit(*limit);
-    }
-  }
 }
 
 /// The most that one of the fields takes, without its name.

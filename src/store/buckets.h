@@ -29,10 +29,12 @@ struct Request {
   const limits::LimitSet* request_limits = nullptr;  ///< the lowest level; may be null
   Time lease_for = 0;                                ///< how long the lease can be changed
   std::uint64_t name_space_token = 0;                ///< token_of() of the namespace; 0: not known
-  /// Charges every limit of every bucket with this amount, and concurrent limits with 1. `consume` is then
-  /// the caller's guess of their names, each with this amount: acquire_carried() and start_carried() decide
-  /// only if it is right; the plan of acquire() names all limits.
+  /// Charges every limit of every bucket: with the amount that `named` has for it, concurrent limits with 1,
+  /// and all others with this amount. `consume` is then the caller's guess of their names and amounts:
+  /// acquire_carried() and start_carried() decide only if it is right; the plan of acquire() names all
+  /// limits.
   const Amount* every = nullptr;
+  std::span<const Charge> named = {};
   /// The nonce of the lease, for an acquire that is charged once however often it is sent. Not for
   /// acquire_carried() and start_carried(). An admission writes the lease's marker in the same step. Where a
   /// marker exists, nothing is charged and the answer is admitted, with the present balances and the marker's

@@ -1,0 +1,245 @@
+#include "gateway/llm_call.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "limits/names.h"
+#include "wire/http_chars.h"
+#include "wire/http_text.h"
+
+namespace weir::gateway {
+namespace {
+
+using wire::http::same_name;
+
+/// "text/event-stream" of "text/event-stream; charset=utf-8".
+bool has_type(std::optional<std::string_view> field, std::string_view type) {
+  return field && same_name(wire::http::trim(field->substr(0, field->find(';'))), type);
+}
+
+bool is_encoded(std::optional<std::string_view> field) { return field && !same_name(*field, "identity"); }
+
+}  // namespace
+
+void LlmCall::start(const RouteSettings& route, const wire::http::RequestHead& request, std::string_view path) {
+  route_ = &route;
+  endpoint_ = llm::endpoint_of(route.llm->vendor, path);
+  if (request.method() != wire::http::Method::post) endpoint_.api = llm::Api::other;
+  // The path is valid for the time of this call only.
+  path_model_ = endpoint_.model;
+  endpoint_.model = path_model_;
+  request_ = {};
+  body_.clear();
+  body_bytes_ = 0;
+  whole_ = removes_ = failed_ = false;
+  resource_ = route.name;
+  price_.reset();
+  estimate_ = {};
+  held_.clear();
+  held_output_ = 0;
+  mode_ = Mode::none;
+  observed_ = {};
+}
+
+bool LlmCall::add_body(std::string_view data) {
+  body_ += data;
+  return body_.size() <= largest_body;
+}
+
+void LlmCall::drop_body() {
+  constexpr std::size_t kept = 4 * maxima::kib;
+  body_.clear();
+  if (body_.capacity() > kept) body_.shrink_to_fit();
+}
+
+ModelCallHead LlmCall::upstream_head() const {
+  ModelCallHead head{.is_call = true, .body_begun = counts_tokens()};
+  if (whole_) head.length = body_.size();
+  head.key = route_->llm->upstream_key;
+  switch (endpoint_.vendor) {
+    case llm::Vendor::openai:
+      head.key_field = "Authorization";
+      head.key = route_->llm->upstream_bearer;
+      break;
+    case llm::Vendor::anthropic:
+      head.key_field = "x-api-key";
+      break;
+    case llm::Vendor::gemini:
+      head.key_field = "x-goog-api-key";
+      break;
+  }
+  return head;
+}
+
+std::optional<LlmCall::Problem> LlmCall::read_body(bool whole, const wire::http::RequestHead& request) {
+  whole_ = whole;
+  body_bytes_ = body_.size();
+  if (is_encoded(request.fields().find("content-encoding")))
+    return Problem{415, "unsupported_encoding", "send the body without a content coding"};
+  if (const auto unreadable = llm::read_request(endpoint_, body_, whole, request_))
+    return Problem{400, "unreadable_body", std::string(unreadable->why)};
+  if (endpoint_.api == llm::Api::chat && whole && request_.streams && !request_.asks_for_usage) {
+    llm::ask_for_usage(body_, request_);
+    removes_ = true;
+  }
+  return choose_resource();
+}
+
+std::optional<LlmCall::Problem> LlmCall::choose_resource() {
+  const LlmSettings& settings = *route_->llm;
+  const std::string& model = request_.model;
+  const auto known = settings.models.find(model);
+  if (known != settings.models.end()) {
+    resource_ = known->second;
+  } else if (settings.models.empty() && limits::check_resource(model)) {
+    resource_ = model;
+  } else if (settings.unknown_models == Unknown::refuse) {
+    if (model.empty()) return Problem{400, "model_missing", "the request names no model"};
+    return Problem{404, "model_not_found", base::join("the model ", base::quoted(model), " is not offered here")};
+  }
+  if (settings.prices == nullptr) return std::nullopt;
+  auto price = settings.prices->find(model);
+  if (price == settings.prices->end()) price = settings.prices->find(resource_);
+  if (price != settings.prices->end()) {
+    price_ = price->second;
+  } else if (settings.unpriced == Unknown::refuse) {
+    return Problem{404, "model_not_found", base::join("the model ", base::quoted(model), " has no price here")};
+  }
+  return std::nullopt;
+}
+
+llm::Usage LlmCall::estimated_usage() const {
+  if (!counts_tokens()) return {};
+  return {.input = estimate_.input, .output = estimate_.output};
+}
+
+void LlmCall::estimate(const llm::Estimates& estimates, std::uint64_t narrow, std::uint64_t wide,
+                       std::uint64_t body_bytes) {
+  narrow_ = narrow;
+  wide_ = wide;
+  body_bytes_ = std::max<std::size_t>(body_bytes_, body_bytes);
+  if (counts_tokens()) {
+    estimate_ = estimates.of(narrow, wide, body_bytes_);
+    if (request_.max_output) estimate_.output = *request_.max_output;
+    if (endpoint_.api == llm::Api::embeddings) estimate_.output = 0;
+  }
+  set_charges();
+}
+
+void LlmCall::set_charges() {
+  const llm::Figures figures = llm::figures_of(estimated_usage(), price_ ? &*price_ : nullptr);
+  route_->llm->charges.list(figures, charges_);
+  believed_.clear();
+  for (const NamedLimit& limit : route_->limits)
+    believed_.push_back({limit.name, route_->llm->charges.of(limit.name, figures)});
+}
+
+bool LlmCall::lower_guess(const LimitReport& refused) {
+  if (!counts_tokens() || request_.max_output || estimate_.output <= 1) return false;
+  const auto fits = [&](std::int64_t output) {
+    estimate_.output = output;
+    const llm::Figures figures = llm::figures_of(estimated_usage(), price_ ? &*price_ : nullptr);
+    for (const LimitStatus status : refused) {
+      if (status.exceeded && route_->llm->charges.of(status.name, figures) > status.burst) return false;
+    }
+    return true;
+  };
+  const std::int64_t before = estimate_.output;
+  if (!fits(1)) {
+    estimate_.output = before;
+    return false;
+  }
+  std::int64_t least = 1;
+  std::int64_t most = before;
+  while (least + 1 < most) {
+    const std::int64_t middle = least + (most - least) / 2;
+    (fits(middle) ? least : most) = middle;
+  }
+  estimate_.output = least;
+  set_charges();
+  return true;
+}
+
+std::string LlmCall::describe() const {
+  if (!counts_tokens()) return {};
+  return base::join("the call may use about ", std::to_string(estimate_.input), " tokens of input and ",
+                    request_.max_output ? "up to " : "about ", std::to_string(estimate_.output), " of output");
+}
+
+void LlmCall::admitted(const LimitReport& report) {
+  const llm::Figures figures = llm::figures_of(estimated_usage(), price_ ? &*price_ : nullptr);
+  for (const LimitStatus status : report) {
+    if (status.kind != Kind::rate || status.mode == weir::Mode::off || status.would_refuse) continue;
+    const auto same = [&](const Held& held) { return held.name == status.name; };
+    if (std::any_of(held_.begin(), held_.end(), same)) continue;
+    held_.push_back({std::string(status.name), route_->llm->charges.of(status.name, figures)});
+  }
+  held_output_ = estimate_.output;
+}
+
+void LlmCall::start_answer(const wire::http::ResponseHead& answer) {
+  failed_ = answer.status() >= 400;
+  mode_ = Mode::none;
+  const auto type = answer.fields().find("content-type");
+  if (failed_ || !counts_tokens() || is_encoded(answer.fields().find("content-encoding"))) return;
+  if (has_type(type, "text/event-stream")) {
+    mode_ = Mode::events;
+    events_.start(removes_);
+  } else if (has_type(type, "application/json")) {
+    mode_ = Mode::json;
+    scanner_.start(endpoint_.api);
+  }
+}
+
+llm::Usage LlmCall::seen_usage() const {
+  llm::Usage usage = observed_.usage.disjoint(endpoint_.api);
+  if (!observed_.usage.has_input()) usage.input = estimate_.input;
+  const std::int64_t counted = observed_.counted_output();
+  usage.output = std::max(usage.output, counted - usage.reasoning);
+  return usage;
+}
+
+std::span<const Charge> LlmCall::outgrown() {
+  more_.clear();
+  if (mode_ != Mode::events || held_.empty()) return more_;
+  const llm::Usage usage = seen_usage();
+  if (usage.output + usage.reasoning <= held_output_) [[likely]]
+    return more_;
+  // Each step is at least a quarter of what was held, so that a long answer takes few.
+  held_output_ = std::max(usage.output + usage.reasoning, held_output_ + std::max<std::int64_t>(held_output_ / 4, 1));
+  llm::Usage next = usage;
+  next.output = held_output_ - next.reasoning;
+  const llm::Figures figures = llm::figures_of(next, price_ ? &*price_ : nullptr);
+  for (Held& held : held_) {
+    const Amount now = route_->llm->charges.of(held.name, figures);
+    if (now <= held.amount) continue;
+    more_.push_back({held.name, Amount::milli(now.millitokens() - held.amount.millitokens())});
+    held.amount = now;
+  }
+  return more_;
+}
+
+Settlement LlmCall::settle(CallEnd end, llm::Estimates& estimates) {
+  Settlement settlement;
+  if (end == CallEnd::unsent || failed_) {
+    settlement.roll_back = true;
+    return settlement;
+  }
+  const bool told = observed_.any_usage && observed_.usage.has_input() &&
+                    (observed_.usage.has_output() || endpoint_.api == llm::Api::embeddings);
+  const bool final = told && (end == CallEnd::complete || mode_ == Mode::json || observed_.ended);
+  // Without a figure, and without a stream to count, what is held is the best guess.
+  if (!final && mode_ != Mode::events) return settlement;
+  const llm::Usage usage = final ? observed_.usage.disjoint(endpoint_.api) : seen_usage();
+  settlement.usage = usage;
+  const llm::Figures figures = llm::figures_of(usage, price_ ? &*price_ : nullptr);
+  for (const Held& held : held_)
+    settlement.totals.push_back({held.name, route_->llm->charges.of(held.name, figures)});
+  if (final) {
+    estimates.learn(narrow_, wide_, body_bytes_,
+                    {usage.input + usage.cached_input + usage.cache_write, usage.output + usage.reasoning});
+  }
+  return settlement;
+}
+
+}  // namespace weir::gateway

@@ -1,0 +1,156 @@
+// One call to a language model: what it may cost, what has been seen of its answer, and what it did cost. No
+// sockets and no store: ProxiedRequest feeds it and does what it says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/gateway_file.h"
+#include "gateway/heads.h"
+#include "llm/answer_reader.h"
+#include "llm/estimate.h"
+#include "llm/event_stream.h"
+#include "llm/request.h"
+#include "weir/report.h"
+#include "wire/http_request.h"
+#include "wire/http_response.h"
+
+namespace weir::gateway {
+
+/// How far a call got.
+enum class CallEnd : std::uint8_t {
+  unsent,      ///< the vendor did not get the request
+  unanswered,  ///< it may have got the request, and sent no answer
+  cut,         ///< the answer began and did not end, or the client left
+  complete,
+};
+
+/// The change that ends a call's lease.
+struct Settlement {
+  bool roll_back = false;
+  std::vector<Charge> totals = {};  ///< empty: what is held stays charged. The names belong to the call.
+  std::optional<llm::Usage> usage = {};
+};
+
+/// Reused for call after call; keeps small allocations.
+class LlmCall {
+ public:
+  /// A problem with the request, for the client.
+  struct Problem {
+    int status = 400;
+    std::string_view code = {};
+    std::string text = {};
+  };
+
+  void start(const RouteSettings& route, const wire::http::RequestHead& request, std::string_view path);
+  llm::Vendor vendor() const { return endpoint_.vendor; }
+  /// Whether tokens are counted. Other calls are one request, and their bodies are not read.
+  bool counts_tokens() const { return endpoint_.api != llm::Api::other; }
+
+  /// A part of the client's body. False once no more is kept: the rest is only passed on.
+  bool add_body(std::string_view data);
+  /// After the body, or its begin where it is larger than what is kept.
+  std::optional<Problem> read_body(bool whole, const wire::http::RequestHead& request);
+  /// Whether body() is the whole body, perhaps changed.
+  bool has_whole_body() const { return whole_; }
+  const std::string& body() const { return body_; }
+  void drop_body();
+  /// The changes to the head for the upstream.
+  ModelCallHead upstream_head() const;
+
+  const std::string& model() const { return request_.model; }
+  const std::string& resource() const { return resource_; }
+  /// Charges the route's resource, whatever the model.
+  void use_route_resource(const RouteSettings& route) { resource_ = route.name; }
+
+  /// Makes the estimate. The keys are those of llm::Estimates.
+  void estimate(const llm::Estimates& estimates, std::uint64_t narrow, std::uint64_t wide, std::uint64_t body_bytes);
+  /// What is charged before the call, of each limit that has an expression.
+  std::span<const Charge> charges() const { return charges_; }
+  /// The same for the limits of the route, in their order.
+  std::span<const Charge> believed() const { return believed_; }
+  /// After a refusal that no wait helps: a smaller guess of the output, where it was the gateway's guess and
+  /// the rest fits. False if there is none.
+  bool lower_guess(const LimitReport& refused);
+  /// "about 1200 tokens of input and up to 4096 of output", for a refusal.
+  std::string describe() const;
+  /// Notes which limits the lease holds.
+  void admitted(const LimitReport& report);
+
+  void start_answer(const wire::http::ResponseHead& answer);
+  /// Whether the answer is shorter than it comes: an event that the client did not ask for is taken out.
+  bool shortens_answer() const { return mode_ == Mode::events && removes_; }
+  /// A part of the answer's body. Calls pass(bytes) with what goes to the client.
+  template <class Pass>
+  void feed(std::string_view bytes, Pass&& pass);
+  /// At the end of the answer.
+  template <class Pass>
+  void finish_answer(Pass&& pass) {
+    if (mode_ == Mode::events) events_.finish(pass);
+  }
+  /// More charges, once the output has passed what is held; empty: not needed. The caller charges them.
+  std::span<const Charge> outgrown();
+
+  /// At the end of the call. Learns from it.
+  Settlement settle(CallEnd end, llm::Estimates& estimates);
+  /// The tokens that were estimated, and whether the usage that was settled is the vendor's.
+  std::int64_t estimated_tokens() const { return estimate_.input + estimate_.output; }
+
+ private:
+  enum class Mode : std::uint8_t { none, events, json };
+  struct Held {
+    std::string name;
+    Amount amount;
+  };
+  void set_charges();
+  std::optional<Problem> choose_resource();
+  llm::Usage estimated_usage() const;
+  /// What is known now, where the vendor has not said it all.
+  llm::Usage seen_usage() const;
+  /// The largest body that is kept.
+  static constexpr std::size_t largest_body = maxima::llm_body;
+
+  const RouteSettings* route_ = nullptr;
+  llm::Endpoint endpoint_;
+  std::string path_model_;
+  llm::CallRequest request_;
+  std::string body_;
+  std::size_t body_bytes_ = 0;  ///< of the client's body
+  bool whole_ = false;
+  bool removes_ = false;
+  std::string resource_;
+  std::optional<llm::Price> price_;
+
+  llm::Estimate estimate_;
+  std::uint64_t narrow_ = 0;
+  std::uint64_t wide_ = 0;
+  std::vector<Charge> charges_;
+  std::vector<Charge> believed_;
+  std::vector<Held> held_;
+  std::int64_t held_output_ = 0;
+  std::vector<Charge> more_;
+
+  Mode mode_ = Mode::none;
+  bool failed_ = false;  ///< the vendor has answered with an error
+  llm::Observed observed_;
+  llm::EventStream events_;
+  llm::UsageScanner scanner_;
+};
+
+template <class Pass>
+void LlmCall::feed(std::string_view bytes, Pass&& pass) {
+  if (mode_ == Mode::events) {
+    const auto on_event = [this](std::string_view data) {
+      const bool extra = llm::read_event(endpoint_.api, data, observed_).only_usage;
+      return removes_ && extra ? llm::EventStream::Verdict::remove : llm::EventStream::Verdict::pass;
+    };
+    return events_.feed(bytes, on_event, pass);
+  }
+  if (mode_ == Mode::json) scanner_.feed(bytes, observed_);
+  pass(bytes);
+}
+
+}  // namespace weir::gateway

@@ -1,0 +1,166 @@
+// A request that is a call to a language model: its body is read first, and what it used is settled last.
+#include "base/text.h"
+#include "gateway/gateway.h"
+#include "gateway/proxied_request.h"
+#include "gateway/refusal.h"
+#include "llm/error_body.h"
+#include "wire/http_write.h"
+
+namespace weir::gateway {
+namespace {
+
+using net::Sending;
+using wire::http::Framing;
+
+std::size_t keys_in(const wire::http::Fields& fields) {
+  std::size_t keys = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) keys += is_model_key(fields[i].name) ? 1U : 0U;
+  return keys;
+}
+
+}  // namespace
+
+void ProxiedRequest::start_call() {
+  if (!llm_) llm_ = std::make_unique<LlmCall>();
+  llm_->start(route_->settings, request(), forwarded_path_);
+  calls_ = true;
+  if (keys_in(request().fields()) > 1)
+    return fail(400, "hidden-client", "the request has more than one API key");
+  if (!llm_->counts_tokens()) return name_entity();
+  if (request().body().kind == Framing::Kind::none) return call_is_read(true);
+  stage_ = Stage::reading;
+  exchange_.read();
+}
+
+void ProxiedRequest::read_call(std::string_view data, bool end) {
+  const bool room = llm_->add_body(data);
+  if (end || !room) return call_is_read(end);
+  exchange_.read();
+}
+
+void ProxiedRequest::call_is_read(bool whole) {
+  stage_ = Stage::deciding;
+  if (const auto problem = llm_->read_body(whole, request()))
+    return fail_call(problem->status, problem->code, problem->text);
+  // Clients may invent names of models, each of which would be a resource.
+  const bool invented = route_->settings.llm->models.empty() && llm_->resource() != route_->settings.name;
+  if (invented && !worker_.admit_model(worker_.gateway().hash_of(llm_->model())))
+    llm_->use_route_resource(route_->settings);
+  resource_ = llm_->resource();
+  name_entity();
+}
+
+void ProxiedRequest::decide_call(Decider& decider) {
+  Gateway& gateway = worker_.gateway();
+  const Framing body = request().body();
+  const std::uint64_t size = body.kind == Framing::Kind::length ? body.length : 0;
+  llm_->estimate(worker_.estimates(), gateway.hash_of(base::join(entity_, "\n", llm_->model())),
+                 gateway.hash_of(llm_->model()), size);
+  costs_ = {.amount = 1, .named = llm_->charges(), .believed = llm_->believed()};
+  ask_store(decider);
+}
+
+/// Whether the call is decided once more, with a smaller guess of its output.
+bool ProxiedRequest::decide_again() {
+  const Decision& decision = pending_->decision();
+  if (!decision.refused() || !decision.never_fits()) [[likely]]
+    return false;
+  if (!llm_->lower_guess(decision.limits())) return false;
+  costs_.named = llm_->charges();
+  costs_.believed = llm_->believed();
+  ask_store(*worker_.gateway().decider());
+  return true;
+}
+
+void ProxiedRequest::hold_call() {
+  const Decision& decision = pending_->decision();
+  if (decision.refused()) return;
+  if (llm_->counts_tokens() || decision.limits().has_concurrent()) {
+    llm_->admitted(decision.limits());
+    hold_limits();
+  }
+}
+
+CallEnd ProxiedRequest::call_end() const {
+  if (answer_ended_) return CallEnd::complete;
+  if (stage_ == Stage::answering) return CallEnd::cut;
+  const bool sent = sent_ || (upstream_ != nullptr && upstream_->sent() > 0);
+  return sent ? CallEnd::unanswered : CallEnd::unsent;
+}
+
+void ProxiedRequest::settle_call() {
+  llm_->drop_body();
+  if (!call_lease_ || !llm_->counts_tokens()) return;
+  const Settlement settlement = llm_->settle(call_end(), worker_.estimates());
+  if (choices_ != nullptr) choices_->counts->settled(settlement.usage, llm_->estimated_tokens());
+  if (settlement.roll_back) return call_lease_->roll_back();
+  call_lease_->settle_to(settlement.totals);
+}
+
+void ProxiedRequest::refuse_call() {
+  const Decision& decision = pending_->decision();
+  std::string message = base::join("weir: ", refusal_detail(decision));
+  if (decision.never_fits() && llm_->counts_tokens()) message += base::join(": ", llm_->describe());
+  std::optional<long long> wait;
+  if (const auto time = decision.retry_after()) wait = time->count();
+  server::Reply reply{
+      .status = 429,
+      .body = llm::error_body(llm_->vendor(), {.status = 429, .message = message, .code = {}, .retry_after_ms = wait}),
+      .content_type = "application/json"};
+  server::append_refusal(reply.fields, dialect(), decision);
+  send(std::move(reply));
+}
+
+void ProxiedRequest::fail_call(int status, std::string_view code, std::string_view text,
+                               std::optional<std::chrono::milliseconds> wait) {
+  const std::string message = base::join("weir: ", text);
+  server::Reply reply{.status = status,
+                      .body = llm::error_body(llm_->vendor(), {.status = status, .message = message, .code = code}),
+                      .content_type = "application/json"};
+  if (wait) reply.fields = base::join("Retry-After: ", std::to_string((wait->count() + 999) / 1000), "\r\n");
+  send(std::move(reply));
+}
+
+/// Sends what was read of the body before the decision. False if nothing was.
+bool ProxiedRequest::send_read_body() {
+  if (!llm_->counts_tokens()) return false;
+  wire::Buffer& out = upstream_->output();
+  const bool chunked = !llm_->has_whole_body() && request().body().kind == Framing::Kind::chunked;
+  if (chunked) {
+    wire::http::write_chunk(out, llm_->body());
+  } else {
+    out.append(llm_->body());
+  }
+  upstream_->flush();
+  if (!llm_->has_whole_body()) {
+    go_on_reading();
+    return true;
+  }
+  upstream_->allow_silence(route_->settings.timeout);
+  return true;
+}
+
+server::Dialect ProxiedRequest::dialect() const {
+  if (route_->settings.headers) return *route_->settings.headers;
+  if (!calls_) return server::Dialect::ietf;
+  switch (llm_->vendor()) {
+    case llm::Vendor::openai:
+      return server::Dialect::openai;
+    case llm::Vendor::anthropic:
+      return server::Dialect::anthropic;
+    case llm::Vendor::gemini:
+      break;
+  }
+  return server::Dialect::ietf;
+}
+
+/// False as with write().
+bool ProxiedRequest::pass_answer(std::string_view data, Sending sending) {
+  bool room = true;
+  llm_->feed(data, [&](std::string_view bytes) { room = exchange_.write(bytes, Sending::with_next); });
+  if (sending == Sending::now) room = exchange_.write({}, Sending::now);
+  if (const auto more = llm_->outgrown(); !more.empty() && call_lease_) call_lease_->add(more);
+  return room;
+}
+
+}  // namespace weir::gateway
