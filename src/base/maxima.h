@@ -50,7 +50,8 @@ inline constexpr unsigned connections = 10'000;
 inline constexpr std::size_t unsent_answers = 256 * kib;  ///< of one connection
 inline constexpr std::size_t unsent_requests = 64 * kib;  ///< to an upstream or a store
 inline constexpr std::size_t discarded_body = 64 * kib;   ///< of a refused request
-inline constexpr std::size_t llm_body = mib;                ///< of a request to a model; the rest of a larger one is only passed on
+inline constexpr std::size_t llm_body =
+    mib;  ///< of a request to a model; the rest of a larger one is only passed on
 
 // Files.
 inline constexpr std::size_t limits_file = 64 * mib;
@@ -73,6 +74,6 @@ inline constexpr std::size_t cached_resources = 1'000;  ///< of one entity
 inline constexpr std::size_t remembered_buckets = 200'000;
 inline constexpr std::size_t shared_resolutions = 4096;
 inline constexpr std::size_t model_names = 1000;  ///< of language models that clients name
-inline constexpr std::size_t cores = 4096;  ///< of pairs of caller and namespace
+inline constexpr std::size_t cores = 4096;        ///< of pairs of caller and namespace
 
 }  // namespace weir::maxima

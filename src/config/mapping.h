@@ -111,7 +111,8 @@ void read_word(MappingReader& in, std::uint32_t id, const Subject& subject, std:
       return;
     }
   }
-  in.problem(node->place, what, " of ", subject.text(), " is ", base::quoted(in.text(*node)), "; use ", choices);
+  in.problem(node->place, what, " of ", subject.text(), " is ", base::quoted(in.text(*node)), "; use ",
+             choices);
 }
 
 }  // namespace weir::config

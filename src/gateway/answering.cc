@@ -26,6 +26,8 @@ void ProxiedRequest::on_input() {
       return pump();
     case Stage::tunnel:
       return pump_tunnel();
+    case Stage::draining:
+      return drain();
     default:
       return;
   }
@@ -84,6 +86,7 @@ void ProxiedRequest::start_answer() {
   if (answer_.status() == 101) return start_tunnel();
   awaits_ = Awaits::answer;
   stage_ = Stage::answering;
+  answer_begun_ = true;
   if (calls_) {
     llm_->drop_body();
     llm_->start_answer(answer_);
@@ -176,7 +179,8 @@ void ProxiedRequest::pump_tunnel() {
 /// The whole answer has been passed on.
 void ProxiedRequest::finish_answer() {
   answer_ended_ = true;
-  if (calls_) llm_->finish_answer([this](std::string_view bytes) { exchange_.write(bytes, Sending::with_next); });
+  if (calls_)
+    llm_->finish_answer([this](std::string_view bytes) { exchange_.write(bytes, Sending::with_next); });
   settle_accounts(answer_.status(), decoder_.received());
   wire::Buffer& trailers = worker_.scratch();
   if (stage_ == Stage::answering && !decoder_.trailers().empty() && takes_trailers(request()))

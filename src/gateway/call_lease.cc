@@ -78,8 +78,8 @@ void CallLease::start(LeaseVerb verb) {
   store::Executor::here() = executor;
 }
 
-/// A failed extension is tried again by the timer. Where the last change fails, the deadline gives back what is
-/// held of concurrent limits, and the rest stays charged.
+/// A failed extension is tried again by the timer. Where the last change fails, the deadline gives back what
+/// is held of concurrent limits, and the rest stays charged.
 void CallLease::changed() {
   if (ended_) {
     delete this;

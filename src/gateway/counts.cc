@@ -56,7 +56,9 @@ ClientMetric ratios(const Threads& threads, const std::string& route) {
     metric.histogram.bucket.push_back({metric.histogram.sample_count, bound});
   }
   metric.histogram.sample_sum =
-      static_cast<double>(sum(threads, [](const RouteCounts& counts) -> auto& { return counts.llm.percent; })) / 100;
+      static_cast<double>(
+          sum(threads, [](const RouteCounts& counts) -> auto& { return counts.llm.percent; })) /
+      100;
   return metric;
 }
 
@@ -106,7 +108,8 @@ std::vector<MetricFamily> Counts::Collect() const {
                       "Requests of new clients that shared a bucket, since too many came from their address.",
                       MetricType::Counter,
                       {}};
-  MetricFamily tokens{"weir_llm_tokens_total", "Tokens of calls to models, as settled.", MetricType::Counter, {}};
+  MetricFamily tokens{
+      "weir_llm_tokens_total", "Tokens of calls to models, as settled.", MetricType::Counter, {}};
   MetricFamily unread{"weir_llm_calls_without_usage_total",
                       "Calls to models whose usage was not told: their estimate stays charged.",
                       MetricType::Counter,
@@ -119,11 +122,13 @@ std::vector<MetricFamily> Counts::Collect() const {
   for (const auto& [route, threads] : routes_) {
     if (sum(threads, [](const RouteCounts& counts) -> auto& { return counts.llm.calls; }) != 0) {
       for (std::size_t i = 0; i < token_names.size(); ++i) {
-        const auto count = sum(threads, [i](const RouteCounts& counts) -> auto& { return counts.llm.tokens[i]; });
+        const auto count =
+            sum(threads, [i](const RouteCounts& counts) -> auto& { return counts.llm.tokens[i]; });
         tokens.metric.push_back(counter(count, {{"route", route}, {"kind", token_names[i]}}));
       }
-      unread.metric.push_back(counter(
-          sum(threads, [](const RouteCounts& counts) -> auto& { return counts.llm.unread; }), {{"route", route}}));
+      unread.metric.push_back(
+          counter(sum(threads, [](const RouteCounts& counts) -> auto& { return counts.llm.unread; }),
+                  {{"route", route}}));
       estimates.metric.push_back(ratios(threads, route));
     }
     for (std::size_t i = 0; i < class_names.size(); ++i) {

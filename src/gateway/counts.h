@@ -29,8 +29,8 @@ inline constexpr std::array<std::int64_t, 7> estimate_bounds = {25, 50, 80, 100,
 /// Calls to language models.
 struct LlmCounts {
   std::array<telemetry::Cell, token_names.size()> tokens;
-  telemetry::Cell calls;                                          ///< that were charged
-  telemetry::Cell unread;                                         ///< those without a usage: the estimate stays charged
+  telemetry::Cell calls;   ///< that were charged
+  telemetry::Cell unread;  ///< those without a usage: the estimate stays charged
   std::array<telemetry::Cell, estimate_bounds.size() + 1> ratio;  ///< used to estimated, by bound
   telemetry::Cell percent;                                        ///< the sum of the ratios
 
@@ -42,11 +42,13 @@ struct alignas(64) RouteCounts {
   std::array<telemetry::Cell, 5> answers;  ///< by class of status
   std::array<telemetry::Cell, trouble_names.size()> troubles;
   telemetry::Cell retries;
-  telemetry::Cell shared;         ///< requests of new clients that shared the bucket of their address
+  telemetry::Cell shared;  ///< requests of new clients that shared the bucket of their address
   LlmCounts llm;
   telemetry::Durations upstream;  ///< from the choice of an upstream to the head of its answer
 
-  void settled(const std::optional<llm::Usage>& usage, std::int64_t estimated) { llm.settled(usage, estimated); }
+  void settled(const std::optional<llm::Usage>& usage, std::int64_t estimated) {
+    llm.settled(usage, estimated);
+  }
   void answered(int status) {
     const int status_class = status / 100 - 1;
     answers[static_cast<std::size_t>(status_class < 0 || status_class > 4 ? 4 : status_class)].add(1, false);

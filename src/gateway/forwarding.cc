@@ -186,6 +186,7 @@ void ProxiedRequest::on_gone(const wire::http::Refusal& why) {
     return fail(why.status, {}, why.reason);
   }
   settle_accounts(client_left, 0);
+  if (calls_ && may_drain()) return start_draining();
   finish();
 }
 
@@ -213,6 +214,10 @@ void ProxiedRequest::broken(Broken why) {
   if (stage_ == Stage::tunnel) {
     if (why != Broken::ended) return break_off();
     return finish_answer();
+  }
+  if (stage_ == Stage::draining) {
+    if (why == Broken::ended && answer_begun_) answer_ended_ = decoder_.end_of_input();
+    return finish();
   }
   if (stage_ == Stage::answering) {
     if (why == Broken::ended && decoder_.end_of_input()) return finish_answer();

@@ -200,21 +200,38 @@ class Reader {
   }
 
   void read_route(std::uint32_t id) {
-    constexpr std::array<std::string_view, 25> names{"path",          "upstream",       "name",
-                                                     "host",          "limit_by",       "limits",
-                                                     "cost",          "on_unavailable", "timeout_ms",
-                                                     "upstream_host", "upgrade",        "unknown_clients",
-                                                     "paths",         "path_case",      "path_parameters",
-                                                     "mode",          "usage",          "headers",
-                                                     "llm",           "models",         "charge",
-                                                     "unknown_models", "unpriced",      "prices",
-                                                     "upstream_key"};
+    constexpr std::array<std::string_view, 26> names{"path",
+                                                     "upstream",
+                                                     "name",
+                                                     "host",
+                                                     "limit_by",
+                                                     "limits",
+                                                     "cost",
+                                                     "on_unavailable",
+                                                     "timeout_ms",
+                                                     "upstream_host",
+                                                     "upgrade",
+                                                     "unknown_clients",
+                                                     "paths",
+                                                     "path_case",
+                                                     "path_parameters",
+                                                     "mode",
+                                                     "usage",
+                                                     "headers",
+                                                     "llm",
+                                                     "models",
+                                                     "charge",
+                                                     "unknown_models",
+                                                     "unpriced",
+                                                     "prices",
+                                                     "upstream_key",
+                                                     "on_disconnect"};
     // The name of the route for messages, before its fields are read.
     const std::string called = name_in(id);
     const Subject subject{"route", called};
     const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, told, upgrade, unknown,
-                paths, path_case, path_parameters, mode, usage, headers, llm, models, charge, unknown_models, unpriced,
-                prices, upstream_key] =
+                paths, path_case, path_parameters, mode, usage, headers, llm, models, charge, unknown_models,
+                unpriced, prices, upstream_key, on_disconnect] =
         in_.fields(id, subject, names, route_example);
     if (in_.node(id).kind != config::NodeKind::mapping) return;
     RouteSettings route;
@@ -237,11 +254,14 @@ class Reader {
     if (upgrade != 0) read_upgrade(upgrade, subject, route);
     using enum UnknownClients;
     if (unknown != 0)
-      config::read_word(in_, unknown, subject, "unknown_clients", config::Words<UnknownClients>{{"limit", limit}, {"share", share}, {"refuse", refuse}},
-                route.unknown_clients);
+      config::read_word(in_, unknown, subject, "unknown_clients",
+                        config::Words<UnknownClients>{{"limit", limit}, {"share", share}, {"refuse", refuse}},
+                        route.unknown_clients);
     if (paths != 0)
-      config::read_word(in_, paths, subject, "paths", config::Words<PathRule>{{"strict", PathRule::strict}, {"canonical", PathRule::canonical}},
-                route.paths);
+      config::read_word(
+          in_, paths, subject, "paths",
+          config::Words<PathRule>{{"strict", PathRule::strict}, {"canonical", PathRule::canonical}},
+          route.paths);
     const config::Words<PathRespect> respects{
         {"refuse", PathRespect::unknown}, {"different", PathRespect::different}, {"same", PathRespect::same}};
     if (path_case != 0) config::read_word(in_, path_case, subject, "path_case", respects, route.path_case);
@@ -249,8 +269,11 @@ class Reader {
       config::read_word(in_, path_parameters, subject, "path_parameters", respects, route.path_parameters);
     using Kind = LimitBy::Kind;
     route.usage = route.limit_by.kind != Kind::client_ip && route.limit_by.kind != Kind::client_net;
-    if (usage != 0) config::read_word(in_, usage, subject, "usage", config::Words<bool>{{"on", true}, {"off", false}}, route.usage);
-    route.llm = read_llm(in_, {llm, models, charge, unknown_models, unpriced, prices, upstream_key}, subject);
+    if (usage != 0)
+      config::read_word(in_, usage, subject, "usage", config::Words<bool>{{"on", true}, {"off", false}},
+                        route.usage);
+    route.llm = read_llm(
+        in_, {llm, models, charge, unknown_models, unpriced, prices, upstream_key, on_disconnect}, subject);
     using Dialects = config::Words<std::optional<server::Dialect>>;
     using server::Dialect;
     if (headers != 0)

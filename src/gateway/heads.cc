@@ -80,8 +80,8 @@ bool is_shadow(std::string_view name, std::string_view limit_by) {
   if (!wire::http::has_underscore(name)) return false;
   std::string dashed(name);
   std::replace(dashed.begin(), dashed.end(), '_', '-');
-  return is_hop_by_hop(dashed) || is_about_sender(dashed) || is_rewritten(dashed) ||
-         is_model_key(dashed) || (!limit_by.empty() && same_name(dashed, limit_by));
+  return is_hop_by_hop(dashed) || is_about_sender(dashed) || is_rewritten(dashed) || is_model_key(dashed) ||
+         (!limit_by.empty() && same_name(dashed, limit_by));
 }
 
 bool starts_with(std::string_view name, std::string_view begin) {
@@ -270,7 +270,8 @@ std::string allowed_upgrade(const wire::http::RequestHead& request, std::span<co
   return offered;
 }
 
-AnswerFields write_answer_fields(Buffer& out, const wire::http::ResponseHead& answer, const AnswerRules& rules) {
+AnswerFields write_answer_fields(Buffer& out, const wire::http::ResponseHead& answer,
+                                 const AnswerRules& rules) {
   const Fields& fields = answer.fields();
   AnswerFields found;
   const Named named(fields);

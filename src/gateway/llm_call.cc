@@ -21,7 +21,8 @@ bool is_encoded(std::optional<std::string_view> field) { return field && !same_n
 
 }  // namespace
 
-void LlmCall::start(const RouteSettings& route, const wire::http::RequestHead& request, std::string_view path) {
+void LlmCall::start(const RouteSettings& route, const wire::http::RequestHead& request,
+                    std::string_view path) {
   route_ = &route;
   endpoint_ = llm::endpoint_of(route.llm->vendor, path);
   if (request.method() != wire::http::Method::post) endpoint_.api = llm::Api::other;
@@ -95,7 +96,8 @@ std::optional<LlmCall::Problem> LlmCall::choose_resource() {
     resource_ = model;
   } else if (settings.unknown_models == Unknown::refuse) {
     if (model.empty()) return Problem{400, "model_missing", "the request names no model"};
-    return Problem{404, "model_not_found", base::join("the model ", base::quoted(model), " is not offered here")};
+    return Problem{404, "model_not_found",
+                   base::join("the model ", base::quoted(model), " is not offered here")};
   }
   if (settings.prices == nullptr) return std::nullopt;
   auto price = settings.prices->find(model);
@@ -103,7 +105,8 @@ std::optional<LlmCall::Problem> LlmCall::choose_resource() {
   if (price != settings.prices->end()) {
     price_ = price->second;
   } else if (settings.unpriced == Unknown::refuse) {
-    return Problem{404, "model_not_found", base::join("the model ", base::quoted(model), " has no price here")};
+    return Problem{404, "model_not_found",
+                   base::join("the model ", base::quoted(model), " has no price here")};
   }
   return std::nullopt;
 }
@@ -163,7 +166,8 @@ bool LlmCall::lower_guess(const LimitReport& refused) {
 std::string LlmCall::describe() const {
   if (!counts_tokens()) return {};
   return base::join("the call may use about ", std::to_string(estimate_.input), " tokens of input and ",
-                    request_.max_output ? "up to " : "about ", std::to_string(estimate_.output), " of output");
+                    request_.max_output ? "up to " : "about ", std::to_string(estimate_.output),
+                    " of output");
 }
 
 void LlmCall::admitted(const LimitReport& report) {
@@ -206,7 +210,8 @@ std::span<const Charge> LlmCall::outgrown() {
   if (usage.output + usage.reasoning <= held_output_) [[likely]]
     return more_;
   // Each step is at least a quarter of what was held, so that a long answer takes few.
-  held_output_ = std::max(usage.output + usage.reasoning, held_output_ + std::max<std::int64_t>(held_output_ / 4, 1));
+  held_output_ =
+      std::max(usage.output + usage.reasoning, held_output_ + std::max<std::int64_t>(held_output_ / 4, 1));
   llm::Usage next = usage;
   next.output = held_output_ - next.reasoning;
   const llm::Figures figures = llm::figures_of(next, price_ ? &*price_ : nullptr);

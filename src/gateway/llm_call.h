@@ -67,7 +67,8 @@ class LlmCall {
   void use_route_resource(const RouteSettings& route) { resource_ = route.name; }
 
   /// Makes the estimate. The keys are those of llm::Estimates.
-  void estimate(const llm::Estimates& estimates, std::uint64_t narrow, std::uint64_t wide, std::uint64_t body_bytes);
+  void estimate(const llm::Estimates& estimates, std::uint64_t narrow, std::uint64_t wide,
+                std::uint64_t body_bytes);
   /// What is charged before the call, of each limit that has an expression.
   std::span<const Charge> charges() const { return charges_; }
   /// The same for the limits of the route, in their order.

@@ -83,7 +83,7 @@ void ProxiedRequest::hold_call() {
 
 CallEnd ProxiedRequest::call_end() const {
   if (answer_ended_) return CallEnd::complete;
-  if (stage_ == Stage::answering) return CallEnd::cut;
+  if (answer_begun_) return CallEnd::cut;
   const bool sent = sent_ || (upstream_ != nullptr && upstream_->sent() > 0);
   return sent ? CallEnd::unanswered : CallEnd::unsent;
 }
@@ -105,7 +105,8 @@ void ProxiedRequest::refuse_call() {
   if (const auto time = decision.retry_after()) wait = time->count();
   server::Reply reply{
       .status = 429,
-      .body = llm::error_body(llm_->vendor(), {.status = 429, .message = message, .code = {}, .retry_after_ms = wait}),
+      .body = llm::error_body(llm_->vendor(),
+                              {.status = 429, .message = message, .code = {}, .retry_after_ms = wait}),
       .content_type = "application/json"};
   server::append_refusal(reply.fields, dialect(), decision);
   send(std::move(reply));
@@ -114,9 +115,10 @@ void ProxiedRequest::refuse_call() {
 void ProxiedRequest::fail_call(int status, std::string_view code, std::string_view text,
                                std::optional<std::chrono::milliseconds> wait) {
   const std::string message = base::join("weir: ", text);
-  server::Reply reply{.status = status,
-                      .body = llm::error_body(llm_->vendor(), {.status = status, .message = message, .code = code}),
-                      .content_type = "application/json"};
+  server::Reply reply{
+      .status = status,
+      .body = llm::error_body(llm_->vendor(), {.status = status, .message = message, .code = code}),
+      .content_type = "application/json"};
   if (wait) reply.fields = base::join("Retry-After: ", std::to_string((wait->count() + 999) / 1000), "\r\n");
   send(std::move(reply));
 }
@@ -138,6 +140,58 @@ bool ProxiedRequest::send_read_body() {
   }
   upstream_->allow_silence(route_->settings.timeout);
   return true;
+}
+
+/// Whether the answer can be read without the client: the whole request is with the upstream.
+bool ProxiedRequest::may_drain() const {
+  return route_->settings.llm->on_disconnect == OnDisconnect::finish && llm_->counts_tokens() &&
+         call_lease_ && upstream_ != nullptr && (stage_ == Stage::asking || stage_ == Stage::answering) &&
+         body_ended_;
+}
+
+void ProxiedRequest::start_draining() {
+  stage_ = Stage::draining;
+  exchange_ = {};
+  paused_ = false;
+  upstream_->want_input(true);
+  upstream_->allow_silence(route_->settings.timeout);
+  drain();
+}
+
+/// False if more input is needed, or the request has ended.
+bool ProxiedRequest::drain_head() {
+  wire::Buffer& in = upstream_->input();
+  while (!in.empty()) {
+    const auto progress = parser_.parse(in.view(), wire::http::Method::post, answer_);
+    if (progress == wire::http::Progress::need_more) return false;
+    if (progress == wire::http::Progress::failed || answer_.status() == 101) {
+      finish();
+      return false;
+    }
+    const bool interim = answer_.interim();
+    if (!interim) llm_->start_answer(answer_);
+    in.consume(parser_.size());
+    if (!interim) {
+      answer_begun_ = true;
+      decoder_.start(answer_.body(), ~std::uint64_t{0} >> 1U);
+      return true;
+    }
+    parser_.clear();
+  }
+  return false;
+}
+
+void ProxiedRequest::drain() {
+  if (!answer_begun_ && !drain_head()) return;
+  wire::Buffer& in = upstream_->input();
+  while (true) {
+    const auto step = decoder_.decode(in.view());
+    if (!step.data.empty()) llm_->feed(step.data, [](std::string_view) {});
+    in.consume(step.consumed);
+    answer_ended_ = step.progress == wire::http::Progress::complete;
+    if (answer_ended_ || step.progress == wire::http::Progress::failed) return finish();
+    if (step.consumed == 0) return;
+  }
 }
 
 server::Dialect ProxiedRequest::dialect() const {

@@ -56,7 +56,8 @@ void read_key(MappingReader& in, std::uint32_t id, const Subject& subject, LlmSe
   const YamlNode* const node = in.scalar(id, subject, "upstream_key", must_be);
   if (node == nullptr) return;
   const std::string_view text = in.text(*node);
-  const bool good = (text.starts_with("env:") && text.size() > 4) || (text.starts_with("file:") && text.size() > 5);
+  const bool good =
+      (text.starts_with("env:") && text.size() > 4) || (text.starts_with("file:") && text.size() > 5);
   if (good) {
     settings.upstream_key_source = text;
   } else {
@@ -84,7 +85,7 @@ std::int64_t price_of(MappingReader& in, std::uint32_t id, const Subject& subjec
 std::optional<LlmSettings> read_llm(MappingReader& in, const LlmFields& fields, const Subject& subject) {
   if (fields.llm == 0) {
     for (const std::uint32_t id : {fields.models, fields.charge, fields.unknown_models, fields.unpriced,
-                                   fields.prices, fields.upstream_key}) {
+                                   fields.prices, fields.upstream_key, fields.on_disconnect}) {
       if (id == 0) continue;
       in.problem(in.place(id), "this field of ", subject.text(),
                  " is for language models; add llm: openai, anthropic, gemini or auto");
@@ -105,6 +106,11 @@ std::optional<LlmSettings> read_llm(MappingReader& in, const LlmFields& fields, 
     config::read_word(in, fields.unknown_models, subject, "unknown_models", unknown, settings.unknown_models);
   if (fields.unpriced != 0)
     config::read_word(in, fields.unpriced, subject, "unpriced", unknown, settings.unpriced);
+  if (fields.on_disconnect != 0)
+    config::read_word(
+        in, fields.on_disconnect, subject, "on_disconnect",
+        config::Words<OnDisconnect>{{"stop", OnDisconnect::stop}, {"finish", OnDisconnect::finish}},
+        settings.on_disconnect);
   if (fields.models != 0) read_models(in, fields.models, subject, settings);
   if (fields.charge != 0) read_charges(in, fields.charge, subject, settings);
   if (fields.upstream_key != 0) read_key(in, fields.upstream_key, subject, settings);
@@ -129,12 +135,14 @@ Result<Prices> read_prices(std::string_view text, std::string_view file) {
     in.problem(in.place(0), "the file has no models; write ", example, ", for example");
   } else {
     for (const MappingEntry& entry : in.entries(models, whole.part_of("models of "), example)) {
-      constexpr std::array<std::string_view, 5> names{"input", "output", "cached_input", "cache_write", "reasoning"};
+      constexpr std::array<std::string_view, 5> names{"input", "output", "cached_input", "cache_write",
+                                                      "reasoning"};
       const Subject subject{"model", entry.name};
       const auto [input, output, cached, written, reasoning] =
           in.fields(entry.value, subject, names, "{input: 2.50, output: 10}");
       if (input == 0 || output == 0)
-        in.problem(entry.place, subject.text(), " needs a price for input and one for output, such as {input: 2.50, output: 10}");
+        in.problem(entry.place, subject.text(),
+                   " needs a price for input and one for output, such as {input: 2.50, output: 10}");
       llm::Price price;
       price.input = price_of(in, input, subject, "input", 0);
       price.output = price_of(in, output, subject, "output", 0);
@@ -148,8 +156,8 @@ Result<Prices> read_prices(std::string_view text, std::string_view file) {
   return prices;
 }
 
-Result<void> load_llm_files(LlmSettings& settings,
-                            const std::function<std::optional<std::string>(const std::string&)>& environment) {
+Result<void> load_llm_files(
+    LlmSettings& settings, const std::function<std::optional<std::string>(const std::string&)>& environment) {
   if (!settings.prices_file.empty()) {
     auto text = base::read_file(settings.prices_file);
     if (!text) return text.error();
@@ -162,7 +170,8 @@ Result<void> load_llm_files(LlmSettings& settings,
   if (source.starts_with("env:")) {
     auto value = environment(source.substr(4));
     if (!value || value->empty())
-      return base::invalid("upstream_key: the environment has no variable ", source.substr(4), "; set it to the key");
+      return base::invalid("upstream_key: the environment has no variable ", source.substr(4),
+                           "; set it to the key");
     settings.upstream_key = *std::move(value);
   } else {
     auto text = base::read_file(source.substr(5));
@@ -170,8 +179,10 @@ Result<void> load_llm_files(LlmSettings& settings,
     text->erase(text->find_last_not_of(" \t\r\n") + 1);
     settings.upstream_key = *std::move(text);
   }
-  const bool good = !settings.upstream_key.empty() && wire::http::all(settings.upstream_key, wire::http::target_char);
-  if (!good) return base::invalid("upstream_key: ", source, " is no key: it must be one line of visible ASCII");
+  const bool good =
+      !settings.upstream_key.empty() && wire::http::all(settings.upstream_key, wire::http::target_char);
+  if (!good)
+    return base::invalid("upstream_key: ", source, " is no key: it must be one line of visible ASCII");
   settings.upstream_bearer = base::join("Bearer ", settings.upstream_key);
   return {};
 }

@@ -19,6 +19,12 @@ namespace weir::gateway {
 /// What happens to a request whose model the file does not know.
 enum class Unknown : std::uint8_t { refuse, pass };
 
+/// What happens to a call whose client has left before the answer ended.
+enum class OnDisconnect : std::uint8_t {
+  stop,    ///< the vendor is left, too; what was seen of the answer is charged
+  finish,  ///< the answer is read to its end without the client, so that its usage is known
+};
+
 using Prices = std::map<std::string, llm::Price, std::less<>>;
 
 struct LlmSettings {
@@ -27,9 +33,10 @@ struct LlmSettings {
   std::map<std::string, std::string, std::less<>> models = {};
   Unknown unknown_models = Unknown::refuse;  ///< pass: they are charged to the resource with the route's name
   Unknown unpriced = Unknown::refuse;        ///< pass: they cost no money
+  OnDisconnect on_disconnect = OnDisconnect::stop;
   llm::Charges charges = {};
-  std::string prices_file = {};              ///< empty: none
-  std::string upstream_key_source = {};      ///< env:NAME or file:PATH; empty: the client's key is passed on
+  std::string prices_file = {};          ///< empty: none
+  std::string upstream_key_source = {};  ///< env:NAME or file:PATH; empty: the client's key is passed on
   // What load_llm_files() reads.
   std::shared_ptr<const Prices> prices = {};
   std::string upstream_key = {};
@@ -45,6 +52,7 @@ struct LlmFields {
   std::uint32_t unpriced = 0;
   std::uint32_t prices = 0;
   std::uint32_t upstream_key = 0;
+  std::uint32_t on_disconnect = 0;
 };
 
 /// Reports what is wrong as problems. Nothing if the route has no `llm`.

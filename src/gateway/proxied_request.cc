@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "gateway/gateway.h"
 #include "gateway/refusal.h"
-#include "server/observing.h"
 #include "server/header_dialect.h"
+#include "server/observing.h"
 #include "server/rate_limit_fields.h"
 
 namespace weir::gateway {
@@ -94,19 +94,20 @@ void ProxiedRequest::name_entity() {
 void ProxiedRequest::look_up_client() {
   Decider* const decider = worker_.gateway().decider();
   if (decider == nullptr) return decide();
-  decider->foundation.store->catalog().find(
-      worker_.gateway().options().name_space, entity_, resource_,
-      {[](void* self, Result<store::Found>&& found) {
-         auto* const proxied = static_cast<ProxiedRequest*>(self);
-         if (ProxyWorker::here() == &proxied->worker_) return proxied->looked_up(std::move(found));
-         proxied->found_elsewhere_ = std::move(found);
-         proxied->worker_.loop().post([proxied] {
-           Result<store::Found> there = *std::move(proxied->found_elsewhere_);
-           proxied->found_elsewhere_.reset();
-           proxied->looked_up(std::move(there));
-         });
-       },
-       this});
+  decider->foundation.store->catalog().find(worker_.gateway().options().name_space, entity_, resource_,
+                                            {[](void* self, Result<store::Found>&& found) {
+                                               auto* const proxied = static_cast<ProxiedRequest*>(self);
+                                               if (ProxyWorker::here() == &proxied->worker_)
+                                                 return proxied->looked_up(std::move(found));
+                                               proxied->found_elsewhere_ = std::move(found);
+                                               proxied->worker_.loop().post([proxied] {
+                                                 Result<store::Found> there =
+                                                     *std::move(proxied->found_elsewhere_);
+                                                 proxied->found_elsewhere_.reset();
+                                                 proxied->looked_up(std::move(there));
+                                               });
+                                             },
+                                             this});
 }
 
 void ProxiedRequest::looked_up(Result<store::Found>&& found) {
@@ -358,7 +359,7 @@ void ProxiedRequest::finish() {
   upgrade_.clear();
   client_refused_ = {};
   client_gone_ = body_begun_ = body_ended_ = held_back_ = paused_ = false;
-  sent_ = answer_ended_ = calls_ = false;
+  sent_ = answer_begun_ = answer_ended_ = calls_ = false;
   resource_ = {};
   worker_.give_back(*this);
 }

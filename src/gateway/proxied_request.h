@@ -51,6 +51,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
     asking,      ///< until the head of the upstream's answer has arrived
     answering,   ///< in the body of the answer
     tunnel,      ///< after 101
+    draining,    ///< the client has left; the answer of the model is read for its usage
   };
   /// Why a connection cannot be used.
   enum class Broken : std::uint8_t {
@@ -81,6 +82,10 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   void fail_call(int status, std::string_view code, std::string_view text,
                  std::optional<std::chrono::milliseconds> wait = {});
   bool send_read_body();
+  bool may_drain() const;
+  void start_draining();
+  void drain();
+  bool drain_head();
   server::Dialect dialect() const;
   bool pass_answer(std::string_view data, net::Sending sending);
   CallEnd call_end() const;
@@ -160,9 +165,9 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   std::string entity_;
   std::uint64_t entity_hash_ = 0;
   std::optional<Result<store::Found>> found_elsewhere_;  ///< what another thread has read about the entity
-  std::vector<Charge> charges_;  ///< if the cost is not that of the route
+  std::vector<Charge> charges_;                          ///< if the cost is not that of the route
   limiter::CostOfEvery costs_;
-  std::string_view resource_;  ///< that is charged
+  std::string_view resource_;     ///< that is charged
   std::unique_ptr<LlmCall> llm_;  ///< kept for the next call
   bool calls_ = false;            ///< this request is a call to a model
   std::optional<limiter::PendingAcquire> pending_;
@@ -184,8 +189,9 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   bool body_ended_ = false;
   bool held_back_ = false;  ///< the client's body waits for the upstream
   bool sent_ = false;       ///< an upstream may have got the request
+  bool answer_begun_ = false;
   bool answer_ended_ = false;
-  bool paused_ = false;     ///< the answer waits for the client
+  bool paused_ = false;  ///< the answer waits for the client
   wire::http::ResponseParser parser_;
   wire::http::ResponseHead answer_;
   wire::http::BodyDecoder decoder_;

@@ -15,8 +15,9 @@ namespace weir::limiter {
 
 /// What a request costs of limits that it does not know. Concurrent limits cost 1.
 struct CostOfEvery {
-  Amount amount = 1;                      ///< of each limit that has no other below
-  std::span<const Charge> named = {};     ///< limits that cost something else; those that do not exist are left out
+  Amount amount = 1;  ///< of each limit that has no other below
+  std::span<const Charge> named =
+      {};  ///< limits that cost something else; those that do not exist are left out
   std::span<const Charge> believed = {};  ///< the probable limits in order; a right guess is faster
 };
 

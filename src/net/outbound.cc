@@ -103,7 +103,11 @@ void Outbound::end_output() {
 }
 
 void Outbound::flush() {
-  if (!is_open()) return;
+  if (!is_open()) {
+    // The output is written once the connection is open.
+    drains_ = drains_ || congested();
+    return;
+  }
   // The user hears of a failure from the loop, since it is the caller here.
   if (!write()) wait_for_write();
 }

@@ -24,7 +24,8 @@ void append_openai_fields(std::string& fields, const LimitReport& report) {
   const auto append = [&](std::string_view what, const std::optional<LimitStatus>& limit) {
     if (!limit) return;
     fields += base::join("x-ratelimit-limit-", what, ": ", std::to_string(whole(limit->capacity)), "\r\n");
-    fields += base::join("x-ratelimit-remaining-", what, ": ", std::to_string(whole(limit->remaining)), "\r\n");
+    fields +=
+        base::join("x-ratelimit-remaining-", what, ": ", std::to_string(whole(limit->remaining)), "\r\n");
     fields += base::join("x-ratelimit-reset-", what, ": ", go_duration(until_full(*limit)), "\r\n");
   };
   append("requests", limits[static_cast<std::size_t>(VendorLimit::requests)]);

@@ -11,8 +11,9 @@ void append_x_fields(std::string& fields, const LimitReport& report) {
   });
   if (!limit) return;
   const std::int64_t reset = limit->exceeded ? wait_of(*limit) : limit->window.count();
-  fields += base::join("X-RateLimit-Limit: ", std::to_string(whole(limit->capacity)), "\r\nX-RateLimit-Remaining: ",
-                       std::to_string(whole(limit->remaining)), "\r\nX-RateLimit-Reset: ", std::to_string(reset), "\r\n");
+  fields += base::join("X-RateLimit-Limit: ", std::to_string(whole(limit->capacity)),
+                       "\r\nX-RateLimit-Remaining: ", std::to_string(whole(limit->remaining)),
+                       "\r\nX-RateLimit-Reset: ", std::to_string(reset), "\r\n");
 }
 
 }  // namespace weir::server

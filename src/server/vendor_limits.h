@@ -15,7 +15,8 @@ enum class VendorLimit : std::uint8_t { requests, tokens, input_tokens, output_t
 inline std::optional<VendorLimit> vendor_limit_of(std::string_view name) {
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   if (name.starts_with("itp") || has("input-token") || has("input_token")) return VendorLimit::input_tokens;
-  if (name.starts_with("otp") || has("output-token") || has("output_token")) return VendorLimit::output_tokens;
+  if (name.starts_with("otp") || has("output-token") || has("output_token"))
+    return VendorLimit::output_tokens;
   if (name.starts_with("tp") || has("token")) return VendorLimit::tokens;
   if (name.starts_with("rp") || has("request")) return VendorLimit::requests;
   return std::nullopt;
