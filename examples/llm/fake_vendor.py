@@ -49,6 +49,7 @@ class Call:
         self.pause = 0.02 if "slowly" in self.prompt else 0
         self.breaks = "break" in self.prompt
         self.sent = 0
+        self.ended = lambda: None  # called when nothing is left to compute
 
     def words(self):
         for number in range(1, self.total + 1):
@@ -58,6 +59,7 @@ class Call:
                 time.sleep(self.pause)
             yield f"{number} "
             self.sent = number
+        self.ended()
 
 
 class Vendor(http.server.ThreadingHTTPServer):
@@ -136,8 +138,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with server.lock:
             server.open_now += 1
             server.open_most = max(server.open_most, server.open_now)
+        self.is_open = True
         try:
-            if path.endswith("/chat/completions"):
+            if path.endswith("/completions"):
                 self.chat(body)
             elif path.endswith("/responses"):
                 self.response(body)
@@ -150,12 +153,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 self.answer(404, {"error": {"message": "no such call", "type": "invalid_request_error"}})
         finally:
-            with server.lock:
-                server.open_now -= 1
+            self.leave()
+
+    def leave(self):
+        with self.server.lock:
+            self.server.open_now -= 1 if self.is_open else 0
+            self.is_open = False
 
     def run(self, api, model, call, send):
         """Sends an answer, and bills it whatever becomes of it."""
         complete = False
+        call.ended = self.leave
         try:
             send()
             complete = True
