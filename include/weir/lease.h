@@ -31,13 +31,14 @@ class WEIR_API Lease {
   Lease& operator=(Lease&& other) noexcept;
   ~Lease() { abandon(); }
 
-  /// Charges more (positive) or gives back (negative), at once. A balance may go into debt. Giving back more
-  /// than the lease holds is an error. On failure nothing has changed, unless the code is outcome_unknown.
-  Result<LimitReport> adjust(std::initializer_list<Charge> differences) {
-    return adjust(as_span(differences));
+  /// Charges more (positive) or gives back (negative), at once. A balance may go into debt, unless `debt`
+  /// says otherwise. Giving back more than the lease holds is an error. On failure nothing has changed,
+  /// unless the code is outcome_unknown.
+  Result<LimitReport> adjust(std::initializer_list<Charge> differences, Debt debt = Debt::allowed) {
+    return adjust(as_span(differences), debt);
   }
   /// @overload
-  Result<LimitReport> adjust(std::span<const Charge> differences);
+  Result<LimitReport> adjust(std::span<const Charge> differences, Debt debt = Debt::allowed);
 
   /// States the true cost and ends the lease. Concurrent limits are given back. Limits that are left out keep
   /// their charge; one that the acquire did not name is charged too. Settling again with the same amounts
@@ -73,7 +74,8 @@ class WEIR_API Lease {
   static std::span<const Charge> as_span(std::initializer_list<Charge> list) {
     return {list.begin(), list.size()};
   }
-  Result<LimitReport> change(detail::LeaseVerb verb, std::span<const Charge> charges);
+  Result<LimitReport> change(detail::LeaseVerb verb, std::span<const Charge> charges,
+                             Debt debt = Debt::allowed);
   detail::LeaseData& data();
   /// Keeps the charge, unless an exception is unwinding the scope: then rolls it back.
   void abandon() noexcept {

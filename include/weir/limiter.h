@@ -168,12 +168,12 @@ class WEIR_API Limiter {
   /// Lease::adjust. The key, 1 to 128 bytes, makes retries safe: the same key again changes nothing more,
   /// whatever the amounts. A lease can be adjusted 1024 times.
   Result<LimitReport> adjust(std::string_view lease_id, std::initializer_list<Charge> differences,
-                             std::string_view key) {
-    return adjust(lease_id, std::span(differences.begin(), differences.size()), key);
+                             std::string_view key, Debt debt = Debt::allowed) {
+    return adjust(lease_id, std::span(differences.begin(), differences.size()), key, debt);
   }
   /// @overload
   Result<LimitReport> adjust(std::string_view lease_id, std::span<const Charge> differences,
-                             std::string_view key);
+                             std::string_view key, Debt debt = Debt::allowed);
   /// States the true cost of a lease by its id, and ends it: see Lease::settle.
   Result<LimitReport> settle(std::string_view lease_id, std::initializer_list<Charge> actual) {
     return settle(lease_id, std::span(actual.begin(), actual.size()));

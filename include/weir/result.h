@@ -21,6 +21,7 @@ enum class ErrorCode {
   conflict,  ///< the change contradicts what is stored: a cycle of parents, a lease that ended otherwise.
   operator_owned,   ///< a sync write met limits that an operator owns. Do not retry.
   expired,          ///< the lease is past its deadline and cannot be changed.
+  exhausted,        ///< an adjust that must not leave a debt met too low a balance. Nothing was charged.
   unavailable,      ///< the store cannot decide now. Nothing was charged. A retry may help later.
   contention,       ///< other writers changed the same bucket. Nothing was charged. Try again.
   outcome_unknown,  ///< the store may or may not have applied the write. Do not send it again without a key.

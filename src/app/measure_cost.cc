@@ -67,7 +67,8 @@ class Bench {
       return decision ? Result<void>() : Result<void>(decision.error());
     };
     const auto settle = [&]() -> Result<void> {
-      auto changed = core_.change_by_id(lease_, detail::LeaseVerb::settle, charge_, {});
+      auto changed =
+          core_.change_by_id(lease_, {.verb = detail::LeaseVerb::settle, .key = {}, .charges = charge_});
       return changed ? Result<void>() : Result<void>(changed.error());
     };
     const auto open = [&]() -> Result<void> {

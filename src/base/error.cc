@@ -32,6 +32,8 @@ const char* name_of(ErrorCode code) {
       return "operator-owned";
     case ErrorCode::expired:
       return "expired";
+    case ErrorCode::exhausted:
+      return "exhausted";
     case ErrorCode::unavailable:
       return "store-unavailable";
     case ErrorCode::contention:

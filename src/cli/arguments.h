@@ -35,6 +35,7 @@ struct Arguments {
   bool lease = false;
   std::string lease_id;
   std::optional<std::string> lease_for;
+  bool enforce = false;
   std::optional<std::string> key;
 
   // Limits.

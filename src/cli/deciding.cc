@@ -113,6 +113,10 @@ void print_admitted(const Session& session, const client::Acquired& acquired, bo
 }
 
 Result<ExitCode> print_changed(const Session& session, const Result<LimitReport>& report, const char* word) {
+  if (!report && report.error().code == ErrorCode::exhausted) {
+    session.out() << session.style()(Tone::bad, "refused") << ": " << report.error().message << '\n';
+    return refused;
+  }
   if (!report) return report.error();
   if (session.json()) {
     session.print_json(api::to_json(*report));
@@ -164,7 +168,9 @@ Result<ExitCode> lease_adjust(Session& session, const Arguments& arguments) {
   const auto charges = read_charges(arguments.consume);
   if (!charges) return charges.error();
   client::Target& target = session.existing();
-  return print_changed(session, target.adjust(arguments.lease_id, std::span(*charges), *arguments.key),
+  return print_changed(session,
+                       target.adjust(arguments.lease_id, std::span(*charges), *arguments.key,
+                                     arguments.enforce ? Debt::refused : Debt::allowed),
                        "adjusted");
 }
 

@@ -72,8 +72,8 @@ Result<Decision> Local::available(const Request& request) {
 }
 
 Result<LimitReport> Local::adjust(std::string_view lease, std::span<const Charge> differences,
-                                  std::string_view key) {
-  return with([&](Limiter& limiter) { return limiter.adjust(lease, differences, key); });
+                                  std::string_view key, Debt debt) {
+  return with([&](Limiter& limiter) { return limiter.adjust(lease, differences, key, debt); });
 }
 
 Result<LimitReport> Local::settle(std::string_view lease, std::span<const Charge> actual) {

@@ -19,7 +19,7 @@ class Local final : public client::Target {
   Result<client::Acquired> acquire(const client::Request& request, bool with_lease) override;
   Result<Decision> available(const client::Request& request) override;
   Result<LimitReport> adjust(std::string_view lease, std::span<const Charge> differences,
-                             std::string_view key) override;
+                             std::string_view key, Debt debt) override;
   Result<LimitReport> settle(std::string_view lease, std::span<const Charge> actual) override;
   Result<LimitReport> rollback(std::string_view lease) override;
   Result<Time> extend(std::string_view lease, std::chrono::milliseconds lease_for) override;

@@ -88,6 +88,8 @@ void add_lease_commands(Tree& tree) {
   add_value(adjust, "--key", arguments.key, "KEY",
             "Names this adjustment: sending it again with the same key changes nothing more")
       ->required();
+  adjust.add_flag("--enforce", arguments.enforce,
+                  "Refuse where a balance does not suffice, instead of going into debt (exit code 3)");
   CLI::App& settle = tree.command(
       lease, "settle",
       "Say what was really used, and end the lease. Settling again the same way changes nothing.",

@@ -136,6 +136,13 @@ std::string charges_body(std::string_view field, std::span<const Charge> charges
   return json.str();
 }
 
+std::string adjust_body(std::span<const Charge> differences, Debt debt) {
+  auto json = JsonWriter::object();
+  if (!differences.empty()) json.raw("consume", charges_json(differences));
+  if (debt == Debt::refused) json.flag("enforce", true);
+  return json.str();
+}
+
 std::string limits_body(std::span<const NamedLimit> limits, const SetLimitsOptions& options) {
   auto json = JsonWriter::object();
   add_settings(json, limits, options);

@@ -15,6 +15,7 @@ std::string escaped(std::string_view text);
 std::string acquire_body(const Request& request);
 /// `{"FIELD":{"rpm":1}}`; `{}` for no charges.
 std::string charges_body(std::string_view field, std::span<const Charge> charges);
+std::string adjust_body(std::span<const Charge> differences, Debt debt);
 std::string limits_body(std::span<const NamedLimit> limits, const SetLimitsOptions& options);
 std::string entity_body(const Entity& entity);
 std::string plan_body(const LimitsPlan& plan);

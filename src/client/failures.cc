@@ -49,8 +49,8 @@ std::string description(const net::HttpAnswer& answer) {
 std::optional<ErrorCode> code_of(std::string_view type) {
   for (const ErrorCode code :
        {ErrorCode::invalid_argument, ErrorCode::unknown_limit, ErrorCode::no_limits, ErrorCode::not_found,
-        ErrorCode::conflict, ErrorCode::operator_owned, ErrorCode::expired, ErrorCode::unavailable,
-        ErrorCode::contention, ErrorCode::outcome_unknown}) {
+        ErrorCode::conflict, ErrorCode::operator_owned, ErrorCode::expired, ErrorCode::exhausted,
+        ErrorCode::unavailable, ErrorCode::contention, ErrorCode::outcome_unknown}) {
     if (type == name_of(code)) return code;
   }
   return std::nullopt;

@@ -156,7 +156,7 @@ Result<LimitReport> Remote::change_lease(std::string_view lease, const char* ver
 }
 
 Result<LimitReport> Remote::adjust(std::string_view lease, std::span<const Charge> differences,
-                                   std::string_view key) {
+                                   std::string_view key, Debt debt) {
   if (auto checked = check_charges(differences); !checked) return checked.error();
   if (auto checked = limits::check_adjust_key(key); !checked) return checked.error();
   const std::string line = field("Idempotency-Key", key);
@@ -165,7 +165,7 @@ Result<LimitReport> Remote::adjust(std::string_view lease, std::span<const Charg
     return base::invalid("key ", base::quoted(key),
                          " cannot be sent to a service; use letters, digits and punctuation");
   }
-  return change_lease(lease, "adjust", charges_body("consume", differences), line);
+  return change_lease(lease, "adjust", adjust_body(differences, debt), line);
 }
 
 Result<LimitReport> Remote::settle(std::string_view lease, std::span<const Charge> actual) {

@@ -34,7 +34,7 @@ class Remote final : public Target {
   Result<Acquired> acquire(const Request& request, bool with_lease) override;
   Result<Decision> available(const Request& request) override;
   Result<LimitReport> adjust(std::string_view lease, std::span<const Charge> differences,
-                             std::string_view key) override;
+                             std::string_view key, Debt debt) override;
   Result<LimitReport> settle(std::string_view lease, std::span<const Charge> actual) override;
   Result<LimitReport> rollback(std::string_view lease) override;
   Result<Time> extend(std::string_view lease, std::chrono::milliseconds lease_for) override;

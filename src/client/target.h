@@ -42,7 +42,7 @@ class Target {
   virtual Result<Acquired> acquire(const Request& request, bool with_lease) = 0;
   virtual Result<Decision> available(const Request& request) = 0;
   virtual Result<LimitReport> adjust(std::string_view lease, std::span<const Charge> differences,
-                                     std::string_view key) = 0;
+                                     std::string_view key, Debt debt) = 0;
   virtual Result<LimitReport> settle(std::string_view lease, std::span<const Charge> actual) = 0;
   virtual Result<LimitReport> rollback(std::string_view lease) = 0;
   virtual Result<Time> extend(std::string_view lease, std::chrono::milliseconds lease_for) = 0;

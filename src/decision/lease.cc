@@ -169,7 +169,15 @@ Result<void> settle_masks(LeaseStep& step) {
   return {};
 }
 
-Result<void> check_debt(std::string_view limit, std::int64_t tokens) {
+Result<void> check_debt(const limits::LimitSet& set, std::string_view limit, std::int64_t tokens, Debt debt) {
+  if (tokens >= 0) [[likely]]
+    return {};
+  const int index = set.find(limit);
+  if (debt == Debt::refused && index >= 0 && set.mode(static_cast<std::size_t>(index)) == Mode::enforce) {
+    return base::error(ErrorCode::exhausted, base::quoted(limit), " lacks ",
+                       Amount::milli(-tokens).to_string(),
+                       " of what the adjust asks for; nothing was changed");
+  }
   if (tokens >= -Amount::max_millitokens) return {};
   return base::invalid("the debt of ", base::quoted(limit), " would be too large; charge less");
 }

@@ -41,7 +41,8 @@ struct LeaseChange {
   LeaseVerb verb = LeaseVerb::settle;
   std::string_view key;  ///< adjust only; empty: cannot be repeated
   std::span<const Charge> charges;
-  Time lease_for = 0;  ///< extend only: the lease can be changed for this long from now on
+  Time lease_for = 0;         ///< extend only: the lease can be changed for this long from now on
+  Debt debt = Debt::allowed;  ///< adjust only
 };
 
 struct LeaseStep {
@@ -61,7 +62,9 @@ Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
 /// Copies the masks of the buckets that were actually charged into the next record. Fails where a charge
 /// reached no bucket.
 Result<void> settle_masks(LeaseStep& step);
-/// Fails on a balance below the range in which every store is exact.
-Result<void> check_debt(std::string_view limit, std::int64_t tokens);
+/// Checks the balance of a limit after a charge. Fails below the range in which every store is exact. Where a
+/// debt is refused, it fails below 0, too, if the limit is in force: a dormant limit and one in shadow mode
+/// refuse nothing.
+Result<void> check_debt(const limits::LimitSet& set, std::string_view limit, std::int64_t tokens, Debt debt);
 
 }  // namespace weir::decision

@@ -25,11 +25,12 @@ bool charged_in(const LeaseAmount& charge, std::size_t position) {
 }
 
 /// Charges the limits that the bucket has, or gives back to them; returns whether anything changed. A limit
-/// that has changed its kind since it was charged is another limit.
-Result<bool> apply(bucket::State& state, std::size_t position, std::span<LeaseAmount> charges,
-                   bool same_bucket, Time deadline) {
+/// that has changed its kind since it was charged is another limit. Sets `lacking` where a balance is too
+/// low.
+bool apply(bucket::State& state, std::size_t position, LeaseStep& step, bool same_bucket,
+           const limits::LimitSet& set, const LeaseQuestion& question, std::optional<Error>& lacking) {
   bool touched = false;
-  for (LeaseAmount& charge : charges) {
+  for (LeaseAmount& charge : step.charges) {
     if (!charged_in(charge, position) || (charge.amount < 0 && !same_bucket)) continue;
     bool found = false;
     for (bucket::LimitState& limit : state.limits) {
@@ -39,12 +40,14 @@ Result<bool> apply(bucket::State& state, std::size_t position, std::span<LeaseAm
       if (concurrent && !same_bucket) continue;
       found = true;
       if (concurrent) {
-        hold(limit, deadline, charge.amount, state.refilled_at);
-        continue;
+        hold(limit, question.deadline, charge.amount, state.refilled_at);
+      } else {
+        limit.tokens = std::min(limit.tokens - charge.amount, limit.parameters.burst);
+        limit.consumed = base::wrapping_add(limit.consumed, charge.amount);
       }
-      limit.tokens = std::min(limit.tokens - charge.amount, limit.parameters.burst);
-      limit.consumed = base::wrapping_add(limit.consumed, charge.amount);
-      if (auto checked = check_debt(limit.name, limit.tokens); !checked) return checked.error();
+      if (charge.amount <= 0 || lacking) continue;
+      auto checked = check_debt(set, limit.name, limit.tokens, question.change.debt);
+      if (!checked) lacking = checked.error();
     }
     touched = touched || found;
     // A limit that was not charged in this bucket must not be given back to it later.
@@ -103,13 +106,14 @@ std::vector<limits::LimitSetRef> sets_of(Chain& chain, std::span<std::optional<b
 }
 
 /// Claims and charges every bucket that has limits. Sets the states of the answer, and for each link whether
-/// it was touched.
+/// it was touched. Fails where a balance is too low, or where a charge reached no bucket, which comes first.
 Result<std::bitset<limits::max_chain>> charge_all(Chain& chain,
                                                   std::span<std::optional<bucket::State>> states,
                                                   const LeaseQuestion& question,
                                                   const NewGeneration& new_generation, LeaseStep& step,
                                                   LeaseAnswer& answer) {
   std::bitset<limits::max_chain> touched;
+  std::optional<Error> lacking;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     Link& link = chain[i];
     if (!link.resolution->limits) {
@@ -122,10 +126,10 @@ Result<std::bitset<limits::max_chain>> charge_all(Chain& chain,
     if (auto checked = check_size(link); !checked) return checked.error();
     answer.states[i] = claimed_state(link, new_generation());
     const bool same_bucket = link.generation != 0 && link.generation == question.buckets[i].generation;
-    auto applied = apply(*answer.states[i], i, step.charges, same_bucket, question.deadline);
-    if (!applied) return applied.error();
-    touched[i] = *applied;
+    touched[i] = apply(*answer.states[i], i, step, same_bucket, *link.resolution->limits, question, lacking);
   }
+  if (auto settled = settle_masks(step); !settled) return settled.error();
+  if (lacking) return *lacking;
   return touched;
 }
 
@@ -197,7 +201,6 @@ Result<LeaseAnswer> change(Chain& chain, std::span<std::optional<bucket::State>>
   if (question.change.verb == LeaseVerb::extend) {
     if (auto moved = move_holds(question, chain, answer, *touched); !moved) return moved.error();
   }
-  if (auto settled = settle_masks(*next); !settled) return settled.error();
   report_of.clear();
   for (std::size_t i = 0; i < chain.size(); ++i) {
     std::optional<bucket::State>& state = answer.states[i];

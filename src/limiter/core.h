@@ -37,9 +37,8 @@ class Core final : public detail::LeaseKeeper {
                              std::span<const Charge> consume, const AcquireOptions& options);
 
   Result<LimitReport> change(detail::LeaseData& lease, detail::LeaseVerb verb,
-                             std::span<const Charge> charges) override;
-  Result<LimitReport> change_by_id(std::string_view id, detail::LeaseVerb verb,
-                                   std::span<const Charge> charges, std::string_view key);
+                             std::span<const Charge> charges, Debt debt) override;
+  Result<LimitReport> change_by_id(std::string_view id, const decision::LeaseChange& change);
   Result<void> extend(detail::LeaseData& lease, Time lease_for) override;
   /// The new deadline.
   Result<Time> extend_by_id(std::string_view id, Time lease_for);

@@ -60,12 +60,13 @@ Core::Nonce Core::next_nonce() {
   return {nonce_start_[0], nonce_start_[1] + nonces_.fetch_add(1, std::memory_order_relaxed)};
 }
 
-Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges) {
+Result<LimitReport> Core::change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges,
+                                 Debt debt) {
   if (store_.every_change_is_marked() && lease.ending == detail::Ending::open) share(lease);
   // The holder's own adjusts are not repeated, but on a shared lease each needs a unique key.
   const std::string key =
       verb == LeaseVerb::adjust && lease.shared ? base::hex(foundation_.entropy->next()) : std::string();
-  return change_keyed(lease, {.verb = verb, .key = key, .charges = charges});
+  return change_keyed(lease, {.verb = verb, .key = key, .charges = charges, .debt = debt});
 }
 
 Result<void> Core::extend(LeaseData& lease, Time lease_for) {
@@ -99,9 +100,7 @@ Result<detail::LeaseData> Core::open_by_id(std::string_view id, const decision::
   return *std::move(lease);
 }
 
-Result<LimitReport> Core::change_by_id(std::string_view id, LeaseVerb verb, std::span<const Charge> charges,
-                                       std::string_view key) {
-  const decision::LeaseChange change{.verb = verb, .key = key, .charges = charges};
+Result<LimitReport> Core::change_by_id(std::string_view id, const decision::LeaseChange& change) {
   auto lease = open_by_id(id, change);
   if (!lease) return lease.error();
   return change_keyed(*lease, change);

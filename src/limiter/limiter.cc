@@ -38,16 +38,17 @@ Result<Decision> Limiter::available(std::string_view entity, std::string_view re
 }
 
 Result<LimitReport> Limiter::adjust(std::string_view lease_id, std::span<const Charge> differences,
-                                    std::string_view key) {
-  return core_->change_by_id(lease_id, LeaseVerb::adjust, differences, key);
+                                    std::string_view key, Debt debt) {
+  return core_->change_by_id(lease_id,
+                             {.verb = LeaseVerb::adjust, .key = key, .charges = differences, .debt = debt});
 }
 
 Result<LimitReport> Limiter::settle(std::string_view lease_id, std::span<const Charge> actual) {
-  return core_->change_by_id(lease_id, LeaseVerb::settle, actual, {});
+  return core_->change_by_id(lease_id, {.verb = LeaseVerb::settle, .key = {}, .charges = actual});
 }
 
 Result<LimitReport> Limiter::rollback(std::string_view lease_id) {
-  return core_->change_by_id(lease_id, LeaseVerb::rollback, {}, {});
+  return core_->change_by_id(lease_id, {.verb = LeaseVerb::rollback, .key = {}, .charges = {}});
 }
 
 Result<Time> Limiter::extend(std::string_view lease_id, std::chrono::milliseconds lease_for) {

@@ -48,6 +48,8 @@ int status_of(ErrorCode code) {
       return 409;
     case ErrorCode::expired:
       return 410;
+    case ErrorCode::exhausted:
+      return 429;
     case ErrorCode::unavailable:
     case ErrorCode::contention:
     case ErrorCode::outcome_unknown:

@@ -83,7 +83,21 @@ Parsed<std::chrono::milliseconds> parse_extend(std::string_view json) {
   return document.result(lease_for);
 }
 
-Parsed<Amounts> parse_adjust(std::string_view json) { return parse_amounts(json, "consume"); }
+Parsed<AdjustBody> parse_adjust(std::string_view json) {
+  Document document(json);
+  AdjustBody body;
+  document.members([&](std::string_view key, json::Value& value) {
+    static constexpr std::string_view known[] = {"consume", "enforce"};
+    if (key == "consume") {
+      read_amounts(document, value, key, body.consume);
+    } else if (key == "enforce") {
+      body.debt = document.flag(value, key) ? Debt::refused : Debt::allowed;
+    } else {
+      document.unknown(key, known);
+    }
+  });
+  return document.result(std::move(body));
+}
 
 Parsed<Amounts> parse_settle(std::string_view json) {
   if (json.find_first_not_of(" \t\r\n") == std::string_view::npos) return {};

@@ -49,8 +49,12 @@ Parsed<AcquireBody> parse_acquire(std::string_view json);
 Parsed<AcquireBody> parse_any_acquire(std::string_view json);
 /// `{"lease_ms":N}` of an extend.
 Parsed<std::chrono::milliseconds> parse_extend(std::string_view json);
-/// `{"consume":{...}}` of an adjust.
-Parsed<Amounts> parse_adjust(std::string_view json);
+struct AdjustBody {
+  Amounts consume;
+  Debt debt = Debt::allowed;
+};
+/// `{"consume":{...},"enforce":true}` of an adjust.
+Parsed<AdjustBody> parse_adjust(std::string_view json);
 /// `{"actual":{...}}`, `{}` or nothing.
 Parsed<Amounts> parse_settle(std::string_view json);
 /// `{"limits":{...},"on_unavailable"?,"bucket_ttl_refill_multiplier"?,"usage"?,"owner"?,"ttl_ms"?}`.

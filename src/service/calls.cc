@@ -170,7 +170,7 @@ void LeaseCall::start(detail::LeaseVerb verb) {
   charges = amounts.charges();
   extends = verb == detail::LeaseVerb::extend;
   pending.start(
-      id, {.verb = verb, .key = key, .charges = charges, .lease_for = lease_for.count()},
+      id, {.verb = verb, .key = key, .charges = charges, .lease_for = lease_for.count(), .debt = debt},
       {[](void* self, Result<void>&& result) { static_cast<LeaseCall*>(self)->done(std::move(result)); },
        this});
 }

@@ -94,6 +94,7 @@ struct LeaseCall {
   std::string key;
   Amounts amounts;
   std::chrono::milliseconds lease_for{0};  ///< of an extend
+  Debt debt = Debt::allowed;               ///< of an adjust
   bool extends = false;
   std::vector<Charge> charges;
   limiter::PendingChange pending;

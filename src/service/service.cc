@@ -40,10 +40,12 @@ Reply empty_key() {
 void change_lease(Answering answering, const Route& route, const std::shared_ptr<limiter::Core>& core) {
   using detail::LeaseVerb;
   const std::string_view body = answering.exchange().body();
-  Parsed<Amounts> parsed;
-  if (route.call == Call::adjust) parsed = parse_adjust(body);
-  if (route.call == Call::settle) parsed = parse_settle(body);
-  if (!parsed.ok()) return answering.send(bad_body(parsed));
+  Parsed<AdjustBody> adjust;
+  Parsed<Amounts> settle;
+  if (route.call == Call::adjust) adjust = parse_adjust(body);
+  if (route.call == Call::settle) settle = parse_settle(body);
+  if (!adjust.ok()) return answering.send(bad_body(adjust));
+  if (!settle.ok()) return answering.send(bad_body(settle));
   Parsed<std::chrono::milliseconds> lease_for;
   if (route.call == Call::extend) lease_for = parse_extend(body);
   if (!lease_for.ok()) return answering.send(bad_body(lease_for));
@@ -57,7 +59,8 @@ void change_lease(Answering answering, const Route& route, const std::shared_ptr
   auto* const call = new LeaseCall(std::move(answering), core);
   call->id = route.names[0];
   call->key = route.call == Call::adjust ? std::string(*key) : std::string();
-  call->amounts = std::move(parsed.value);
+  call->amounts = route.call == Call::adjust ? std::move(adjust.value.consume) : std::move(settle.value);
+  call->debt = adjust.value.debt;
   call->lease_for = lease_for.value;
   call->op = store_op_of(route.call, wire::http::Method::post);
   call->start(route.call == Call::adjust   ? LeaseVerb::adjust

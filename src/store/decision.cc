@@ -34,8 +34,8 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   return *this;
 }
 
-Result<LimitReport> Lease::adjust(std::span<const Charge> differences) {
-  return change(detail::LeaseVerb::adjust, differences);
+Result<LimitReport> Lease::adjust(std::span<const Charge> differences, Debt debt) {
+  return change(detail::LeaseVerb::adjust, differences, debt);
 }
 
 Result<LimitReport> Lease::settle(std::span<const Charge> actual) {
@@ -77,9 +77,9 @@ detail::LeaseData& Lease::data() {
   return *data_;
 }
 
-Result<LimitReport> Lease::change(detail::LeaseVerb verb, std::span<const Charge> charges) {
+Result<LimitReport> Lease::change(detail::LeaseVerb verb, std::span<const Charge> charges, Debt debt) {
   if (keeper_ == nullptr) return holds_nothing();
-  auto report = keeper_->change(data(), verb, charges);
+  auto report = keeper_->change(data(), verb, charges, debt);
   const bool over =
       !report && (report.error().code == ErrorCode::conflict || report.error().code == ErrorCode::expired);
   if (over || (report && verb != detail::LeaseVerb::adjust)) ended_ = true;

@@ -93,7 +93,7 @@ TEST_F(Counting, UnitsAreCountedByWhatTheyWereFor) {
   EXPECT_EQ(units(*store)["admitted write"], made + 1);
   const auto id = decision.lease().id();
   ASSERT_TRUE(id);
-  ASSERT_TRUE(limiter.change_by_id(*id, detail::LeaseVerb::rollback, {}, {}));
+  ASSERT_TRUE(limiter.change_by_id(*id, {.verb = detail::LeaseVerb::rollback, .key = {}, .charges = {}}));
   EXPECT_GT(units(*store)["rollback write"], 0);
   ASSERT_TRUE(limiter.available("key", "gpt-4", charge, {}));
   EXPECT_EQ(units(*store)["available read"], 1);

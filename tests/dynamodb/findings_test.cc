@@ -25,7 +25,7 @@ class Findings : public testing::Test {
   }
   static Result<LimitReport> adjust(limiter::Core& limiter, const std::string& id, int by, const char* key) {
     const std::vector<Charge> charge{{"rpm", by}};
-    return limiter.change_by_id(id, LeaseVerb::adjust, charge, key);
+    return limiter.change_by_id(id, {.verb = LeaseVerb::adjust, .key = key, .charges = charge});
   }
   bool is_moving(std::string_view entity) const {
     return wire::aws::find(table.item(meta_key("default", entity)), "moving") != nullptr;
@@ -49,7 +49,7 @@ TEST_F(Findings, AnAdjustDownAfterAnAdjustUpIsJudgedByWhatTheLeaseHoldsNow) {
   ASSERT_FALSE(below);
   EXPECT_EQ(below.error().code, ErrorCode::invalid_argument);
   const std::vector<Charge> actual{{"rpm", 2}};
-  ASSERT_TRUE(limiter.change_by_id(id, LeaseVerb::settle, actual, {}));
+  ASSERT_TRUE(limiter.change_by_id(id, {.verb = LeaseVerb::settle, .key = {}, .charges = actual}));
   // By its text alone the lease would hold 1.
   const auto late = adjust(other, id, -2, "late");
   ASSERT_FALSE(late);

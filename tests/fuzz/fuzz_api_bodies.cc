@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     const auto again = service::parse_any_acquire(text);
     if (!accepted(again) || again.value != acquire.value) std::abort();
   }
-  if (const auto adjust = service::parse_adjust(text); accepted(adjust)) check(adjust.value);
+  if (const auto adjust = service::parse_adjust(text); accepted(adjust)) check(adjust.value.consume);
   if (const auto settle = service::parse_settle(text); accepted(settle)) check(settle.value);
   if (const auto limits = service::parse_limits_body(text); accepted(limits)) check(limits.value.limits);
   if (const auto entity = service::parse_entity(text, "e"); accepted(entity) && entity.value.id != "e")

@@ -243,6 +243,7 @@ Op Generator::change_of(const World& world, int acquire_id) {
       if (std::none_of(one.amounts.begin(), one.amounts.end(), same))
         one.amounts.push_back({other, between(0, 3000)});
     }
+    one.enforce = one.verb == Verb::adjust && chance(40);
     if (one.verb == Verb::adjust && one.hold == Hold::id) one.key = "a" + std::to_string(pick_index(4));
   }
   changed_leases_.push_back(one);

@@ -89,7 +89,8 @@ std::string text(const Op& op) {
       constexpr std::array<const char*, 4> verbs = {"adjust", "settle", "rollback", "extend"};
       return out + verbs[static_cast<std::size_t>(op.verb)] + " lease of #" + std::to_string(op.lease_of) +
              " " + (op.verb == Verb::extend ? std::to_string(op.by) + "ms" : text(op.amounts)) +
-             (op.key.empty() ? "" : " key " + op.key) + (op.hold == Hold::handle ? " by handle" : " by id");
+             (op.enforce ? " enforced" : "") + (op.key.empty() ? "" : " key " + op.key) +
+             (op.hold == Hold::handle ? " by handle" : " by id");
     }
     case Kind::set_limits:
       return out + "set " + text(op.level) + " " + text(op.limits) +

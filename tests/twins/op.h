@@ -35,6 +35,7 @@ struct Op {
   Time by = 0;        ///< of the clock, or the length of an extended lease
   int lease_of = -1;  ///< the id of the acquire
   Verb verb = Verb::rollback;
+  bool enforce = false;  ///< of an adjust
   std::string key = {};
   std::vector<Asked> amounts = {};
   LevelId level = {};

@@ -200,7 +200,9 @@ class Oracle {
   Answer acquire(const Request& request, Time now);
   Answer look(const Request& request, Time now) const;
   /// `key` of an adjust; empty: cannot be repeated.
-  Answer change(int lease, Verb verb, const std::string& key, const std::vector<Asked>& amounts, Time now);
+  /// `enforce`: an adjust that must not leave a debt.
+  Answer change(int lease, Verb verb, const std::string& key, const std::vector<Asked>& amounts, bool enforce,
+                Time now);
   /// The lease has the new deadline afterwards.
   Outcome extend(int lease, Time lease_for, Time now);
 
@@ -386,7 +388,7 @@ class Oracle {
              Time now);
   Answer repeat(const Request& request, int lease, Time now) const;
   static Time end_of_lease(const Plan& plan, const Request& request, Time now, Time length);
-  Answer apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> charges, Time now);
+  Answer apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> charges, bool enforce, Time now);
   Stop lease_stop(int entity, int resource, Time now) const;
 
   Config config_;

@@ -53,12 +53,12 @@ Oracle::Stop Oracle::lease_stop(int entity, int resource, Time now) const {
 }
 
 Answer Oracle::change(int index, Verb verb, const std::string& key, const std::vector<Asked>& amounts,
-                      Time now) {
+                      bool enforce, Time now) {
   Lease& lease = leases_[static_cast<std::size_t>(index)];
   Answer failed;
   const auto fail = [&](ErrorCode code) { return failed.error = code, failed; };
   if (now >= lease.deadline) return fail(ErrorCode::expired);
-  if (repeats(lease, verb, key, amounts)) return apply(lease, lease, {}, now);
+  if (repeats(lease, verb, key, amounts)) return apply(lease, lease, {}, false, now);
   if (lease.ending != Ending::open) return fail(ErrorCode::conflict);
 
   Lease next = lease;
@@ -104,11 +104,12 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
     const std::int64_t held = next.ending == Ending::open ? difference : -before;
     if (held != 0 && amount.holds != 0) charges.push_back({amount.limit, held, amount.holds, amount.holds});
   }
-  return apply(lease, next, std::move(charges), now);
+  return apply(lease, next, std::move(charges), enforce, now);
 }
 
 /// Charges the buckets, or gives back to those that are still the ones that were charged.
-Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> charges, Time now) {
+Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> charges, bool enforce,
+                     Time now) {
   struct Pending {
     Stop stop;
     BucketState state;
@@ -116,6 +117,7 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
     bool gives_only = true;
   };
   Answer answer;
+  bool lacks = false;  // an enforced charge is not covered
   std::vector<Pending> pending;
   for (std::size_t i = 0; i < lease.buckets.size(); ++i) {
     const unsigned bit = 1U << i;
@@ -137,6 +139,10 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
         // Only the bucket of the lease can hold something for it.
         if (held.terms.concurrent() && !same) continue;
         charge_one(held, charge.amount, lease.deadline, one.state.refilled_at);
+        for (const NamedTerms& named : *one.stop.resolution.limits) {
+          const bool refuses = named.limit == held.limit && named.mode == Mode::enforce;
+          lacks = lacks || (enforce && refuses && charge.amount > 0 && held.tokens < 0);
+        }
         one.touched = true;
         one.gives_only = one.gives_only && charge.amount < 0;
         found = true;
@@ -181,6 +187,11 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
     after.narrowed = after.narrowed || amount.buckets != charged;
     amount.buckets = charged;
     amount.holds &= charged;
+  }
+  if (lacks) {
+    Answer failed;
+    failed.error = ErrorCode::exhausted;
+    return failed;
   }
   for (Pending& one : pending) {
     if (one.touched) put(one.stop, lease.resource, std::move(one.state), now, one.gives_only);

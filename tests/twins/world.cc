@@ -304,18 +304,19 @@ std::string World::change(const Op& op) {
   for (const Asked& asked : op.amounts)
     charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
   const std::span<const Charge> charges = charges_;
+  const Debt debt = op.enforce ? Debt::refused : Debt::allowed;
   const auto ask = [&]() -> Result<LimitReport> {
     if (by_handle) {
       weir::Lease& handle = lease.handle->lease();
-      if (op.verb == Verb::adjust) return handle.adjust(charges);
+      if (op.verb == Verb::adjust) return handle.adjust(charges, debt);
       return op.verb == Verb::settle ? handle.settle(charges) : handle.rollback();
     }
-    if (op.verb == Verb::adjust) return limiter(op).adjust(lease.id, charges, op.key);
+    if (op.verb == Verb::adjust) return limiter(op).adjust(lease.id, charges, op.key, debt);
     return op.verb == Verb::settle ? limiter(op).settle(lease.id, charges) : limiter(op).rollback(lease.id);
   };
   const auto real = ask();
   observed_.answer =
-      oracle_.change(lease.lease, op.verb, by_handle ? std::string() : op.key, op.amounts, now_);
+      oracle_.change(lease.lease, op.verb, by_handle ? std::string() : op.key, op.amounts, op.enforce, now_);
   const Answer& answer = observed_.answer;
   if (std::string wrong = compare_errors(real, answer.error); !wrong.empty() || answer.error) return wrong;
   if (std::string wrong = compare(*real, answer, known.resource); !wrong.empty()) return wrong;

@@ -15,6 +15,12 @@ namespace weir {
 
 class LimitReport;
 
+/// Whether an adjust may leave a balance below 0. A debt is paid by refill before anything is admitted again.
+enum class Debt : unsigned char {
+  allowed,
+  refused,  ///< where a balance does not suffice, nothing is changed: the error is `exhausted`
+};
+
 namespace detail {
 
 enum class Ending : unsigned char { open, settled, rolled_back };
@@ -52,7 +58,8 @@ struct LeaseData {
 /// Carries out the changes of a lease; implemented by a Limiter.
 class LeaseKeeper {
  public:
-  virtual Result<LimitReport> change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges) = 0;
+  virtual Result<LimitReport> change(LeaseData& lease, LeaseVerb verb, std::span<const Charge> charges,
+                                     Debt debt) = 0;
   virtual Result<void> extend(LeaseData& lease, Time lease_for) = 0;
   virtual Result<std::string> make_id(LeaseData& lease) = 0;
 

@@ -17,14 +17,18 @@ std::vector<LimitCharge> charges_in(std::size_t bucket, std::span<const decision
   return charges;
 }
 
-Result<void> check_debts(const Evaluation& evaluation) {
+/// Whether every charge is covered; fails where that is required.
+Result<bool> check_debts(const Evaluation& evaluation, Debt debt) {
+  const limits::LimitSet& set = *evaluation.plan->resolution->limits;
+  bool covered = true;
   for (const bucket::LimitClaim& limit : evaluation.claims().limits) {
-    const std::int64_t amount = charge_of(evaluation, limit.name, Kind::rate).value_or(0);
-    if (amount <= 0 || limit.parameters.kind() == Kind::concurrent) continue;
-    if (auto checked = decision::check_debt(limit.name, limit.held(evaluation.item) - amount); !checked)
-      return checked;
+    const std::int64_t amount = charge_of(evaluation, limit.name, limit.parameters.kind()).value_or(0);
+    if (amount <= 0) continue;
+    const std::int64_t left = limit.held(evaluation.item) - amount;
+    if (auto checked = decision::check_debt(set, limit.name, left, debt); !checked) return checked.error();
+    covered = covered && left >= 0;
   }
-  return {};
+  return covered;
 }
 
 }  // namespace
@@ -222,7 +226,7 @@ Action Change::refuse(Error error) {
 Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction& transaction) {
   const BucketPlan& plan = plan_.buckets[bucket];
   if (plan.charges.empty()) return Step::ready;
-  const WriteBuilder builder{*settings_, false, plan_.new_generation};
+  WriteBuilder builder{*settings_, false, plan_.new_generation};
   const Record* const item = snapshot_.alive(bucket, now);
   const bool gives_only =
       std::all_of(plan.charges.begin(), plan.charges.end(),
@@ -251,7 +255,10 @@ Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction
   if (!snapshot_[bucket].known) return Step::look;
   decision::Chain chain;
   const Evaluation evaluation = evaluate(chain, bucket, plan, item, now);
-  if (auto checked = check_debts(evaluation); !checked) return checked.error();
+  const auto covered = check_debts(evaluation, plan_.debt);
+  if (!covered) return covered.error();
+  // A limit that may go into debt, since it is in shadow mode, lets the others of its bucket do so in a race.
+  builder.admitting = plan_.debt == Debt::refused && *covered;
   if (is_stale(evaluation)) {
     outcome_.version = evaluation.item->version;
     return Step::stale;

@@ -22,6 +22,7 @@ struct ChangePlan {
   bool once = true;
   Time deadline = 0;   ///< of the lease as acquire made it
   Time lease_for = 0;  ///< of an extend
+  Debt debt = Debt::allowed;
 };
 
 struct ChangeOutcome {

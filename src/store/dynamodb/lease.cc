@@ -89,6 +89,7 @@ void LeaseChange::begin(std::vector<Image> images) {
   plan.once = once;
   plan.deadline = lease.deadline;
   plan.lease_for = plan_.change.lease_for;
+  plan.debt = plan_.change.debt;
   machine_.emplace(std::move(plan), context_.settings);
   step_ = Step::changing;
   now_ = context_.now();
