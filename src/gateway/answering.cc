@@ -129,6 +129,7 @@ void ProxiedRequest::pump() {
     }
     in.consume(step.consumed);
     if (complete) return finish_answer();
+    if (calls_ && call_lease_ && call_lease_->exhausted()) return end_exhausted();
     if (!room) return pause_answer();
     if (step.consumed == 0) break;
   }

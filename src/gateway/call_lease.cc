@@ -18,9 +18,10 @@ CallLease::CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, 
 
 CallLease::~CallLease() { gateway_.call_leases().remove(); }
 
-void CallLease::add(std::span<const Charge> charges) {
+void CallLease::add(std::span<const Charge> charges, Debt debt) {
   {
     const base::Guard guard(mutex_);
+    debt_ = debt;
     for (const Charge& charge : charges) {
       const auto same = [&](const OwnCharge& own) { return own.limit == charge.limit; };
       const auto known = std::find_if(more_.begin(), more_.end(), same);
@@ -73,14 +74,16 @@ void CallLease::start(LeaseVerb verb) {
   for (const OwnCharge& own : sent_) charges_.push_back({own.limit, own.amount});
   store::Executor* const executor = std::exchange(store::Executor::here(), nullptr);
   pending_.start_taken(
-      {.verb = verb, .key = {}, .charges = charges_, .lease_for = lease_for_.count()},
-      {[](void* self, Result<void>&& /*result*/) { static_cast<CallLease*>(self)->changed(); }, this});
+      {.verb = verb, .key = {}, .charges = charges_, .lease_for = lease_for_.count(), .debt = debt_},
+      {[](void* self, Result<void>&& result) { static_cast<CallLease*>(self)->changed(result); }, this});
   store::Executor::here() = executor;
 }
 
 /// A failed extension is tried again by the timer. Where the last change fails, the deadline gives back what
 /// is held of concurrent limits, and the rest stays charged.
-void CallLease::changed() {
+void CallLease::changed(const Result<void>& result) {
+  if (!result && result.error().code == ErrorCode::exhausted)
+    exhausted_.store(true, std::memory_order_release);
   if (ended_) {
     delete this;
     return;

@@ -2,6 +2,7 @@
 // which are given back at its end, or the estimate of a call, which is settled.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,8 +23,10 @@ class CallLease final : private net::Timer {
   /// Takes the lease of an admitted decision.
   CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, net::Loop& loop);
 
-  /// Charges more while the request goes on, into debt if need be. A charge that fails is left to the end.
-  void add(std::span<const Charge> charges);
+  /// Charges more while the request goes on. A charge that fails is left to the end.
+  void add(std::span<const Charge> charges, Debt debt);
+  /// Whether such a charge was refused, since it would have left a debt.
+  bool exhausted() const { return exhausted_.load(std::memory_order_acquire); }
   /// Sets the change that end() makes: these totals. Without it, what is charged stays.
   void settle_to(std::span<const Charge> totals);
   /// The same: everything is given back.
@@ -41,13 +44,15 @@ class CallLease final : private net::Timer {
   void on_deadline() override;
   void start(detail::LeaseVerb verb);
   void start_ending() { start(ending_verb_); }
-  void changed();
+  void changed(const Result<void>& result);
 
   Gateway& gateway_;
   net::Loop& loop_;
   const std::chrono::milliseconds lease_for_;
   limiter::PendingChange pending_;
   detail::LeaseVerb ending_verb_ = detail::LeaseVerb::settle;
+  Debt debt_ = Debt::allowed;  ///< of further charges
+  std::atomic<bool> exhausted_{false};
   std::vector<OwnCharge> totals_;
   std::vector<OwnCharge> sent_;  ///< the charges of the operation that goes on
   std::vector<Charge> charges_;  ///< the same, as views

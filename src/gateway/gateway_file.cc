@@ -200,7 +200,7 @@ class Reader {
   }
 
   void read_route(std::uint32_t id) {
-    constexpr std::array<std::string_view, 26> names{"path",
+    constexpr std::array<std::string_view, 27> names{"path",
                                                      "upstream",
                                                      "name",
                                                      "host",
@@ -225,13 +225,14 @@ class Reader {
                                                      "unpriced",
                                                      "prices",
                                                      "upstream_key",
-                                                     "on_disconnect"};
+                                                     "on_disconnect",
+                                                     "on_exhausted"};
     // The name of the route for messages, before its fields are read.
     const std::string called = name_in(id);
     const Subject subject{"route", called};
     const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, told, upgrade, unknown,
                 paths, path_case, path_parameters, mode, usage, headers, llm, models, charge, unknown_models,
-                unpriced, prices, upstream_key, on_disconnect] =
+                unpriced, prices, upstream_key, on_disconnect, on_exhausted] =
         in_.fields(id, subject, names, route_example);
     if (in_.node(id).kind != config::NodeKind::mapping) return;
     RouteSettings route;
@@ -273,7 +274,11 @@ class Reader {
       config::read_word(in_, usage, subject, "usage", config::Words<bool>{{"on", true}, {"off", false}},
                         route.usage);
     route.llm = read_llm(
-        in_, {llm, models, charge, unknown_models, unpriced, prices, upstream_key, on_disconnect}, subject);
+        in_,
+        {llm, models, charge, unknown_models, unpriced, prices, upstream_key, on_disconnect, on_exhausted},
+        subject);
+    // Vendors choose the site by the host.
+    if (route.llm && told == 0) route.upstream_host = {HostTold::Kind::upstream};
     using Dialects = config::Words<std::optional<server::Dialect>>;
     using server::Dialect;
     if (headers != 0)

@@ -188,7 +188,8 @@ void LlmCall::start_answer(const wire::http::ResponseHead& answer) {
   if (failed_ || !counts_tokens() || is_encoded(answer.fields().find("content-encoding"))) return;
   if (has_type(type, "text/event-stream")) {
     mode_ = Mode::events;
-    events_.start(removes_);
+    // A stream can be ended only after a whole event.
+    events_.start(shortens_answer());
   } else if (has_type(type, "application/json")) {
     mode_ = Mode::json;
     scanner_.start(endpoint_.api);

@@ -14,6 +14,7 @@
 #include "llm/estimate.h"
 #include "llm/event_stream.h"
 #include "llm/request.h"
+#include "llm/stream_end.h"
 #include "weir/report.h"
 #include "wire/http_request.h"
 #include "wire/http_response.h"
@@ -83,7 +84,11 @@ class LlmCall {
 
   void start_answer(const wire::http::ResponseHead& answer);
   /// Whether the answer is shorter than it comes: an event that the client did not ask for is taken out.
-  bool shortens_answer() const { return mode_ == Mode::events && removes_; }
+  bool shortens_answer() const { return mode_ == Mode::events && (removes_ || ends_when_exhausted()); }
+  /// Whether the stream is ended when no more can be charged for it.
+  bool ends_when_exhausted() const { return route_->llm->on_exhausted == OnExhausted::end; }
+  /// The last events of a stream that is ended.
+  std::string stream_end() const { return llm::stream_end(endpoint_.api, request_.model); }
   /// A part of the answer's body. Calls pass(bytes) with what goes to the client.
   template <class Pass>
   void feed(std::string_view bytes, Pass&& pass);

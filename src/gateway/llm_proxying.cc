@@ -208,12 +208,23 @@ server::Dialect ProxiedRequest::dialect() const {
   return server::Dialect::ietf;
 }
 
+/// Ends a stream that no more can be charged for.
+void ProxiedRequest::end_exhausted() {
+  const std::string end = llm_->stream_end();
+  exchange_.write(end, Sending::with_next);
+  settle_accounts(answer_.status(), decoder_.received());
+  let_go(false);
+  exchange_.finish({});
+  finish();
+}
+
 /// False as with write().
 bool ProxiedRequest::pass_answer(std::string_view data, Sending sending) {
   bool room = true;
   llm_->feed(data, [&](std::string_view bytes) { room = exchange_.write(bytes, Sending::with_next); });
   if (sending == Sending::now) room = exchange_.write({}, Sending::now);
-  if (const auto more = llm_->outgrown(); !more.empty() && call_lease_) call_lease_->add(more);
+  if (const auto more = llm_->outgrown(); !more.empty() && call_lease_)
+    call_lease_->add(more, llm_->ends_when_exhausted() ? Debt::refused : Debt::allowed);
   return room;
 }
 

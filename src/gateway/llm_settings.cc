@@ -84,8 +84,9 @@ std::int64_t price_of(MappingReader& in, std::uint32_t id, const Subject& subjec
 
 std::optional<LlmSettings> read_llm(MappingReader& in, const LlmFields& fields, const Subject& subject) {
   if (fields.llm == 0) {
-    for (const std::uint32_t id : {fields.models, fields.charge, fields.unknown_models, fields.unpriced,
-                                   fields.prices, fields.upstream_key, fields.on_disconnect}) {
+    for (const std::uint32_t id :
+         {fields.models, fields.charge, fields.unknown_models, fields.unpriced, fields.prices,
+          fields.upstream_key, fields.on_disconnect, fields.on_exhausted}) {
       if (id == 0) continue;
       in.problem(in.place(id), "this field of ", subject.text(),
                  " is for language models; add llm: openai, anthropic, gemini or auto");
@@ -111,6 +112,10 @@ std::optional<LlmSettings> read_llm(MappingReader& in, const LlmFields& fields, 
         in, fields.on_disconnect, subject, "on_disconnect",
         config::Words<OnDisconnect>{{"stop", OnDisconnect::stop}, {"finish", OnDisconnect::finish}},
         settings.on_disconnect);
+  if (fields.on_exhausted != 0)
+    config::read_word(in, fields.on_exhausted, subject, "on_exhausted",
+                      config::Words<OnExhausted>{{"debt", OnExhausted::debt}, {"end", OnExhausted::end}},
+                      settings.on_exhausted);
   if (fields.models != 0) read_models(in, fields.models, subject, settings);
   if (fields.charge != 0) read_charges(in, fields.charge, subject, settings);
   if (fields.upstream_key != 0) read_key(in, fields.upstream_key, subject, settings);

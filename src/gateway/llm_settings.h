@@ -25,6 +25,12 @@ enum class OnDisconnect : std::uint8_t {
   finish,  ///< the answer is read to its end without the client, so that its usage is known
 };
 
+/// What happens to a stream whose output has outgrown its estimate, where no more is left.
+enum class OnExhausted : std::uint8_t {
+  debt,  ///< it goes on, and refill pays the debt
+  end,   ///< it is ended, with the vendor's own mark of a cut answer
+};
+
 using Prices = std::map<std::string, llm::Price, std::less<>>;
 
 struct LlmSettings {
@@ -34,6 +40,7 @@ struct LlmSettings {
   Unknown unknown_models = Unknown::refuse;  ///< pass: they are charged to the resource with the route's name
   Unknown unpriced = Unknown::refuse;        ///< pass: they cost no money
   OnDisconnect on_disconnect = OnDisconnect::stop;
+  OnExhausted on_exhausted = OnExhausted::debt;
   llm::Charges charges = {};
   std::string prices_file = {};          ///< empty: none
   std::string upstream_key_source = {};  ///< env:NAME or file:PATH; empty: the client's key is passed on
@@ -53,6 +60,7 @@ struct LlmFields {
   std::uint32_t prices = 0;
   std::uint32_t upstream_key = 0;
   std::uint32_t on_disconnect = 0;
+  std::uint32_t on_exhausted = 0;
 };
 
 /// Reports what is wrong as problems. Nothing if the route has no `llm`.

@@ -89,6 +89,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   server::Dialect dialect() const;
   bool pass_answer(std::string_view data, net::Sending sending);
   CallEnd call_end() const;
+  void end_exhausted();
 
   void name_entity();
   void look_up_client();

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """The examples for proxies: each is run, on free ports, in front of a server and beside weir.
 
-    examples_test.py WEIR REPOSITORY nginx|caddy|traefik|gateway
+    examples_test.py WEIR REPOSITORY nginx|caddy|traefik|gateway|llm
 
 Traefik is not in Debian: of its files it is checked that they are what they should be, and that the question which
 they have it ask is answered as it needs.
 """
 import base64
 import contextlib
+import hashlib
 import http.client
+import json
 import pathlib
 import re
 import signal
@@ -16,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 import yaml
 
@@ -156,9 +159,34 @@ def gateway(weir, repository, folder):
             expect("the page", started.get("/").status == 200)
 
 
+def llm(weir, repository, folder):
+    sys.path.insert(0, str(repository / "examples/llm"))
+    import fake_vendor
+    vendor = fake_vendor.Vendor(("127.0.0.1", 0), key="vendor-secret")
+    threading.Thread(target=vendor.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    config = placed(folder, repository / "examples/llm/gateway.yaml", {8080: 0, 8081: 0, 9100: vendor.server_address[1]})
+    text = config.read_text().replace("examples/llm/prices.yaml", str(repository / "examples/llm/prices.yaml"))
+    with Gateway(weir, folder, text, environment={"VENDOR_KEY": "vendor-secret"}) as started:
+        def ask(model):
+            body = {"model": model, "stream": True, "messages": [{"role": "user", "content": "count to 7"}]}
+            return get(started.port, "/v1/chat/completions", {"Authorization": "Bearer customer-1"}, method="POST",
+                       body=json.dumps(body).encode())
+        passed = ask("gpt-4o-2024-11-20")
+        expect(f"a stream passes: {passed.status} {passed.text}", passed.status == 200 and passed.text.endswith("data: [DONE]\n\n"))
+        expect("with what is left", passed.headers["x-ratelimit-limit-requests"] == "60")
+        expect("another model is not offered", ask("gpt-9").status == 404)
+    shown = subprocess.run([weir, "store", "show", "h:" + hashlib.sha256(b"customer-1").hexdigest(), "gpt-4o", "-o", "json",
+                            "--store", f"sqlite:{folder}/weir.db"], capture_output=True, text=True)
+    limits = {limit["name"]: limit["consumed"] for limit in json.loads(shown.stdout)["buckets"][0]["limits"]}
+    expect(f"settled to the token, and to the millionth: {limits}",
+           (limits["rpm"], limits["tpm"], limits["usd"]) == (1, 10, 3 * 2.5 + 7 * 10))
+    vendor.shutdown()
+    vendor.server_close()
+
+
 def main(weir, repository, example):
     with tempfile.TemporaryDirectory() as folder:
-        {"nginx": nginx, "caddy": caddy, "traefik": traefik, "gateway": gateway}[example](weir, repository, folder)
+        {"nginx": nginx, "caddy": caddy, "traefik": traefik, "gateway": gateway, "llm": llm}[example](weir, repository, folder)
     return report(example)
 
 

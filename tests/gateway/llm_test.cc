@@ -250,6 +250,40 @@ TEST(LlmGateway, HoldsMoreWhileAnAnswerOutgrowsItsEstimate) {
   EXPECT_TRUE(rig.becomes("tpm", 35));
 }
 
+TEST(LlmGateway, EndsAStreamInTheWordsOfTheVendorWhereNoMoreIsLeft) {
+  struct Form {
+    std::string_view path;
+    std::string_view word;
+    std::string_view mark;
+  };
+  const Form forms[] = {
+      {chat, R"({"choices":[{"delta":{"content":"x"}}]})", R"("finish_reason":"length")"},
+      {"/v1/messages", R"({"type":"content_block_delta","delta":{"text":"x"}})",
+       R"("stop_reason":"max_tokens")"},
+      {"/v1/responses", R"({"type":"response.output_text.delta","delta":"x"})",
+       R"("reason":"max_output_tokens")"},
+      {"/v1beta/models/m:streamGenerateContent", R"({"candidates":[{"content":{"parts":[{"text":"x"}]}}]})",
+       R"("finishReason":"MAX_TOKENS")"},
+  };
+  for (const Form& form : forms) {
+    Upstream upstream([&](Peer& peer, unsigned) {
+      read_request(peer);
+      peer.send(stream_head);
+      while (peer.send(event(form.word))) {
+      }
+    });
+    LlmRig rig(upstream.url(), "limits: {tpm: 100/day}, on_exhausted: end");
+    const auto answer = rig.client().ask(call(form.path, R"({"model":"m","stream":true})"));
+    EXPECT_TRUE(answer.whole);
+    EXPECT_TRUE(has(answer.body, form.mark))
+        << answer.body.substr(answer.body.size() - std::min<std::size_t>(answer.body.size(), 300));
+    EXPECT_TRUE(answer.body.ends_with("\n\n"));
+    rig.gateway->call_leases().wait();
+    EXPECT_GE(rig.consumed("tpm"), 70);
+    EXPECT_EQ(rig.client().ask(call(form.path, R"({"model":"m","stream":true})")).status, 429);
+  }
+}
+
 TEST(LlmGateway, RefusesInTheWordsOfTheVendor) {
   Upstream upstream(mirror);
   LlmRig rig(upstream.url(), "limits: {tpm: {capacity: 100, refill_amount: 100, refill_period_ms: 60000}}");
