@@ -1,6 +1,6 @@
 #include "gateway/client.h"
 
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@ bool take_last(std::string_view& list, std::string_view& element) {
 
 void set_hash(std::string& entity, std::string_view value) {
   std::array<unsigned char, 32> digest{};
-  EVP_Digest(value.data(), value.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  SHA256(reinterpret_cast<const unsigned char*>(value.data()), value.size(), digest.data());
   entity = "h:" + base::hex(digest);
 }
 

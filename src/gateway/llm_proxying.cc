@@ -54,8 +54,9 @@ void ProxiedRequest::decide_call(Decider& decider) {
   Gateway& gateway = worker_.gateway();
   const Framing body = request().body();
   const std::uint64_t size = body.kind == Framing::Kind::length ? body.length : 0;
-  llm_->estimate(worker_.estimates(), gateway.hash_of(base::join(entity_, "\n", llm_->model())),
-                 gateway.hash_of(llm_->model()), size);
+  // Both hashes are spread over all bits, so that their sum is another one.
+  const std::uint64_t model = gateway.hash_of(llm_->model());
+  llm_->estimate(worker_.estimates(), gateway.hash_of(entity_) + model, model, size);
   costs_ = {.amount = 1, .named = llm_->charges(), .believed = llm_->believed()};
   ask_store(decider);
 }

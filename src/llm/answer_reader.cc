@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "llm/find_either.h"
+
 namespace weir::llm {
 namespace {
 
@@ -126,7 +128,7 @@ void UsageScanner::feed(std::string_view bytes, Observed& observed) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     // Most of an answer is inside of texts that do not matter.
     if (in_string_ && !escaped_ && !captures_ && !is_key_) {
-      const std::size_t next = bytes.find_first_of("\"\\", i);
+      const std::size_t next = find_either(bytes, '"', '\\', i);
       if (next == std::string_view::npos) return;
       i = next;
     }

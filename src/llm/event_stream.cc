@@ -1,5 +1,7 @@
 #include "llm/event_stream.h"
 
+#include "llm/find_either.h"
+
 namespace weir::llm {
 namespace {
 
@@ -25,7 +27,7 @@ std::size_t EventStream::find_end(std::string_view text) {
       continue;
     }
     after_cr_ = false;
-    const std::size_t at = text.find_first_of("\r\n", scanned_);
+    const std::size_t at = find_either(text, '\n', '\r', scanned_);
     if (at == std::string_view::npos) {
       line_is_empty_ = false;
       scanned_ = text.size();
@@ -52,7 +54,7 @@ std::string_view EventStream::data_of(std::string_view event) {
   std::string_view data;  // null: there is none
   bool joined = false;
   while (!event.empty()) {
-    const std::size_t end = event.find_first_of("\r\n");
+    const std::size_t end = find_either(event, '\n', '\r');
     std::string_view line = event.substr(0, end);
     event.remove_prefix(end == std::string_view::npos ? event.size() : end + 1);
     if (!line.starts_with("data")) continue;

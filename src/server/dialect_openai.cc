@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "base/text_writer.h"
 #include "server/header_dialect.h"
 #include "server/vendor_limits.h"
 
@@ -23,10 +24,24 @@ void append_openai_fields(std::string& fields, const LimitReport& report) {
   const auto limits = vendor_limits(report);
   const auto append = [&](std::string_view what, const std::optional<LimitStatus>& limit) {
     if (!limit) return;
-    fields += base::join("x-ratelimit-limit-", what, ": ", std::to_string(whole(limit->capacity)), "\r\n");
-    fields +=
-        base::join("x-ratelimit-remaining-", what, ": ", std::to_string(whole(limit->remaining)), "\r\n");
-    fields += base::join("x-ratelimit-reset-", what, ": ", go_duration(until_full(*limit)), "\r\n");
+    const std::string reset = go_duration(until_full(*limit));
+    constexpr std::size_t names = 128;
+    base::append_written(fields, names + 2 * base::TextWriter::number_room + reset.size(),
+                         [&](base::TextWriter& writer) {
+                           writer.put("x-ratelimit-limit-");
+                           writer.text(what);
+                           writer.put(": ");
+                           writer.number(whole(limit->capacity));
+                           writer.put("\r\nx-ratelimit-remaining-");
+                           writer.text(what);
+                           writer.put(": ");
+                           writer.number(whole(limit->remaining));
+                           writer.put("\r\nx-ratelimit-reset-");
+                           writer.text(what);
+                           writer.put(": ");
+                           writer.text(reset);
+                           writer.put("\r\n");
+                         });
   };
   append("requests", limits[static_cast<std::size_t>(VendorLimit::requests)]);
   append("tokens", limits[static_cast<std::size_t>(VendorLimit::tokens)]);
