@@ -14,6 +14,7 @@ Result<std::unique_ptr<store::Aggregation>> aggregate(std::string_view url, cons
         "only dynamodb://TABLE has a stream to count from; other stores count usage themselves");
   dynamodb::AggregationOptions counting;
   counting.store = parsed->dynamodb;
+  counting.store.must_be_reachable = options.must_be_reachable;
   counting.worker.batch = options.batch.count();
   counting.report = options.report;
   auto started = dynamodb::Aggregation::start(std::move(counting));

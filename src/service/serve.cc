@@ -148,9 +148,8 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   foundation.store = *store;
   std::unique_ptr<store::Aggregation> aggregation;
   if (options.aggregate) {
-    auto counting = app::aggregate(options.store, {.report = [&log](const std::string& message) {
-                                     log.warning("usage", {{"problem", message}});
-                                   }});
+    const auto report = [&log](const std::string& message) { log.warning("usage", {{"problem", message}}); };
+    auto counting = app::aggregate(options.store, {.must_be_reachable = false, .report = report});
     if (!counting) return counting.error();
     aggregation = *std::move(counting);
   }

@@ -215,10 +215,12 @@ Reply Service::readiness() {
     return problem(503, "not-ready", "the service is shutting down");
   if (const auto health = outage_.look(); !health) return problem(health.error());
   if (options_.aggregation != nullptr) {
-    const Time lag = options_.aggregation->state().lag;
-    if (lag > store::most_lag)
+    const store::AggregationState state = options_.aggregation->state();
+    if (state.waits)
+      return problem(503, "usage-behind", base::join("usage is not counted yet: ", state.trouble));
+    if (state.lag > store::most_lag)
       return problem(503, "usage-behind",
-                     base::join("usage is counted ", std::to_string(lag / 1000), " seconds late"));
+                     base::join("usage is counted ", std::to_string(state.lag / 1000), " seconds late"));
   }
   return {.body = "ready\n", .content_type = "text/plain"};
 }

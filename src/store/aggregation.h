@@ -23,6 +23,7 @@ struct AggregationState {
   std::uint64_t malformed = 0;  ///< records that cannot be used
   Time lag = 0;                 ///< how long ago the oldest record was made that is not counted yet; 0: none
   std::size_t shards = 0;       ///< that this process reads
+  bool waits = false;           ///< the store could not be reached since the start
   std::string trouble = {};     ///< why the last operation failed; empty: it did not
 };
 

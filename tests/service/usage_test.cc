@@ -137,5 +137,26 @@ TEST_P(UsageCall, ThatIsWrongSaysWhy) {
   EXPECT_EQ(problem_of(post("/v1/usage", "{}")), "405 method-not-allowed");
 }
 
+/// An aggregation in a given state.
+class FixedAggregation final : public store::Aggregation {
+ public:
+  void stop(std::chrono::milliseconds /*patience*/) override {}
+  store::AggregationState state() const override { return fixed; }
+  store::AggregationState fixed;
+};
+
+TEST_P(UsageCall, ReadyzTellsThatUsageIsLateOrNotCountedYet) {
+  FixedAggregation aggregation;
+  start(open_store(), {.aggregation = &aggregation});
+  EXPECT_EQ(get("/readyz").status, 200);
+  aggregation.fixed.lag = store::most_lag + 1;
+  EXPECT_EQ(problem_of(get("/readyz")), "503 usage-behind");
+  EXPECT_NE(get("/readyz").body.find("60 seconds late"), std::string::npos);
+  aggregation.fixed = {.waits = true, .trouble = "DynamoDB is unavailable"};
+  EXPECT_EQ(problem_of(get("/readyz")), "503 usage-behind");
+  EXPECT_NE(get("/readyz").body.find("not counted yet: DynamoDB is unavailable"), std::string::npos);
+  stop();
+}
+
 }  // namespace
 }  // namespace weir::service

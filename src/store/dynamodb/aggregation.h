@@ -29,7 +29,8 @@ struct AggregationOptions {
 /// Counts in a thread of its own. Safe to use from any thread.
 class Aggregation final : public store::Aggregation {
  public:
-  /// Fails where the table has no stream with both images, or cannot be reached.
+  /// Fails where the table has no stream with both images, or cannot be reached. Without
+  /// store.must_be_reachable, it waits for a table that cannot be reached, and then begins to count.
   static Result<std::unique_ptr<Aggregation>> start(AggregationOptions options);
   /// Ends at once, without giving leases back.
   ~Aggregation() override;
@@ -50,11 +51,20 @@ class Aggregation final : public store::Aggregation {
     usage::Answer answer;
     std::string trouble = {};
   };
+  /// The stream of the table, and how long its usage is kept.
+  struct Stream {
+    std::string arn;
+    std::string label;
+    store::UsageKept kept;
+  };
   Aggregation(AggregationOptions options, std::unique_ptr<aws::DynamoClient> table,
-              std::unique_ptr<aws::DynamoClient> streams, std::string stream_arn,
-              std::unique_ptr<base::Entropy> entropy);
+              std::unique_ptr<aws::DynamoClient> streams, std::unique_ptr<base::Entropy> entropy);
 
+  Result<Stream> read_stream();
+  Result<void> find_stream();
+  bool wait_for_stream();
   void run();
+  void carry_out(usage::Started started);
   void fold();
   void end(Answered answered);
   void tell(const usage::AggregatorCounts& before);
@@ -63,16 +73,16 @@ class Aggregation final : public store::Aggregation {
   Time now() const { return clock_.now(); }
 
   const AggregationOptions options_;
-  const std::string stream_arn_;
-  const std::string label_;
   const SystemClock clock_;
   const std::unique_ptr<base::Entropy> entropy_;
+  Stream stream_;  ///< once has_stream_ is set
 
   mutable base::Mutex mutex_;
   base::Condition changed_;
   usage::Aggregator machine_ WEIR_GUARDED_BY(mutex_);
   std::vector<Answered> answers_ WEIR_GUARDED_BY(mutex_);
   std::string trouble_ WEIR_GUARDED_BY(mutex_);
+  bool has_stream_ WEIR_GUARDED_BY(mutex_) = false;
   bool ending_ WEIR_GUARDED_BY(mutex_) = false;
   bool ended_ WEIR_GUARDED_BY(mutex_) = false;
   std::set<std::pair<std::string, std::string>> registered_ WEIR_GUARDED_BY(mutex_);  ///< resources
