@@ -1,81 +1,12 @@
 // Usage on DynamoDB: what the aggregator counts from the stream of a table.
-#include <sys/wait.h>
-
-#include <thread>
-
 #include "base/json.h"
-#include "dynamodb/table.h"
-#include "store/dynamodb/aggregation.h"
+#include "dynamodb/usage_on_dynamo.h"
 #include "store/dynamodb/legacy.h"
 #include "store/dynamodb/migrate.h"
 #include "store/dynamodb/usage_folding.h"
-#include "store/dynamodb/usage_items.h"
 
 namespace weir::dynamodb {
 namespace {
-
-constexpr Time first_hour = start_of_time / usage::hour * usage::hour;
-
-class UsageOnDynamo : public testing::Test {
- protected:
-  UsageOnDynamo() {
-    table.clock.set(first_hour);
-    EXPECT_TRUE(admin.set_limits(Level::system(), {{"rpm", "1000000/min"}, {"tpm", "1000000/min"}}));
-  }
-  AggregationOptions options() const {
-    AggregationOptions options;
-    options.store = {.table = table.table, .endpoint = table.endpoint, .deadline = 60s};
-    options.worker.batch = 1;
-    options.worker.poll_idle = 5;
-    options.worker.poll_busy = 5;
-    options.report = [](const std::string& message) { ADD_FAILURE() << message; };
-    return options;
-  }
-  /// Counts everything.
-  void count() {
-    auto aggregation = Aggregation::start(options());
-    ASSERT_TRUE(aggregation) << aggregation.error().message;
-    EXPECT_TRUE((*aggregation)->count_all(60s)) << (*aggregation)->state().trouble;
-    EXPECT_EQ((*aggregation)->state().trimmed, 0U);
-    EXPECT_EQ((*aggregation)->state().made_good, 0U);
-    (*aggregation)->stop(30s);
-  }
-  Decision acquire(Limiter& limiter, const std::string& entity, const std::vector<Charge>& charges,
-                   bool counts = true) {
-    AcquireOptions how;
-    how.usage = counts;
-    auto decision = limiter.acquire(entity, "gpt-4", charges, how);
-    EXPECT_TRUE(decision && decision->admitted());
-    return *std::move(decision);
-  }
-  /// "key gpt-4 +0h 2: rpm=2 tpm=500 | ...".
-  std::string used(const store::UsageQuery& query, std::size_t page_size = 100) {
-    auto store = table.store();
-    std::string out;
-    Paging paging{.cursor = {}, .limit = page_size};
-    do {
-      const auto page = store::wait_for<Page<Usage>>(
-          [&](store::Completion<Page<Usage>> done) { store->usage().read(query, paging, done); });
-      if (!page) return page.error().message;
-      EXPECT_LE(page->items.size(), page_size);
-      for (const Usage& row : page->items) {
-        if (!out.empty()) out += " | ";
-        const Time hours = (row.start - first_hour) / usage::hour;
-        out += row.entity + " " + row.resource + (hours < 0 ? " " : " +") + std::to_string(hours) +
-               (row.window == UsageWindow::hour ? "h " : "h(day) ") + std::to_string(row.events) + ":";
-        for (const UsedAmount& limit : row.limits) out += " " + limit.limit + "=" + limit.amount.to_string();
-      }
-      paging.cursor = page->next;
-    } while (!paging.cursor.empty());
-    return out;
-  }
-  std::string used_by(std::string_view entity) {
-    return used({.name_space = "default", .entity = entity, .to = last_window});
-  }
-
-  TestTable table;
-  Limiter admin = table.limiter();
-};
 
 TEST_F(UsageOnDynamo, HoursAreCountedFromTheStream) {
   Decision lease = acquire(admin, "key", {{"rpm", 1}, {"tpm", 500}});
@@ -351,82 +282,6 @@ TEST_F(UsageOnDynamo, UsageCostsATenthOfAWriteUnitForEachAcquire) {
               << cost.counts().writes << " writes of usage\n";
     EXPECT_LE(each, batch == 1000 ? 0.1 : 0.03);
   }
-}
-
-/// A process that counts, to be killed.
-class Worker {
- public:
-  explicit Worker(const TestTable& table) : pid_(::fork()) {
-    if (pid_ != 0) return;
-    ::execl(WEIR_DYNAMODB_WORKER, WEIR_DYNAMODB_WORKER, "aggregate", table.table.c_str(),
-            table.endpoint.c_str(), static_cast<char*>(nullptr));
-    ::_exit(127);
-  }
-  ~Worker() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-
- private:
-  const pid_t pid_;
-};
-
-TEST_F(UsageOnDynamo, LiveTrafficBesideWorkersThatAreKilledIsCountedExactly) {
-  std::atomic<bool> over{false};
-  // What the callers know, since a bucket may expire and be made anew meanwhile.
-  std::array<std::atomic<std::int64_t>, 7> rpm_charged{};
-  std::array<std::atomic<std::int64_t>, 7> tpm_charged{};
-  std::vector<std::thread> clients;
-  for (int i = 0; i < 4; ++i) {
-    clients.emplace_back([&, i] {
-      Limiter limiter = table.limiter();
-      for (int j = 0; !over; ++j) {
-        Decision lease =
-            acquire(limiter, "key-" + std::to_string((i + j) % 7), {{"rpm", 1 + j % 3}, {"tpm", 100}});
-        rpm_charged[static_cast<std::size_t>((i + j) % 7)] += 1000 * (1 + j % 3);
-        tpm_charged[static_cast<std::size_t>((i + j) % 7)] += j % 5 == 0 ? 90'000 : 100'000;
-        EXPECT_TRUE(j % 5 != 0 || lease.lease().settle({{"tpm", 90}}));
-      }
-    });
-  }
-  int kills = 0;
-  const auto until = std::chrono::steady_clock::now() + 20s;
-  std::vector<std::unique_ptr<Worker>> workers(3);
-  for (std::size_t i = 0; std::chrono::steady_clock::now() < until; ++i) {
-    if (workers[i % 3]) ++kills;
-    workers[i % 3] = std::make_unique<Worker>(table);
-    ::poll(nullptr, 0, 300);
-    if (i % 4 == 0) table.clock.advance(5min);
-  }
-  over = true;
-  for (std::thread& client : clients) client.join();
-  workers.clear();
-  // Those that were killed have left leases.
-  AggregationOptions patient = options();
-  auto aggregation = Aggregation::start(patient);
-  ASSERT_TRUE(aggregation);
-  ASSERT_TRUE((*aggregation)->count_all(120s));
-  std::int64_t events = 0;
-  auto store = table.store();
-  for (int i = 0; i < 7; ++i) {
-    const std::string entity = "key-" + std::to_string(i);
-    std::int64_t rpm = 0;
-    std::int64_t tpm = 0;
-    const auto page = store::wait_for<Page<Usage>>([&](store::Completion<Page<Usage>> done) {
-      store->usage().read({.name_space = "default", .entity = entity, .to = last_window}, {.limit = 1000},
-                          done);
-    });
-    ASSERT_TRUE(page);
-    for (const Usage& row : page->items) {
-      events += row.events;
-      for (const UsedAmount& limit : row.limits)
-        (limit.limit == "rpm" ? rpm : tpm) += limit.amount.millitokens();
-    }
-    EXPECT_EQ(rpm, rpm_charged[static_cast<std::size_t>(i)]);
-    EXPECT_EQ(tpm, tpm_charged[static_cast<std::size_t>(i)]);
-  }
-  std::cout << kills << " kills, " << events << " events, lag " << (*aggregation)->state().lag << " ms\n";
-  EXPECT_GT(kills, 5);
 }
 
 }  // namespace

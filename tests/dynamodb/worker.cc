@@ -2,7 +2,6 @@
 // of it. With a clock that the test moves, it is over when that says so.
 //   weir_dynamodb_worker URL ENTITY THREADS ACQUIRES [CLOCK]
 //   weir_dynamodb_worker migrate TABLE ENDPOINT
-//   weir_dynamodb_worker aggregate TABLE ENDPOINT
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +11,6 @@
 #include <vector>
 
 #include "shared_clock.h"
-#include "store/dynamodb/aggregation.h"
 #include "store/dynamodb/dynamodb_store.h"
 #include "store/dynamodb/migrate.h"
 #include "weir/weir.h"
@@ -30,21 +28,6 @@ int migrate(const char* table, const char* endpoint) {
   auto report = dynamodb::migrate(**client, table, clock, entropy,
                                   {.dry_run = false, .most_per_second = 0, .page = 10});
   return report ? 0 : 1;
-}
-
-/// Counts usage until it is killed.
-int aggregate(const char* table, const char* endpoint) {
-  using namespace weir;
-  dynamodb::AggregationOptions options;
-  options.store = {.table = table, .endpoint = endpoint, .deadline = std::chrono::seconds(10)};
-  options.worker.batch = 100;
-  options.worker.poll_idle = 50;
-  options.worker.poll_busy = 20;
-  options.worker.lease_for = 1000;
-  options.worker.discover_every = 300;
-  const auto aggregation = dynamodb::Aggregation::start(options);
-  if (!aggregation) return 1;
-  for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
 struct Told {
@@ -88,7 +71,6 @@ void acquire_and_adjust(weir::Limiter& limiter, const char* entity, int round, T
 int main(int count, char** words) {
   using namespace weir;
   if (count == 4 && std::string_view(words[1]) == "migrate") return migrate(words[2], words[3]);
-  if (count == 4 && std::string_view(words[1]) == "aggregate") return aggregate(words[2], words[3]);
   if (count != 5 && count != 6) return 2;
   std::unique_ptr<tests::SharedClock> clock;
   if (count == 6) clock = std::make_unique<tests::SharedClock>(words[5]);
