@@ -24,7 +24,7 @@ class Store {
   virtual ~Store() = default;
   virtual Buckets& buckets() = 0;
   virtual Catalog& catalog() = 0;
-  virtual UsageReader& usage() { return no_usage(); }
+  virtual UsageReader& usage() = 0;
   virtual const LeaseKey& lease_key() const = 0;
   /// Whether the lease key is known: a remote store may have been opened while it was unavailable. The error
   /// names the cause.
@@ -53,7 +53,7 @@ class Store {
   /// Sets how long events of the audit are kept, for every namespace; the store remembers it.
   virtual Result<void> keep_audit_for(Time duration) = 0;
   /// Sets how long usage is kept; the store remembers it.
-  virtual Result<void> keep_usage(const UsageKept& /*kept*/) { return no_usage_error(); }
+  virtual Result<void> keep_usage(const UsageKept& kept) = 0;
 };
 
 }  // namespace weir::store

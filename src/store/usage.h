@@ -42,15 +42,6 @@ class UsageReader {
   virtual Result<UsageCollected> collect() { return UsageCollected(); }
 };
 
-/// The error of a store that does not count usage.
-Error no_usage_error();
-/// The reader of such a store.
-UsageReader& no_usage();
-
-/// How long usage is kept.
-struct UsageKept {
-  Time hours = Time{90} * 24 * 3'600'000;  ///< then the hours of a day are folded into one row
-  Time days = Time{730} * 24 * 3'600'000;  ///< then it is deleted
-};
+using UsageKept = usage::Kept;
 
 }  // namespace weir::store

@@ -29,6 +29,7 @@ class Fickle final : public store::Store, private store::Buckets {
 
   store::Buckets& buckets() override { return *this; }
   store::Catalog& catalog() override { return inner_->catalog(); }
+  store::UsageReader& usage() override { return inner_->usage(); }
   const store::LeaseKey& lease_key() const override { return inner_->lease_key(); }
   Result<void> health() const override {
     if (up) return {};
@@ -36,6 +37,7 @@ class Fickle final : public store::Store, private store::Buckets {
   }
   Time now() const override { return inner_->now(); }
   Result<void> keep_audit_for(Time duration) override { return inner_->keep_audit_for(duration); }
+  Result<void> keep_usage(const store::UsageKept& kept) override { return inner_->keep_usage(kept); }
 
  private:
   void acquire(const store::Plan& plan, Decision& decision,

@@ -128,10 +128,12 @@ class Away final : public store::Store, private store::Buckets {
   explicit Away(std::shared_ptr<store::Store> real, ErrorCode code) : real_(std::move(real)), code_(code) {}
   store::Buckets& buckets() override { return *this; }
   store::Catalog& catalog() override { return real_->catalog(); }
+  store::UsageReader& usage() override { return real_->usage(); }
   const store::LeaseKey& lease_key() const override { return real_->lease_key(); }
   Result<void> health() const override { return why(); }
   Time now() const override { return real_->now(); }
   Result<void> keep_audit_for(Time duration) override { return real_->keep_audit_for(duration); }
+  Result<void> keep_usage(const store::UsageKept& kept) override { return real_->keep_usage(kept); }
 
  private:
   Error why() const { return {code_, "the store is unavailable"}; }

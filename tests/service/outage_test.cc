@@ -23,10 +23,12 @@ class Unplugged final : public store::Store, private store::Buckets, private sto
 
   store::Buckets& buckets() override { return *this; }
   store::Catalog& catalog() override { return *this; }
+  store::UsageReader& usage() override { return real_->usage(); }
   const store::LeaseKey& lease_key() const override { return real_->lease_key(); }
   Result<void> health() const override { return away ? Result<void>(why()) : Result<void>(); }
   Time now() const override { return real_->now(); }
   Result<void> keep_audit_for(Time duration) override { return real_->keep_audit_for(duration); }
+  Result<void> keep_usage(const store::UsageKept& kept) override { return real_->keep_usage(kept); }
 
  private:
   static Error why() { return {ErrorCode::unavailable, "somebody pulled the plug"}; }
