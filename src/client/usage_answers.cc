@@ -30,15 +30,21 @@ Time read_start(Answer& answer, json::Value& value, std::string_view of) {
   return start.value_or(0);
 }
 
+/// Reads a member that a row and a total both have.
+template <class Row>
+void read_common(Answer& answer, Row& row, std::string_view key, json::Value& value) {
+  if (key == "entity") row.entity = answer.text(value, key);
+  if (key == "resource") row.resource = answer.text(value, key);
+  if (key == "limits") row.limits = read_amounts(answer, value, key);
+  if (key == "events") row.events = answer.count(value, key);
+}
+
 Usage read_usage(Answer& answer, json::Value& element) {
   Usage usage;
   answer.members(element, "usage", [&](std::string_view key, json::Value& value) {
-    if (key == "entity") usage.entity = answer.text(value, key);
-    if (key == "resource") usage.resource = answer.text(value, key);
+    read_common(answer, usage, key, value);
     if (key == "window") usage.window = read_window(answer, value, key);
     if (key == "start") usage.start = read_start(answer, value, key);
-    if (key == "limits") usage.limits = read_amounts(answer, value, key);
-    if (key == "events") usage.events = answer.count(value, key);
   });
   return usage;
 }
@@ -46,10 +52,7 @@ Usage read_usage(Answer& answer, json::Value& element) {
 UsageTotal read_total(Answer& answer, json::Value& element) {
   UsageTotal total;
   answer.members(element, "top", [&](std::string_view key, json::Value& value) {
-    if (key == "entity") total.entity = answer.text(value, key);
-    if (key == "resource") total.resource = answer.text(value, key);
-    if (key == "limits") total.limits = read_amounts(answer, value, key);
-    if (key == "events") total.events = answer.count(value, key);
+    read_common(answer, total, key, value);
     if (key == "series") {
       answer.elements(value, key, Answer::most_elements,
                       [&](json::Value& one) { total.series.push_back(read_usage(answer, one)); });
