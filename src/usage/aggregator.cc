@@ -9,6 +9,12 @@ namespace {
 /// Leases are renewed, with the position, three times before they end.
 constexpr Time renewals = 4;
 
+/// When a record was made. Streams round their times down, to a minute even; the moment of the decision is
+/// exact, unless its clock was wrong.
+Time made_at(const BucketRecord& record, Time now) {
+  return std::max(record.created, std::min(record.at, now));
+}
+
 }  // namespace
 
 std::vector<Started> Aggregator::poll(Time now) {
@@ -214,6 +220,7 @@ void Aggregator::add(Held& held, const ShardRead& read, Time now) {
   pending_records_ += read.records.size();
   for (const BucketRecord& record : read.records) {
     const Key key{held.lease.shard, record.bucket};
+    held.newest = std::max(held.newest, made_at(record, now));
     Pending& pending = pending_[key];
     pending.records.push_back(record);
     if (pending.busy) continue;
@@ -275,7 +282,7 @@ Time Aggregator::lag(Time now) const {
   for (const auto& [shard, held] : held_) {
     const BucketRecord* const first = first_pending(shard);
     if (first != nullptr) {
-      oldest = std::min(oldest, first->created != 0 ? first->created : now);
+      oldest = std::min(oldest, made_at(*first, now));
     } else if (!held.at_end && held.newest != 0) {
       oldest = std::min(oldest, held.newest);
     }

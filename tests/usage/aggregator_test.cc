@@ -380,5 +380,23 @@ TEST(Aggregator, IsExactOverHundredsOfKillsOfThreeWorkers) {
   std::cout << "kills: " << kills << "\n";
 }
 
+TEST(AggregatorLag, IsExactAlthoughTheStreamRoundsItsTimesToAMinute) {
+  constexpr Time minute = 60'000;
+  const Time now = 30'000'000 * minute + 1500;
+  Aggregator machine({.worker = "one"});
+  const auto next = [&] { return machine.poll(now).at(0); };
+  machine.answer(next().id, Discovered{{{"shard"}}, {}}, now);
+  machine.answer(next().id, Written::done, now);
+  ShardRead read{.iterator = "next", .last_sequence = "1", .newest = now - 1500 - minute, .empty = false};
+  read.records.push_back({.bucket = {"default", "key", "gpt-4"},
+                          .sequence = "1",
+                          .position = stream_position("2026-11-17T00:00:00.000", "1"),
+                          .at = now - 2000,
+                          .created = read.newest,
+                          .next = Counters{1, {{"rpm", 1000}}}});
+  machine.answer(next().id, read, now);
+  EXPECT_EQ(machine.lag(now), 2000);
+}
+
 }  // namespace
 }  // namespace weir::usage
