@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "store/completion.h"
+#include "usage/retention.h"
 #include "weir/catalog.h"
 #include "weir/usage.h"
 

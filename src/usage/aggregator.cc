@@ -100,7 +100,7 @@ void Aggregator::count(const Key& key) {
     ++writing_;
     return start(ReadCursor{key.second}, key);
   }
-  Advance step = count_records(cursor->second, pending.records);
+  Advance step = count_records(cursor->second, pending.records, kept_);
   if (step.must_write) {
     ++writing_;
     return start(WriteUsage{key.second, std::move(step)}, key);
@@ -248,7 +248,7 @@ void Aggregator::take(const WriteUsage& asked, const Key& key, const Answer& ans
     ++counts_.writes;
     counts_.deltas += asked.advance.deltas;
     counts_.made_good += asked.advance.made_good;
-    for (const HourSum& sum : asked.advance.sums) counts_.events += static_cast<std::uint64_t>(sum.events);
+    counts_.events += asked.advance.events();
   } else {
     cursors_.erase(asked.bucket);
     if (written != nullptr) ++counts_.refused;

@@ -121,6 +121,8 @@ class Aggregator {
   /// When to call poll() again, unless an answer comes before.
   Time wake_at(Time now) const;
 
+  /// How long usage is kept: hours that are not kept any more are counted in their day.
+  void keep(const Kept& kept) { kept_ = kept; }
   /// Reads no more, counts what was read, and gives the leases back.
   void stop();
   bool stopped() const { return stopping_ && held_.empty() && under_way_.empty(); }
@@ -180,6 +182,7 @@ class Aggregator {
   void add(Held& held, const ShardRead& read, Time now);
 
   const AggregatorOptions options_;
+  Kept kept_;
   AggregatorCounts counts_;
   bool stopping_ = false;
   bool discovering_ = false;

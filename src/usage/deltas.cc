@@ -109,6 +109,22 @@ HourSum* sum_of(std::vector<HourSum>& sums, Time hour) {
   return sums.size() < most_hours ? &*sums.insert(at, {hour}) : nullptr;
 }
 
+/// Adds what a record consumed. False: there are too many hours or days already.
+bool add(Advance& step, const BucketRecord& record, const std::vector<Used>& deltas, const Kept& kept) {
+  const bool late = record.at < retention_at(record.created, kept).first_hour;
+  HourSum* const of_hour = sum_of(step.sums, hour_of(late ? record.created : record.at));
+  HourSum* const sum = late ? sum_of(step.days, start_of(UsageWindow::day, record.at)) : of_hour;
+  if (of_hour == nullptr || sum == nullptr) return false;
+  add(sum->amounts, deltas);
+  ++sum->events;
+  step.deltas += deltas.size();
+  return true;
+}
+
+void drop_zeros(std::vector<HourSum>& sums) {
+  for (HourSum& sum : sums) std::erase_if(sum.amounts, [](const Used& used) { return used.amount == 0; });
+}
+
 }  // namespace
 
 const Used* Counters::find(std::string_view limit) const {
@@ -126,7 +142,8 @@ std::string stream_position(std::string_view label, std::string_view sequence) {
 
 std::vector<Used> extract_deltas(const BucketRecord& record) { return Pass({}).take(record); }
 
-Advance count_records(const std::optional<StreamCursor>& cursor, std::span<const BucketRecord> records) {
+Advance count_records(const std::optional<StreamCursor>& cursor, std::span<const BucketRecord> records,
+                      const Kept& kept) {
   Advance step;
   step.from = cursor;
   Pass pass(cursor);
@@ -134,24 +151,25 @@ Advance count_records(const std::optional<StreamCursor>& cursor, std::span<const
     if (!pass.passes_over(record)) {
       Pass next = pass;
       const std::vector<Used> deltas = next.take(record);
-      if (!deltas.empty()) {
-        HourSum* const sum = sum_of(step.sums, hour_of(record.at));
-        if (sum == nullptr) break;
-        add(sum->amounts, deltas);
-        ++sum->events;
-        step.deltas += deltas.size();
-      }
+      if (!deltas.empty() && !add(step, record, deltas, kept)) break;
       pass = std::move(next);
     }
     ++step.taken;
   }
-  for (HourSum& sum : step.sums)
-    std::erase_if(sum.amounts, [](const Used& used) { return used.amount == 0; });
+  drop_zeros(step.sums);
+  drop_zeros(step.days);
   step.made_good = pass.made_good();
   step.must_write = !step.sums.empty() || pass.must_be_kept(cursor);
   step.to = {pass.position(), pass.counted(), cursor ? cursor->hour : 0};
   if (!step.sums.empty()) step.to.hour = std::max(step.to.hour, step.sums.back().hour);
   return step;
+}
+
+std::uint64_t Advance::events() const {
+  std::int64_t events = 0;
+  for (const HourSum& sum : sums) events += sum.events;
+  for (const HourSum& sum : days) events += sum.events;
+  return static_cast<std::uint64_t>(events);
 }
 
 std::vector<HourWrite> writes_of(const Advance& step) {
@@ -186,6 +204,9 @@ std::vector<HourWrite> writes_of(const Advance& step) {
     at->amounts = sum.amounts;
     at->events = sum.events;
   }
+  for (const HourSum& sum : step.days)
+    writes.push_back(
+        {.window = UsageWindow::day, .hour = sum.hour, .amounts = sum.amounts, .events = sum.events});
   return writes;
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "usage/retention.h"
 #include "usage/segment.h"
 
 namespace weir::usage {
@@ -75,26 +76,32 @@ struct HourSum {
 struct Advance {
   std::optional<StreamCursor> from;
   StreamCursor to;
-  std::vector<HourSum> sums = {};  ///< by hour; each has events
+  std::vector<HourSum> sums = {};  ///< by hour
+  std::vector<HourSum> days = {};  ///< by day, where hours are not kept any more
   std::size_t taken = 0;           ///< how many of the records it covers
   std::size_t deltas = 0;          ///< changes of a limit
   std::size_t made_good = 0;       ///< records whose old image differs from what was counted
   bool must_write = false;         ///< false: there is nothing to remember
+  std::uint64_t events() const;    ///< of all sums
 };
 
 /// At most this many hours are written at once.
 inline constexpr std::size_t most_hours = 20;
 
 /// Counts records of one bucket, in the order of the stream. Records up to the cursor are passed over.
-/// Without a cursor, counting starts from the first record's old image.
-Advance count_records(const std::optional<StreamCursor>& cursor, std::span<const BucketRecord> records);
+/// Without a cursor, counting starts from the first record's old image. A record of an hour that was not kept
+/// any more when the stream took it counts in its day; then the cursor is where the record of the hour in
+/// which the stream took it would be. This depends on the record alone, so all workers do the same.
+Advance count_records(const std::optional<StreamCursor>& cursor, std::span<const BucketRecord> records,
+                      const Kept& kept = {});
 
-/// What a step writes to the record of one hour. The cursor is kept in the record of the latest hour. Every
-/// record that has had it keeps what it was, out of reach of any write: so even a write that arrives after
-/// the cursor has moved on finds its condition broken.
+/// What a step writes to the record of one hour, or of a day. The cursor is kept in the record of the latest
+/// hour. Every record that has had it keeps what it was, out of reach of any write: so even a write that
+/// arrives after the cursor has moved on finds its condition broken.
 struct HourWrite {
   enum class Condition : unsigned char { none, no_cursor, cursor };
-  Time hour = 0;
+  UsageWindow window = UsageWindow::hour;  ///< a day has neither condition nor cursor
+  Time hour = 0;                           ///< the start of the window
   Condition condition = Condition::none;
   std::string position = {};                ///< condition: of the cursor in the record
   std::optional<StreamCursor> cursor = {};  ///< to store

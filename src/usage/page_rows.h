@@ -20,7 +20,11 @@ class PageRows {
   void add(const Usage& row) {
     if (!is_after(row, after_, of_entity_)) return;
     const auto [known, is_new] = rows_.try_emplace(position_of(row, of_entity_), row);
-    if (!is_new) return usage::add(known->second, row);
+    if (!is_new) {
+      // The first hour of a day starts with the day: what has both is the day.
+      if (row.window == UsageWindow::day) known->second.window = row.window;
+      return usage::add(known->second, row);
+    }
     // One more than the page has, to know whether another page follows.
     if (rows_.size() > limit_ + 1) rows_.erase(std::prev(rows_.end()));
   }

@@ -159,6 +159,26 @@ TEST_F(UsageOnDynamo, OldHoursAreFoldedIntoDaysOnce) {
   EXPECT_TRUE(used_by("key").ends_with("tpm=225 | key gpt-4 +2430h 1: rpm=1")) << used_by("key");
 }
 
+TEST_F(UsageOnDynamo, HoursThatAreNotKeptAnyMoreWhenTheyAreCountedGoToTheirDay) {
+  // Limits under which a bucket does not expire, since DynamoDB Local deletes by the real time.
+  ASSERT_TRUE(admin.set_limits(Level::entity("key", "gpt-4"), {{"rpm", "1000000/min"}}));
+  const Time day = start_of(UsageWindow::day, SystemClock().now()) - 100 * usage::day;
+  table.clock.set(day + 5 * usage::hour);
+  acquire(admin, "key", {{"rpm", 1}});
+  table.clock.set(day + 6 * usage::hour);
+  acquire(admin, "key", {{"rpm", 2}});
+  count();
+  ASSERT_TRUE(fold_usage(*table.client, table.table, SystemClock().now(), {}));
+  table.clock.set(day + 7 * usage::hour);
+  acquire(admin, "key", {{"rpm", 4}});
+  count();
+  count();
+  const auto page = admin.usage({.entity = "key", .from = day, .to = day + usage::day}, {});
+  ASSERT_TRUE(page) << page.error().message;
+  ASSERT_EQ(page->items.size(), 1U);
+  EXPECT_EQ(page->items[0], (Usage{"key", "gpt-4", UsageWindow::day, day, {{"rpm", 7}}, 3}));
+}
+
 TEST_F(UsageOnDynamo, ATableWithoutAStreamIsRefused) {
   AggregationOptions wrong = options();
   wrong.store.table = "without-stream";

@@ -176,6 +176,29 @@ TEST(Deltas, OfManyHoursAFewAreWrittenAtOnce) {
   EXPECT_EQ(events, 50U);
 }
 
+TEST(Deltas, HoursThatAreNotKeptAnyMoreAreCountedInTheirDay) {
+  History history;
+  const Kept kept;
+  const Time created = noon + 100 * day;
+  std::vector<BucketRecord> records;
+  records.push_back(history.write(counters(1, {{"rpm", 1000}}), noon));
+  records.push_back(history.write(counters(1, {{"rpm", 3000}}), noon + hour));
+  records.push_back(history.write(counters(1, {{"rpm", 7000}}), created));
+  for (BucketRecord& record : records) record.created = created;
+  const Advance step = count_records({}, records, kept);
+  const Time of_day = start_of(UsageWindow::day, noon);
+  EXPECT_EQ(step.days, (std::vector<HourSum>{{of_day, {{"rpm", 3000}}, 2}}));
+  EXPECT_EQ(step.sums, (std::vector<HourSum>{{created, {{"rpm", 4000}}, 1}}));
+  EXPECT_EQ(step.to.hour, created) << "the cursor is in an hour that is kept";
+  EXPECT_EQ(step.events(), 3U);
+  const std::vector<HourWrite> writes = writes_of(step);
+  ASSERT_EQ(writes.size(), 2U);
+  EXPECT_TRUE(writes[0].cursor && writes[0].condition == HourWrite::Condition::no_cursor);
+  EXPECT_TRUE(writes[1].window == UsageWindow::day && writes[1].hour == of_day && !writes[1].cursor);
+  EXPECT_EQ(writes[1].amounts, (std::vector<Used>{{"rpm", 3000}}));
+  EXPECT_FALSE(count_records(step.to, records, kept).must_write) << "read again";
+}
+
 TEST(Deltas, ABucketWithoutAGenerationIsForgottenWhenItIsDeleted) {
   History history;
   const BucketRecord first = history.write(counters(0, {{"rpm", 5000}}));

@@ -54,6 +54,7 @@ Result<void> Aggregation::find_stream() {
   const base::Guard guard(mutex_);
   if (found) {
     stream_ = *found;
+    machine_.keep(stream_.kept);
     has_stream_ = true;
     trouble_.clear();
     changed_.notify_all();

@@ -30,7 +30,7 @@ Result<std::size_t> count(const usage::BucketId& bucket, std::span<const usage::
   for (int attempt = 0; taken < records.size() && attempt < most_attempts; ++attempt) {
     const auto cursor = table.read(bucket);
     if (!cursor) return cursor.error();
-    const usage::Advance step = usage::count_records(*cursor, records.subspan(taken));
+    const usage::Advance step = usage::count_records(*cursor, records.subspan(taken), table.kept());
     if (step.must_write) {
       const auto written = table.write(bucket, step);
       if (!written) return written.error();
@@ -44,7 +44,7 @@ Result<std::size_t> count(const usage::BucketId& bucket, std::span<const usage::
     taken += step.taken;
     counts.deltas += step.deltas;
     counts.made_good += step.made_good;
-    for (const usage::HourSum& sum : step.sums) counts.events += static_cast<std::uint64_t>(sum.events);
+    counts.events += step.events();
   }
   if (taken == records.size()) return taken;
   return base::error(ErrorCode::contention, "another worker counts the same bucket");

@@ -26,6 +26,8 @@ class UsageTable {
  public:
   virtual ~UsageTable() = default;
   virtual Result<std::optional<usage::StreamCursor>> read(const usage::BucketId& bucket) = 0;
+  /// How long usage is kept.
+  virtual usage::Kept kept() const { return {}; }
   virtual Result<usage::Written> write(const usage::BucketId& bucket, const usage::Advance& step) = 0;
 };
 

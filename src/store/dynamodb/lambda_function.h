@@ -28,6 +28,7 @@ class LambdaFunction final : private UsageTable {
                  std::function<void(const std::string&)> report);
   Result<std::optional<usage::StreamCursor>> read(const usage::BucketId& bucket) override;
   Result<usage::Written> write(const usage::BucketId& bucket, const usage::Advance& step) override;
+  usage::Kept kept() const override { return kept_; }
   aws::Asked ask(Request request);
 
   const std::string table_;

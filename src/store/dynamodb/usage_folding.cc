@@ -20,6 +20,9 @@ using Kind = aws::DynamoFailure::Kind;
 /// Up to which day a resource was folded.
 constexpr std::string_view folded_attribute = "folded_until";
 
+/// Days before it may have got hours since: a record of the stream is counted up to a day after it was made.
+constexpr Time looks_back = 2 * usage::day;
+
 /// A resource whose usage was counted.
 struct CountedResource {
   Key key;
@@ -68,12 +71,12 @@ class Folding {
 
   /// Folds the days of a resource, the oldest first.
   Result<void> fold(const CountedResource& resource) {
-    const Time until = start_of(UsageWindow::day, now_ - kept_.hours);
+    const Time until = usage::retention_at(now_, kept_).first_hour;
     QueryOfIndex wanted{.index = "GSI2",
                         .pk_name = "GSI2PK",
                         .sk_name = "GSI2SK",
                         .pk = usage_index_pk(resource.name_space, resource.resource),
-                        .from = usage_index_sk(resource.folded_until),
+                        .from = usage_index_sk(std::max(resource.folded_until - looks_back, Time{0})),
                         .to = usage_index_sk(until)};
     if (resource.folded_until >= until) return {};
     const std::uint64_t later = report_.later;

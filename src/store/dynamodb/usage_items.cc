@@ -60,6 +60,11 @@ void set_names(Expression& expression, const usage::BucketId& bucket, UsageWindo
   expression.set("GSI2SK", Value::of(usage_index_sk(start, bucket.entity)));
 }
 
+Value ttl_of(UsageWindow window, Time start, const store::UsageKept& kept) {
+  const Time keep_for = window == UsageWindow::day ? kept.days : kept.hours + fold_margin;
+  return Value::of(to_ttl(start + length_of(window) + keep_for));
+}
+
 Value cursor_value(const usage::StreamCursor& cursor) {
   Item counters;
   for (const usage::Used& used : cursor.counted.amounts)
@@ -186,8 +191,7 @@ std::string usage_attribute(std::string_view limit) {
 
 ItemWrite render(const usage::BucketId& bucket, const usage::HourWrite& write, const store::UsageKept& kept) {
   using Condition = usage::HourWrite::Condition;
-  ItemWrite rendered{.kind = ItemWrite::Kind::update,
-                     .key = usage_key(bucket, UsageWindow::hour, write.hour)};
+  ItemWrite rendered{.kind = ItemWrite::Kind::update, .key = usage_key(bucket, write.window, write.hour)};
   Expression& expression = rendered.expression;
   if (write.condition != Condition::none) {
     const std::string cursor = expression.name(cursor_attribute);
@@ -199,8 +203,8 @@ ItemWrite render(const usage::BucketId& bucket, const usage::HourWrite& write, c
     }
   }
   if (write.is_new) {
-    set_names(expression, bucket, UsageWindow::hour, write.hour);
-    expression.set("ttl", Value::of(to_ttl(write.hour + usage::hour + kept.hours + fold_margin)));
+    set_names(expression, bucket, write.window, write.hour);
+    expression.set("ttl", ttl_of(write.window, write.hour, kept));
   }
   if (write.cursor) expression.set(cursor_attribute, cursor_value(*write.cursor));
   if (write.retires) expression.set_member(cursor_attribute, "p", Value::of(*write.retires));
@@ -213,7 +217,7 @@ ItemWrite addition(const usage::BucketId& bucket, const Usage& day, const store:
   ItemWrite write{.kind = ItemWrite::Kind::update, .key = usage_key(bucket, day.window, day.start)};
   Expression& expression = write.expression;
   set_names(expression, bucket, day.window, day.start);
-  expression.set("ttl", Value::of(to_ttl(day.start + usage::day + kept.days)));
+  expression.set("ttl", ttl_of(day.window, day.start, kept));
   for (const UsedAmount& used : day.limits)
     expression.add(usage_attribute(used.limit), used.amount.millitokens());
   expression.add("total_events", day.events);

@@ -87,7 +87,7 @@ Result<void> UsageCollector::collect_namespace(const std::string& name_space, st
     if (!part) return part.error();
     last = part->last;
     const Time now = context_.time.now();
-    const store::UsageKept kept = context_.usage_kept();
+    const usage::Retention retention = usage::retention_at(now, context_.usage_kept());
     std::vector<BlockingCalls::Arguments> calls;
     std::vector<BucketName> buckets;
     for (const UsedBucket& bucket : part->buckets) {
@@ -96,8 +96,8 @@ Result<void> UsageCollector::collect_namespace(const std::string& name_space, st
       auto members = members_of(context_, name);
       calls.push_back({{names.bucket(name_space, name.family, name.entity, name.resource),
                         names.usage(name_space, name.family, name.entity, name.resource)},
-                       {std::to_string(day_number(now - kept.hours)),
-                        std::to_string(day_number(now - kept.days)), members[0], members[1]}});
+                       {std::to_string(day_number(retention.first_hour)),
+                        std::to_string(day_number(retention.first_day)), members[0], members[1]}});
       if (!context_.cluster) calls.back().keys.push_back(names.used(name_space));
     }
     auto replies = BlockingCalls(context_).run_all(Script::collect(), calls, true);

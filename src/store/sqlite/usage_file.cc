@@ -152,8 +152,8 @@ Result<void> UsageFolder::fold(const Day& day) {
 }
 
 Result<bool> UsageFolder::fold(Time now, const store::UsageKept& kept, std::size_t slice) {
-  // Whole days only, so that the row of a day never stands beside hours of the same day.
-  auto days = old_days(start_of(UsageWindow::day, now - kept.hours), slice);
+  const usage::Retention retention = usage::retention_at(now, kept);
+  auto days = old_days(retention.first_hour, slice);
   if (!days) return days.error();
   const bool more_hours = days->size() == slice;
   std::sort(days->begin(), days->end(), [](const Day& a, const Day& b) { return a.key() < b.key(); });
@@ -162,9 +162,7 @@ Result<bool> UsageFolder::fold(Time now, const store::UsageKept& kept, std::size
   for (auto day = days->begin(); day != last; ++day) {
     if (auto folded = fold(*day); !folded) return folded.error();
   }
-  delete_days_.begin()
-      .bind(start_of(UsageWindow::day, now - kept.days))
-      .bind(static_cast<std::int64_t>(slice));
+  delete_days_.begin().bind(retention.first_day).bind(static_cast<std::int64_t>(slice));
   for (std::size_t deleted = 0;; ++deleted) {
     auto row = delete_days_.step();
     if (!row) return row.error();

@@ -54,7 +54,7 @@ void Table::bring_in(const decision::Link& link, const Slot& slot, RecordPtr rec
   if (shares && *record->limits == *resolved) record->limits = resolved;
   Shard& shard = *slot.shard;
   Locks::map_of(shard).put(slot.hash, record.release(), now,
-                           [&](const Record& dropped) { close(shard, dropped); });
+                           [&](const Record& dropped) { close(shard, dropped, now); });
 }
 
 Result<void> Table::bring_in(std::string_view name_space, std::string_view entity) {
@@ -79,7 +79,7 @@ Result<void> Table::bring_in(std::string_view name_space, std::string_view entit
       const std::uint64_t hash = base::hash(record->resource(), seed_, owner);
       const Key key{name_space, entity, record->resource()};
       if (record->expires_at <= now || shard.map.find(hash, key) != nullptr) continue;
-      shard.map.put(hash, record.release(), now, [&](const Record& dropped) { close(shard, dropped); });
+      shard.map.put(hash, record.release(), now, [&](const Record& dropped) { close(shard, dropped, now); });
     }
     return {};
   }

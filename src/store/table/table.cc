@@ -312,10 +312,11 @@ bool Table::has_bucket(std::string_view name_space, std::string_view entity) {
 
 void Table::forget(std::string_view name_space, std::string_view entity) {
   Shard& shard = shard_of(owner_hash(token_of(name_space), entity));
+  const Time now = clock_.now();
   const base::Guard guard(shard.lock);
   shard.map.erase_if([&](const Record& record) {
     const bool erased = record.belongs_to(name_space, entity);
-    if (erased) close(shard, record);
+    if (erased) close(shard, record, now);
     return erased;
   });
 }

@@ -159,8 +159,8 @@ class Table final : public store::Buckets {
   void count_usage(Shard& shard, const Record* old, Record& next, bool counts, Time now);
   bool is_closed_by_backing(const Record& record) const;
   /// Hands over the open segment of a record that is about to be dropped. Requires the shard's lock.
-  void close(Shard& shard, const Record& record);
-  void close(Shard& shard, const Record& record, usage::Segment segment);
+  void close(Shard& shard, const Record& record, Time now);
+  void close(Shard& shard, const Record& record, usage::Segment segment, Time now);
   std::uint64_t next_generation() { return next_generation_.fetch_add(1, std::memory_order_relaxed); }
   Result<store::Progress> change_shared(const store::LeasePlan& plan, store::LeaseOutcome& outcome);
   Result<store::Progress> change_lease(const store::LeasePlan& plan, store::LeaseOutcome& outcome, Time now);

@@ -37,7 +37,7 @@ bool is_asked_for(const Record& record, const store::UsageQuery& query) {
 void Table::replace(Shard& shard, std::uint64_t hash, Record* next, bool counts, Time now) WEIR_NOT_ANALYSED {
   const Key key{next->name_space(), next->entity(), next->resource()};
   count_usage(shard, shard.map.find(hash, key), *next, counts, now);
-  shard.map.put(hash, next, now, [&](const Record& dropped) { close(shard, dropped); });
+  shard.map.put(hash, next, now, [&](const Record& dropped) { close(shard, dropped, now); });
 }
 
 void Table::count_usage(Shard& shard, const Record* old, Record& next, bool counts, Time now) {
@@ -47,25 +47,26 @@ void Table::count_usage(Shard& shard, const Record* old, Record& next, bool coun
   auto step = usage::count(old != nullptr ? segment_of(*old) : std::nullopt, before ? &*before : nullptr,
                            state_of(next), now, counts, next_generation());
   const bool successor = old != nullptr && old->generation != next.generation;
-  if (step.closed && !(successor && is_closed_by_backing(*old))) close(shard, next, *std::move(step.closed));
+  if (step.closed && !(successor && is_closed_by_backing(*old)))
+    close(shard, next, *std::move(step.closed), now);
   set_segment(next, step.open);
 }
 
 /// Whether the backing has the whole segment, and closes it when it replaces or deletes the bucket.
 bool Table::is_closed_by_backing(const Record& record) const { return backing_ != nullptr && !record.dirty; }
 
-void Table::close(Shard& shard, const Record& record) {
+void Table::close(Shard& shard, const Record& record, Time now) {
   if (record.events == 0 || is_closed_by_backing(record)) return;
-  if (auto segment = segment_of(record)) close(shard, record, *std::move(segment));
+  if (auto segment = segment_of(record)) close(shard, record, *std::move(segment), now);
 }
 
-void Table::close(Shard& shard, const Record& record, usage::Segment segment) WEIR_NOT_ANALYSED {
+void Table::close(Shard& shard, const Record& record, usage::Segment segment, Time now) WEIR_NOT_ANALYSED {
   ClosedSegment closed{std::string(record.name_space()), std::string(record.entity()),
                        std::string(record.resource()), std::move(segment)};
   if (backing_ != nullptr) {
     shard.closed.push_back(std::move(closed));
   } else {
-    shard.ledger.add(closed);
+    shard.ledger.add(closed, now);
   }
 }
 

@@ -18,9 +18,12 @@ Usage row_of(std::string_view entity, std::string_view resource, const usage::Se
   return row;
 }
 
-void UsageLedger::add(const ClosedSegment& closed) {
-  if (closed.segment.hour > folded_at_) fold(closed.segment.hour);
-  add_row(closed.name_space, row_of(closed.entity, closed.resource, closed.segment));
+void UsageLedger::add(const ClosedSegment& closed, Time now) {
+  if (usage::hour_of(now) > folded_at_) fold(usage::hour_of(now));
+  const usage::Retention retention = usage::retention_at(folded_at_, kept_);
+  Usage row = row_of(closed.entity, closed.resource, closed.segment);
+  usage::fold_into_day(row, retention);
+  if (row.start >= retention.first_day) add_row(closed.name_space, row);
 }
 
 void UsageLedger::add_row(const std::string& name_space, const Usage& row) {
@@ -63,19 +66,16 @@ void UsageLedger::erase(const ByEntity& key) {
 
 void UsageLedger::fold(Time now) {
   folded_at_ = now;
-  // Whole days only, so that the row of a day never stands beside hours of the same day.
-  const Time first_hour = start_of(UsageWindow::day, now - kept_.hours);
-  const Time first_day = start_of(UsageWindow::day, now - kept_.days);
+  const usage::Retention retention = usage::retention_at(now, kept_);
   std::vector<std::pair<ByEntity, Usage>> old;
   for (const auto& [key, row] : rows_) {
-    if (row.start < (row.window == UsageWindow::hour ? first_hour : first_day)) old.emplace_back(key, row);
+    const bool is_hour = row.window == UsageWindow::hour;
+    if (row.start < (is_hour ? retention.first_hour : retention.first_day)) old.emplace_back(key, row);
   }
   for (auto& [key, row] : old) {
     erase(key);
-    row.start = start_of(UsageWindow::day, row.start);
-    if (row.start < first_day) continue;
-    row.window = UsageWindow::day;
-    add_row(std::get<0>(key), row);
+    usage::fold_into_day(row, retention);
+    if (row.start >= retention.first_day) add_row(std::get<0>(key), row);
   }
 }
 

@@ -29,8 +29,8 @@ Usage row_of(std::string_view entity, std::string_view resource, const usage::Se
 class UsageLedger {
  public:
   void keep(const store::UsageKept& kept) { kept_ = kept; }
-  /// Also folds old hours into days, once for every hour that begins.
-  void add(const ClosedSegment& closed);
+  /// Also folds old hours into days, once for every hour that begins; this one at once, if it is old.
+  void add(const ClosedSegment& closed, Time now);
   /// Calls `visit` for every row that the query asks for.
   void for_each(const store::UsageQuery& query, const std::function<void(const Usage& row)>& visit) const;
 
