@@ -3,12 +3,13 @@
 #   tour.sh WEIR DOCUMENT [STORE]
 # With a STORE, such as memory:, the commands do not open a store of their own but ask a service that has that one.
 # In ```console blocks, lines that begin with "$ " are commands and the rest is their output. Columns, times, decimals
-# and names of users may differ.
+# and names of users may differ. A run in which a day of UTC began is repeated, since usage is counted by days.
 set -euo pipefail
 [[ $# -eq 2 || $# -eq 3 ]] || { sed -n '2,6p' "$0"; exit 2; }
 weir=$1 document=$2 store=${3:-}
 work=$(mktemp -d)
 server=''
+day=$(date -u +%F)
 trap '[[ -z $server ]] || kill -KILL "$server" 2>/dev/null; rm -rf "$work"' EXIT
 mkdir "$work/bin" "$work/here"
 ln -s "$weir" "$work/bin/weir"
@@ -45,6 +46,11 @@ normal() {
     -e "s/(now|[0-9,]+ (s|min|h|d) ago)(,? \\(?)[0-9-]{10} [0-9:]{8} UTC/TIME\\3DATE/; s/ by [^ ,]+,/ by USER,/" \
     -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2})?/MOMENT/g; s/([0-9])\.[0-9]+/\1/g; s/  +/ /g' "$1"
 }
+if [[ $(date -u +%F) != "$day" ]]; then
+  [[ -z $server ]] || kill -KILL "$server"
+  rm -rf "$work"
+  exec "$0" "$@"
+fi
 normal "$work/shown" >"$work/wanted"
 normal "$work/printed" >"$work/got"
 [[ -z $store || ! -e $work/here/weir.db ]] || { echo "tour: a store was opened beside the service"; exit 1; }
