@@ -226,6 +226,19 @@ TEST_F(OtherPrograms, TheirRecordsWorkAndAreListed) {
   EXPECT_EQ(limiter.limits(level).error().code, ErrorCode::not_found);
 }
 
+TEST_F(BadItems, APlanHasTheRightMembersWhateverBecameOfTheirRecords) {
+  const auto set = [&](const std::string& id, const char* name, const Value& value) {
+    Item item = table.item(meta_key("default", id));
+    for (Attribute& attribute : item) {
+      if (attribute.name == name) attribute.value = value;
+    }
+    put(item);
+  };
+  tests::check_members_of_damaged(
+      limiter, [&](const std::string& id) { set(id, "created_at", Value::of(std::string("yesterday"))); },
+      [&](const std::string& id) { set(id, "plan", Value::of(std::string("lead"))); });
+}
+
 TEST_F(BadItems, RandomItemsAreErrorsOrAnswersAndCanBeRepaired) {
   Mutator random(23);
   tests::make_shared_records(limiter);

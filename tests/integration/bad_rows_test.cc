@@ -137,6 +137,30 @@ TEST_F(SqliteBadRows, ARowOfLimitsThatCannotBeReadLeavesTheFileUsableAndIsReplac
   EXPECT_EQ(findings(), "every record can be used\n");
 }
 
+TEST_F(SqliteBadRows, APlanHasTheRightMembersWhateverBecameOfTheirRows) {
+  const LimitsPlan plan{.name = "gold", .limits = {{{"rpm", *Limit::parse("100/min")}}}};
+  {
+    Limiter limiter = open();
+    ASSERT_TRUE(limiter.put_plan(plan));
+    for (const char* const id : {"again", "away", "erased"})
+      ASSERT_TRUE(limiter.put_entity({.id = id, .plan = "gold"}));
+  }
+  run("UPDATE entities SET metadata = 'nonsense'");
+  {
+    Limiter limiter = open();
+    ASSERT_TRUE(limiter.put_entity({.id = "again", .plan = "gold"}));
+    ASSERT_TRUE(limiter.put_entity({.id = "away"}));
+    ASSERT_TRUE(limiter.delete_entity("erased"));
+    EXPECT_EQ(tests::members_of(limiter, "gold"), "again");
+    EXPECT_EQ(limiter.delete_plan("gold").error().code, ErrorCode::conflict);
+  }
+  Limiter limiter = open();
+  EXPECT_EQ(tests::members_of(limiter, "gold"), "again");
+  EXPECT_EQ(limiter.effective_limits("again", "r")->source, Source::plan);
+  ASSERT_TRUE(limiter.put_entity({.id = "again"}));
+  EXPECT_TRUE(limiter.delete_plan("gold"));
+}
+
 TEST_F(SqliteBadRows, ABucketThatCannotBeReadIsAnErrorUntilItsEntityIsDeleted) {
   {
     Limiter limiter = open();

@@ -128,6 +128,16 @@ TEST_F(RedisBadRecords, APlanThatCannotBeReadFallsToTheNextLevelUntilItIsPut) {
   }
 }
 
+TEST_F(RedisBadRecords, APlanHasTheRightMembersWhateverBecameOfTheirRecords) {
+  tests::check_members_of_damaged(
+      limiter, [&](const std::string& id) { write("n " + id, "nonsense"); },
+      [&](const std::string& id) {
+        std::string record = probe.ask({"HGET", catalog, "n " + id});
+        record.replace(record.find("gold"), 4, "lead");
+        write("n " + id, record);
+      });
+}
+
 TEST_F(RedisBadRecords, AnEntityThatCannotBeReadIsRefusedUntilItIsPutOrDeleted) {
   ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "5/min"}}));
   ASSERT_TRUE(limiter.put_entity({.id = "key"}));

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -215,6 +216,41 @@ inline void list_everything(Limiter& limiter) {
   EXPECT_TRUE(entities) << entities.error().message;
   const auto events = limiter.audit();
   EXPECT_TRUE(events) << events.error().message;
+}
+
+/// The members of a plan as the limiter lists them: "a b".
+inline std::string members_of(Limiter& limiter, const std::string& plan) {
+  const auto page = limiter.members(plan);
+  EXPECT_TRUE(page) << page.error().message;
+  std::string names;
+  for (const std::string& id : page->items) names += (names.empty() ? "" : " ") + id;
+  return names;
+}
+
+/// Entities with the plan "gold" whose records another program damages, so that they cannot be used, or
+/// changes, so that they name the plan "lead": the plan has the right members once they are put or deleted.
+inline void check_members_of_damaged(Limiter& limiter, const std::function<void(const std::string&)>& damage,
+                                     const std::function<void(const std::string&)>& change) {
+  for (const char* const name : {"gold", "lead"})
+    ASSERT_TRUE(limiter.put_plan({.name = name, .limits = {{{"rpm", *Limit::parse("100/min")}}}}));
+  for (const char* const id : {"again", "away", "erased", "moved", "renamed"})
+    ASSERT_TRUE(limiter.put_entity({.id = id, .plan = "gold"}));
+  for (const char* const id : {"again", "away", "erased", "moved"}) damage(id);
+  EXPECT_EQ(limiter.delete_plan("gold").error().code, ErrorCode::conflict);
+  ASSERT_TRUE(limiter.put_entity({.id = "again", .plan = "gold"}));
+  ASSERT_TRUE(limiter.put_entity({.id = "away"}));
+  ASSERT_TRUE(limiter.delete_entity("erased"));
+  ASSERT_TRUE(limiter.put_entity({.id = "moved", .plan = "lead"}));
+  EXPECT_EQ(members_of(limiter, "gold"), "again renamed");
+  EXPECT_EQ(members_of(limiter, "lead"), "moved");
+  EXPECT_EQ(limiter.effective_limits("again", "r")->source, Source::plan);
+  change("renamed");
+  EXPECT_EQ(limiter.delete_plan("gold").error().code, ErrorCode::conflict) << "again is a member";
+  ASSERT_TRUE(limiter.put_entity({.id = "again"}));
+  const auto deleted = limiter.delete_plan("gold");
+  EXPECT_TRUE(deleted) << deleted.error().message;
+  ASSERT_TRUE(limiter.put_plan({.name = "gold", .limits = {{{"rpm", *Limit::parse("100/min")}}}}));
+  EXPECT_EQ(members_of(limiter, "gold"), "");
 }
 
 }  // namespace weir::tests

@@ -92,6 +92,8 @@ std::vector<ItemWrite> CatalogChange::writes_of(const table::Draft& draft,
     } else if (existed) {
       writes.push_back(erase(plan_key(name_space_, name)));
       writes.push_back(erase(listed_plan_key(name_space_, name)));
+      for (const std::string& id : not_members_[name])
+        writes.push_back(erase(member_key(name_space_, name, id)));
     }
   }
   for (const store::AuditEvent& event : events) {

@@ -96,6 +96,7 @@ Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<st
       steps.set("p " + name, encode(*plan));
     } else {
       steps.erase("p " + name);
+      for (const std::string& id : not_members_[name]) steps.on("out", names.members(name_space_, name), id);
     }
     steps.on(plan ? "in" : "out", names.plans(name_space_), name);
     tell("p " + name);

@@ -29,6 +29,8 @@ Result<std::optional<std::vector<store::Changed>>> CatalogChange::attempt() {
   levels_read_.clear();
   entities_read_.clear();
   plans_read_.clear();
+  damaged_.clear();
+  not_members_.clear();
   auto begun = begin();
   if (!begun) return begun.error();
   if (!*begun) return start_over;
@@ -96,6 +98,7 @@ Result<void> CatalogChange::read_concerned() {
   }
   if (auto read = read_levels(levels); !read) return read;
   if (auto read = read_entities(entities); !read) return read;
+  if (auto found = find_plans_of_damaged(); !found) return found;
   if (auto read = read_ancestors(); !read) return read;
   if (auto read = read_concerned_plans(); !read) return read;
   std::set<std::string> moving;
@@ -105,6 +108,31 @@ Result<void> CatalogChange::read_concerned() {
   }
   if (auto read = read_children(moving, true); !read) return read;
   return read_children(erased, false);
+}
+
+/// The record of an entity cannot tell its plan, but the lists of members can. A change that replaces the
+/// record must also remove the entity from that list. The plan has no stamp, so that it counts as new if it
+/// is assigned again.
+Result<void> CatalogChange::find_plans_of_damaged() {
+  if (damaged_.empty()) return {};
+  auto plans = list_all({.of = Listing::Of::plans});
+  if (!plans) return plans.error();
+  for (const std::string& id : damaged_) {
+    for (const std::string& plan : *plans) {
+      auto listed = is_listed(plan, id);
+      if (!listed) return listed.error();
+      if (*listed) tenant_.entities[id].plan = plan;
+    }
+  }
+  return {};
+}
+
+Result<bool> CatalogChange::is_listed(const std::string& plan, const std::string& entity) {
+  auto page = catalog_.list(name_space_, {.of = Listing::Of::members, .owner = plan, .begins_with = entity},
+                            {.cursor = {}, .limit = 1});
+  if (!page) return page.error();
+  // Of the names that begin with its name, the entity itself is the first.
+  return !page->items.empty() && page->items.front() == entity;
 }
 
 /// The plans that are put or deleted, those that entities name, and those that they leave.
@@ -118,12 +146,22 @@ Result<void> CatalogChange::read_concerned_plans() {
       names.insert(plan_before(entity->entity.id));
     } else if (const auto* const erase = std::get_if<store::PlanErase>(&change)) {
       names.insert(erase->name);
-      auto members = list_all({.of = Listing::Of::members, .owner = erase->name});
-      if (!members) return members.error();
-      tenant_.members[erase->name] = {members->begin(), members->end()};
+      if (auto read = read_members(erase->name); !read) return read;
     }
   }
   return read_plans(names);
+}
+
+/// An entity whose record cannot be used counts as a member until a put replaces it.
+Result<void> CatalogChange::read_members(const std::string& plan) {
+  auto listed = list_all({.of = Listing::Of::members, .owner = plan});
+  if (!listed) return listed.error();
+  if (auto read = read_entities({listed->begin(), listed->end()}); !read) return read;
+  for (const std::string& id : *listed) {
+    const bool is_member = plan_before(id) == plan || damaged_.contains(id);
+    (is_member ? tenant_.members : not_members_)[plan].insert(id);
+  }
+  return {};
 }
 
 Result<void> CatalogChange::read_plans(const std::set<std::string>& names) {
@@ -180,6 +218,7 @@ Result<void> CatalogChange::read_entities(const std::set<std::string>& ids) {
   if (!found) return found.error();
   for (auto& [id, entity] : *found) {
     // The change replaces a record that cannot be used, or ends the chain there.
+    if (!entity) damaged_.insert(id);
     tenant_.entities[id] = entity ? *std::move(entity) : Entity{.id = id};
   }
   return {};

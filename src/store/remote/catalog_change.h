@@ -75,6 +75,9 @@ class CatalogChange {
   Time now_ = 0;
   Head head_;
   table::Tenant tenant_;  ///< what was read
+  /// Entities that are listed as members of a plan that is deleted, and whose records do not name it: another
+  /// program has changed them.
+  table::NameSets not_members_;
 
  private:
   /// Nothing: start over.
@@ -82,6 +85,10 @@ class CatalogChange {
   Result<void> read_concerned();
   Result<void> read_ancestors();
   Result<void> read_concerned_plans();
+  Result<void> read_members(const std::string& plan);
+  Result<void> find_plans_of_damaged();
+  /// Whether an entity is listed among the members of a plan.
+  Result<bool> is_listed(const std::string& plan, const std::string& entity);
   Result<std::vector<std::string>> list_all(const Listing& listing);
   Result<std::vector<store::Changed>> draft_all(table::Draft& draft);
   void tell(std::size_t done);
@@ -90,6 +97,7 @@ class CatalogChange {
   std::set<std::string> levels_read_;    ///< found or not
   std::set<std::string> entities_read_;  ///< the same
   std::set<std::string> plans_read_;     ///< the same
+  std::set<std::string> damaged_;        ///< entities whose record cannot be used
   std::size_t told_ = 0;
 };
 
