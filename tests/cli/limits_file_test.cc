@@ -1,6 +1,7 @@
 // limits plan, apply and diff.
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "cli/shell.h"
 
 namespace weir::cli {
@@ -42,6 +43,24 @@ TEST_F(LimitsFile, IsPlannedThenAppliedThenChangesNothing) {
   EXPECT_EQ(shell.run("limits plan -"), 0);
   EXPECT_EQ(shell.run("limits diff -"), 0);
   EXPECT_EQ(shell.out, "");
+}
+
+TEST_F(LimitsFile, TheExampleIsAppliedWithEveryKindOfLimits) {
+  shell.in = *base::read_file(WEIR_TESTS_FOLDER "/../examples/limits.yaml");
+  ASSERT_EQ(shell.run("limits apply -"), 0) << shell.err;
+  EXPECT_EQ(shell.run("limits plan -"), 0) << shell.out;
+  const auto shows = [&](const char* command, const char* text) {
+    EXPECT_EQ(shell.run(command), 0) << shell.err;
+    EXPECT_NE(shell.out.find(text), std::string::npos) << command << ": " << shell.out;
+  };
+  shows("limits effective customer-1 gpt-4 -o json", R"("sources":{"rpm":"plan","tpm":"resource"})");
+  shows("limits effective customer-1 images -o json", R"("sources":{"calls":"entity","rpm":"plan"})");
+  shows("limits effective customer-1 images -o json", R"("calls":{"capacity":16,"kind":"concurrent"})");
+  shows("limits effective anybody embeddings -o json", R"("mode":"shadow")");
+  shows("acquire customer-1 health -c rpm=1 -o json", R"("allowed":true)");
+  shows("usage customer-1 -o json", R"({"usage":[]})");
+  shows("acquire customer-1 gpt-4 -c rpm=1 -o json", R"("allowed":true)");
+  shows("usage customer-1 -o json", R"("limits":{"rpm":1},"events":1)");
 }
 
 TEST_F(LimitsFile, DiffShowsLinesBeforeAndAfter) {

@@ -61,8 +61,9 @@ TEST(LimitsFile, EveryMistakeIsNamedWithItsPlaceAndWhatToChange) {
 TEST(LimitsFile, TheExampleIsRead) {
   const auto desired = read_limits_file(contents(WEIR_TESTS_FOLDER "/../examples/limits.yaml"));
   ASSERT_TRUE(desired) << desired.error().message;
-  EXPECT_EQ(desired->limits.size(), 8U);
-  EXPECT_EQ(desired->entities.size(), 5U);
+  EXPECT_EQ(desired->limits.size(), 11U);
+  EXPECT_EQ(desired->entities.size(), 6U);
+  EXPECT_EQ(desired->plans.size(), 1U);
 }
 
 TEST(LimitsFile, EverythingThatItSaysIsInTheDesiredState) {
