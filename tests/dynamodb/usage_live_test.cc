@@ -37,7 +37,6 @@ class AggregateProcess {
 struct Charged {
   std::int64_t rpm = 0;
   std::int64_t tpm = 0;
-  friend bool operator==(const Charged&, const Charged&) = default;
 };
 
 class UsageWithKills : public UsageOnDynamo {
@@ -115,7 +114,7 @@ class UsageWithKills : public UsageOnDynamo {
           const bool settles = (round + j) % 5 == 0;
           EXPECT_TRUE(!settles || lease.lease().settle({{"tpm", 90}}));
           const std::scoped_lock lock(mutex);
-          charged_[static_cast<std::size_t>(index)].rpm += 1000 * (1 + j % 3);
+          charged_[static_cast<std::size_t>(index)].rpm += std::int64_t{1000} * (1 + j % 3);
           charged_[static_cast<std::size_t>(index)].tpm += settles ? 90'000 : 100'000;
           events_ += settles ? 2 : 1;
         }

@@ -41,8 +41,8 @@ Result<std::unique_ptr<Aggregation>> Aggregation::start(AggregationOptions optio
   std::unique_ptr<Aggregation> aggregation(
       new Aggregation(std::move(options), *std::move(table), *std::move(streams), std::move(entropy)));
   const auto found = aggregation->find_stream();
-  const bool may_wait = !aggregation->options_.store.must_be_reachable;
-  if (!found && !(may_wait && found.error().code == ErrorCode::unavailable)) return found.error();
+  const bool waits = !aggregation->options_.store.must_be_reachable;
+  if (!found && (!waits || found.error().code != ErrorCode::unavailable)) return found.error();
   aggregation->thread_ = std::thread([&running = *aggregation] { running.run(); });
   aggregation->folding_thread_ = std::thread([&running = *aggregation] { running.fold(); });
   return aggregation;

@@ -107,7 +107,7 @@ std::optional<Time> parse_window(std::string_view text) {
   const auto minutes = number_in(text, 14, 2);
   const auto seconds = number_in(text, 17, 2);
   if (!hours || !minutes || !seconds || *hours > 23 || *minutes > 59 || *seconds > 59) return std::nullopt;
-  return *date + *hours * usage::hour + *minutes * 60'000 + *seconds * 1000;
+  return *date + *hours * usage::hour + *minutes * Time{60'000} + *seconds * Time{1000};
 }
 
 std::string usage_sort_prefix(std::string_view resource) { return join(usage_prefix, resource, "#"); }
