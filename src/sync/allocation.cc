@@ -84,6 +84,12 @@ Result<Limit> limit_of_share(const Limit& of, Millitokens share) {
   return limit;
 }
 
+Millitokens refill_in(const Limit& limit, Millitokens share, Time time) {
+  const base::Int128 refill =
+      base::Int128{limit.refill_amount().millitokens()} * share / limit.capacity().millitokens();
+  return base::saturate(refill * time / limit.refill_period().count());
+}
+
 Millitokens demand_of(std::span<const Millitokens> windows) {
   constexpr Millitokens weights[windows_remembered] = {3, 2, 1};
   base::Int128 sum = 0;

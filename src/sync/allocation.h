@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "weir/clock.h"
 #include "weir/limit.h"
 
 namespace weir::sync {
@@ -32,6 +33,9 @@ std::vector<Millitokens> grants_from(std::size_t from, std::span<const Millitoke
 /// The limit of a region that has `share` of a limit whose capacity is that of `of`: burst and refill in the
 /// same proportion, rounded down. `share` may be larger than the capacity.
 Result<Limit> limit_of_share(const Limit& of, Millitokens share);
+
+/// What a share of a limit refills in a time.
+Millitokens refill_in(const Limit& limit, Millitokens share, Time time);
 
 /// The demand of a region from what it used in each of its last windows, the latest first: the recent ones
 /// weigh more, and what is older than three windows counts nothing.

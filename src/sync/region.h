@@ -20,6 +20,9 @@
 
 namespace weir::sync {
 
+/// Expiries are rounded up to whole seconds by every store.
+inline constexpr Time expiry_rounding = 1000;
+
 /// What the level below the shares holds in each region's store.
 enum class Floor : unsigned char {
   whole,  ///< the whole limit: it returns in every region where sync has stopped

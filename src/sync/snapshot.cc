@@ -1,6 +1,7 @@
 #include "sync/snapshot.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "base/json.h"
@@ -158,6 +159,18 @@ class SnapshotReader {
 };
 
 }  // namespace
+
+Millitokens lent(const std::vector<Grant>& grants, Time now, std::string_view to) {
+  std::map<std::string_view, Millitokens> largest;
+  for (const Grant& grant : grants) {
+    if (grant.until <= now || (!to.empty() && grant.to != to)) continue;
+    Millitokens& one = largest[grant.to];
+    one = std::max(one, grant.amount);
+  }
+  Millitokens sum = 0;
+  for (const auto& [region, amount] : largest) sum += amount;
+  return sum;
+}
 
 const SharedLimit* Entry::find(std::string_view name) const {
   const auto found = std::find_if(limits.begin(), limits.end(),

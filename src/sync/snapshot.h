@@ -27,6 +27,10 @@ struct Grant {
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 
+/// What the grants that have not ended let other regions use: the largest to each region, summed. `to`: only
+/// those to this region.
+Millitokens lent(const std::vector<Grant>& grants, Time now, std::string_view to = {});
+
 /// One shared limit of an entity on a resource.
 struct SharedLimit {
   std::string name;
