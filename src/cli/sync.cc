@@ -9,13 +9,11 @@
 #include "app/store_url.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/rfc3339.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/read.h"
 #include "cli/text_table.h"
 #include "server/signals.h"
-#include "sync/sync_file.h"
 #include "telemetry/log.h"
 
 namespace weir::cli {
@@ -25,17 +23,10 @@ constexpr std::size_t largest_config = std::size_t{16} << 20U;
 
 /// Counts since the program began.
 struct Counts {
-  std::uint64_t cycles = 0, failed_cycles = 0, written = 0, operator_owned = 0, skipped = 0, failed = 0;
+  std::uint64_t cycles = 0, failed_cycles = 0, written = 0, operator_owned = 0, skipped = 0, failed = 0,
+                unreadable = 0;
   std::size_t owned_by_operators = 0;  ///< at the moment
   Time last = 0;
-};
-
-/// Everything that a cycle needs.
-struct Opened {
-  sync::SyncFile file;
-  std::shared_ptr<Limiter> limiter;
-  std::unique_ptr<sync::Exchange> exchange;
-  std::unique_ptr<sync::Runner> runner;
 };
 
 Result<sync::SyncFile> read_config(const Arguments& arguments) {
@@ -45,44 +36,9 @@ Result<sync::SyncFile> read_config(const Arguments& arguments) {
   return sync::read_sync_file(*text, *arguments.sync_config);
 }
 
-Result<Opened> open(Session& session, const Arguments& arguments) {
-  auto file = read_config(arguments);
-  if (!file) return file.error();
-  Opened opened{.file = *std::move(file)};
-  const auto store = said(arguments.common.store, session.world(), "WEIR_STORE");
-  const std::string url = store ? *store : opened.file.store.value_or("");
-  if (url.empty())
-    return base::invalid("no store is named; write `store:` in the file, or use --store or WEIR_STORE");
-  if (opened.file.name_space && !session.namespace_was_said())
-    session.choose_namespace(*opened.file.name_space);
-  auto limiter = session.world().open(url, session.options());
-  if (!limiter) return limiter.error();
-  opened.limiter = *std::move(limiter);
-  auto exchange = sync::open_exchange(opened.file.exchange);
-  if (!exchange) return exchange.error();
-  opened.exchange = *std::move(exchange);
-  opened.runner = std::make_unique<sync::Runner>(
-      *opened.limiter, *opened.exchange, opened.file.settings, opened.file.scopes, session.world().clock,
-      sync::Runner::Options{.dry = arguments.dry_run || arguments.action == "status"});
-  return opened;
-}
-
-std::string tokens(sync::Millitokens amount) { return Amount::milli(amount).to_string(); }
-
-std::string percent(sync::Millitokens part, sync::Millitokens whole) {
-  return whole == 0 ? std::string("-") : base::join(std::to_string((part * 100 + whole / 2) / whole), " %");
-}
-
-std::string shares_of(const sync::Write& write) {
-  std::string text;
-  for (const auto& [name, share] : write.shares)
-    text += base::join(text.empty() ? "" : " ", name, "=", tokens(share));
-  return text;
-}
-
 std::string to_json(const sync::Write& write) {
   auto shares = base::JsonWriter::object();
-  for (const auto& [name, share] : write.shares) shares.raw(name, tokens(share));
+  for (const auto& [name, share] : write.shares) shares.raw(name, Amount::milli(share).to_string());
   return base::JsonWriter::object()
       .text("entity", write.entity)
       .text("resource", write.resource)
@@ -108,74 +64,6 @@ void print_writes(Session& session, const std::vector<sync::Write>& writes) {
   table.print(session.out(), session.style());
 }
 
-/// Since when an operator owns limits, by the audit.
-std::string since(Limiter& limiter, const sync::Region::Status& status) {
-  const auto events = limiter.audit(status.entity, {.cursor = {}, .limit = 100});
-  if (!events) return "";
-  for (const AuditEvent& event : events->items) {
-    if (event.action == "limits.set" && event.resource == status.resource)
-      return base::join("since ", base::rfc3339_text(event.at), " by ", event.principal);
-  }
-  return "";
-}
-
-std::string to_json(const sync::Region::Status& status) {
-  auto json = base::JsonWriter::object();
-  json.text("entity", status.entity).text("resource", status.resource).text("limit", status.limit);
-  json.text("owner", status.operator_owned ? "operator" : status.share > 0 ? "sync" : "none");
-  if (status.share > 0) json.raw("share", tokens(status.share)).number("expires_at_ms", status.until);
-  return json.raw("target", tokens(status.target))
-      .raw("whole", tokens(status.whole))
-      .flag("waits", status.waits)
-      .str();
-}
-
-Result<ExitCode> show_status(Session& session, const Arguments& arguments) {
-  auto opened = open(session, arguments);
-  if (!opened) return opened.error();
-  const auto report = opened->runner->cycle();
-  if (!report) return report.error();
-  for (const std::string& problem : report->problems) session.warn(problem);
-  const auto all = opened->runner->region().status();
-  if (session.json()) {
-    JsonList list(session.out(), "shares");
-    for (const auto& status : all) list.add(to_json(status));
-    list.end();
-    return done;
-  }
-  TextTable table({{"ENTITY"},
-                   {"RESOURCE"},
-                   {"LIMIT"},
-                   {"OWNER"},
-                   {"SHARE", TextTable::Align::right},
-                   {"TARGET", TextTable::Align::right},
-                   {"WHOLE", TextTable::Align::right},
-                   {"NOTE"}});
-  for (const auto& status : all) {
-    const auto write =
-        std::find_if(report->writes.begin(), report->writes.end(), [&](const sync::Write& one) {
-          return one.entity == status.entity && one.resource == status.resource;
-        });
-    std::string note = status.operator_owned ? since(*opened->limiter, status) : std::string();
-    if (write != report->writes.end())
-      note = base::join("would write ", shares_of(*write), ": ", name_of(write->reason));
-    table.add({{status.entity},
-               {status.resource},
-               {status.limit},
-               {status.operator_owned ? "operator"
-                : status.share > 0    ? "sync"
-                                      : "-"},
-               {status.share > 0 ? tokens(status.share) : "-"},
-               {status.operator_owned
-                    ? "-"
-                    : base::join(tokens(status.target), " (", percent(status.target, status.whole), ")")},
-               {status.operator_owned ? "-" : tokens(status.whole)},
-               {note}});
-  }
-  table.print(session.out(), session.style());
-  return done;
-}
-
 std::string metrics_text(const Counts& counts) {
   std::string text =
       "# HELP weir_sync_writes_total Limits that sync wanted to write, by what became of it.\n"
@@ -187,6 +75,7 @@ std::string metrics_text(const Counts& counts) {
   line("weir_sync_writes_total{result=\"operator_owned\"}", counts.operator_owned);
   line("weir_sync_writes_total{result=\"skipped\"}", counts.skipped);
   line("weir_sync_writes_total{result=\"failed\"}", counts.failed);
+  line("weir_sync_writes_total{result=\"unreadable\"}", counts.unreadable);
   text +=
       "# HELP weir_sync_cycles_total Cycles of sync, by what became of them.\n# TYPE weir_sync_cycles_total "
       "counter\n";
@@ -214,7 +103,7 @@ void write_metrics(const std::string& file, const Counts& counts, telemetry::Log
 }
 
 /// One cycle, counted and logged.
-Result<void> run_cycle(Opened& opened, Counts& counts, telemetry::Log& log, Time now) {
+Result<void> run_cycle(OpenedSync& opened, Counts& counts, telemetry::Log& log, Time now) {
   auto report = opened.runner->cycle();
   if (!report) {
     ++counts.failed_cycles;
@@ -227,6 +116,7 @@ Result<void> run_cycle(Opened& opened, Counts& counts, telemetry::Log& log, Time
   counts.operator_owned += report->operator_owned;
   counts.skipped += report->skipped;
   counts.failed += report->failed;
+  counts.unreadable += report->unreadable.size();
   counts.owned_by_operators = 0;
   for (const auto& status : opened.runner->region().status())
     counts.owned_by_operators += status.operator_owned ? 1 : 0;
@@ -234,14 +124,15 @@ Result<void> run_cycle(Opened& opened, Counts& counts, telemetry::Log& log, Time
   log.info("cycle", {{"entries", std::to_string(report->entries), true},
                      {"written", std::to_string(report->written), true},
                      {"operator_owned", std::to_string(report->operator_owned), true},
-                     {"failed", std::to_string(report->failed), true}});
+                     {"failed", std::to_string(report->failed), true},
+                     {"unreadable", std::to_string(report->unreadable.size()), true}});
   return {};
 }
 
 Result<ExitCode> run_cycles(Session& session, const Arguments& arguments, telemetry::Log& log) {
   // Before any thread starts, so that all threads inherit the blocked signals.
   const server::Signals signals;
-  auto opened = open(session, arguments);
+  auto opened = open_sync(session, arguments);
   if (!opened) return opened.error();
   const sync::Settings& settings = opened->file.settings;
   Counts counts;
@@ -266,13 +157,42 @@ Result<ExitCode> run_cycles(Session& session, const Arguments& arguments, teleme
 
 }  // namespace
 
+Result<OpenedSync> open_sync(Session& session, const Arguments& arguments) {
+  auto file = read_config(arguments);
+  if (!file) return file.error();
+  OpenedSync opened{.file = *std::move(file)};
+  const auto store = said(arguments.common.store, session.world(), "WEIR_STORE");
+  const std::string url = store ? *store : opened.file.store.value_or("");
+  if (url.empty())
+    return base::invalid("no store is named; write `store:` in the file, or use --store or WEIR_STORE");
+  if (opened.file.name_space && !session.namespace_was_said())
+    session.choose_namespace(*opened.file.name_space);
+  auto limiter = session.world().open(url, session.options());
+  if (!limiter) return limiter.error();
+  opened.limiter = *std::move(limiter);
+  auto exchange = sync::open_exchange(opened.file.exchange);
+  if (!exchange) return exchange.error();
+  opened.exchange = *std::move(exchange);
+  opened.runner = std::make_unique<sync::Runner>(
+      *opened.limiter, *opened.exchange, opened.file.settings, opened.file.scopes, session.world().clock,
+      sync::Runner::Options{.dry = arguments.dry_run || arguments.action == "status"});
+  return opened;
+}
+
+std::string shares_of(const sync::Write& write) {
+  std::string text;
+  for (const auto& [name, share] : write.shares)
+    text += base::join(text.empty() ? "" : " ", name, "=", Amount::milli(share).to_string());
+  return text;
+}
+
 Result<ExitCode> sync(Session& session, const Arguments& arguments) {
   if (arguments.action && *arguments.action != "status" && *arguments.action != "simulate")
     return base::invalid(base::quoted(*arguments.action), " is no action of sync; use status or simulate");
   if (arguments.action == "simulate") return simulate_sync(session, arguments);
-  if (arguments.action == "status") return show_status(session, arguments);
+  if (arguments.action == "status") return show_sync_status(session, arguments);
   if (arguments.dry_run) {
-    auto opened = open(session, arguments);
+    auto opened = open_sync(session, arguments);
     if (!opened) return opened.error();
     const auto report = opened->runner->cycle();
     if (!report) return report.error();
@@ -288,9 +208,9 @@ Result<ExitCode> sync(Session& session, const Arguments& arguments) {
     Counts counts;
     const auto report = [&log](const std::string& message) { log.warning("sync", {{"problem", message}}); };
     auto ran = app::serve_lambda({*runtime_api, report}, [&]() -> Result<app::LambdaHandler> {
-      auto opened = open(session, arguments);
+      auto opened = open_sync(session, arguments);
       if (!opened) return opened.error();
-      auto kept = std::make_shared<Opened>(*std::move(opened));
+      auto kept = std::make_shared<OpenedSync>(*std::move(opened));
       return app::LambdaHandler([kept, &counts, &log, &session](const std::string&) -> Result<std::string> {
         if (auto cycle = run_cycle(*kept, counts, log, session.now()); !cycle) return cycle.error();
         return base::JsonWriter::object().number("written", static_cast<long long>(counts.written)).str();

@@ -1,11 +1,30 @@
-// weir sync simulate.
+// weir sync: its region, opened, and its other actions.
 #pragma once
+
+#include <memory>
+#include <string>
 
 #include "cli/arguments.h"
 #include "cli/session.h"
+#include "sync/sync_file.h"
 
 namespace weir::cli {
 
+/// Everything that a cycle needs.
+struct OpenedSync {
+  sync::SyncFile file;
+  std::shared_ptr<Limiter> limiter;
+  std::unique_ptr<sync::Exchange> exchange;
+  std::unique_ptr<sync::Runner> runner;
+};
+
+/// Reads the file of sync, and opens the store and the exchange that it names.
+Result<OpenedSync> open_sync(Session& session, const Arguments& arguments);
+
+/// "rpm=15 tpm=1500".
+std::string shares_of(const sync::Write& write);
+
+Result<ExitCode> show_sync_status(Session& session, const Arguments& arguments);
 Result<ExitCode> simulate_sync(Session& session, const Arguments& arguments);
 
 }  // namespace weir::cli

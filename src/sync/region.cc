@@ -33,6 +33,7 @@ void Region::restore(const Snapshot& own) {
   for (auto& [key, state] : states_) state.uncertain = true;
   for (const Entry& entry : own.entries) {
     State& state = states_[{entry.entity, entry.resource}];
+    state.observed_at = own.published_at;
     for (const SharedLimit& limit : entry.limits) {
       LimitState& known = state.limits[limit.name];
       known.published = limit;
@@ -44,6 +45,11 @@ void Region::restore(const Snapshot& own) {
 bool Region::must_read_record(std::string_view entity, std::string_view resource) const {
   const auto state = states_.find(Key(entity, resource));
   return state == states_.end() || state->second.uncertain || state->second.operator_owned;
+}
+
+bool Region::may_have_bucket(std::string_view entity, std::string_view resource) const {
+  const auto state = states_.find(Key(entity, resource));
+  return state == states_.end() || state->second.uncertain || state->second.has_bucket;
 }
 
 void Region::wrote(const Write& write, Outcome outcome, Time until) {

@@ -78,8 +78,11 @@ class Region {
   void restore(const Snapshot& own);
   /// Whether the next reading of this entity must include the stored record.
   bool must_read_record(std::string_view entity, std::string_view resource) const;
+  /// Whether the entity had a bucket in the last reading, or it is not known.
+  bool may_have_bucket(std::string_view entity, std::string_view resource) const;
 
-  /// Takes the readings of a cycle. Returns the snapshot to publish; publish it before decide().
+  /// Takes the readings of a cycle. Nothing is decided about entities that are not among them. Returns the
+  /// snapshot to publish; publish it before decide().
   Snapshot observe(Time now, std::span<const Reading> readings);
   /// Decides what to write, from the snapshots of the other regions. They may be old or missing.
   std::vector<Write> decide(Time now, std::span<const Snapshot> others);
@@ -129,6 +132,8 @@ class Region {
     Time until = 0;                       ///< of the share in force
     bool operator_owned = false;
     bool uncertain = true;  ///< the record in the store is unknown
+    bool observed = false;  ///< in this cycle
+    Time observed_at = 0;   ///< when what was used was counted last
     bool has_bucket = false;
     bool used_elsewhere = false;  ///< by the snapshots of the last cycle
   };
@@ -154,8 +159,10 @@ class Region {
 
   void observe(Time now, const Reading& reading, State& state) const;
   void observe_record(Time now, const Reading& reading, State& state) const;
-  void observe_bucket(Time now, const Reading& reading, const std::string& name, LimitState& limit) const;
-  void count_windows(Time now, const LimitState& limit, SharedLimit& next) const;
+  void observe_bucket(Time now, Time elapsed, const Reading& reading, const std::string& name,
+                      LimitState& limit) const;
+  void count_windows(Time elapsed, const LimitState& limit, SharedLimit& next) const;
+  bool is_countable(Time elapsed) const { return elapsed >= settings_.window / 2; }
   Millitokens fair_share(Millitokens capacity) const;
   void issue_grants(Time now, State& state) const;
   bool is_relevant(Time now, const State& state) const;

@@ -55,7 +55,7 @@ bool Region::is_fresh(const Snapshot* snapshot, Time now) const {
 }
 
 std::optional<Write> Region::decide(Time now, const Key& key, State& state) {
-  if (state.operator_owned || state.uncertain || state.limits.empty()) return std::nullopt;
+  if (!state.observed || state.operator_owned || state.uncertain || state.limits.empty()) return std::nullopt;
   // A share that expires must outlive what it leaves free for others.
   Time least_until = 0;
   for (const auto& [name, limit] : state.limits) {

@@ -12,7 +12,14 @@ bool is_shared(const Limit& limit) { return limit.kind() == Kind::rate && limit.
 }  // namespace
 
 Snapshot Region::observe(Time now, std::span<const Reading> readings) {
+  for (auto& [key, state] : states_) state.observed = false;
   for (const Reading& reading : readings) observe(now, reading, states_[{reading.entity, reading.resource}]);
+  for (auto& [key, state] : states_) {
+    // Demand that is not known any more counts nothing.
+    for (auto& [name, limit] : state.limits) {
+      if (!state.observed) limit.published.windows.clear();
+    }
+  }
   published_at_ = now;
   return snapshot(now);
 }
@@ -33,6 +40,7 @@ Snapshot Region::snapshot(Time now) {
 }
 
 void Region::observe(Time now, const Reading& reading, State& state) const {
+  state.observed = true;
   state.has_bucket = reading.bucket.has_value();
   state.others.clear();
   std::map<std::string, LimitState, std::less<>> limits;
@@ -47,7 +55,9 @@ void Region::observe(Time now, const Reading& reading, State& state) const {
   }
   state.limits = std::move(limits);
   if (reading.record_read) observe_record(now, reading, state);
-  for (auto& [name, limit] : state.limits) observe_bucket(now, reading, name, limit);
+  const Time elapsed = now - state.observed_at;
+  for (auto& [name, limit] : state.limits) observe_bucket(now, elapsed, reading, name, limit);
+  if (is_countable(elapsed)) state.observed_at = now;
 }
 
 void Region::observe_record(Time now, const Reading& reading, State& state) const {
@@ -63,7 +73,7 @@ void Region::observe_record(Time now, const Reading& reading, State& state) cons
 }
 
 /// Takes what was used since the last snapshot, and the present balance.
-void Region::observe_bucket(Time now, const Reading& reading, const std::string& name,
+void Region::observe_bucket(Time now, Time elapsed, const Reading& reading, const std::string& name,
                             LimitState& limit) const {
   SharedLimit next{.name = name, .capacity = limit.below->capacity().millitokens()};
   const Millitokens present = limit.share > 0 ? limit.share : next.capacity;
@@ -77,16 +87,15 @@ void Region::observe_bucket(Time now, const Reading& reading, const std::string&
       next.tokens = std::min(base::saturating_add(stored.tokens.millitokens(), refill), present);
     }
   }
-  if (!limit.published.name.empty()) count_windows(now, limit, next);
+  if (!limit.published.name.empty()) count_windows(elapsed, limit, next);
   limit.published = std::move(next);
 }
 
 /// What was used since the snapshot before, as windows.
-void Region::count_windows(Time now, const LimitState& limit, SharedLimit& next) const {
+void Region::count_windows(Time elapsed, const LimitState& limit, SharedLimit& next) const {
   const SharedLimit& last = limit.published;
   next.windows = last.windows;
-  const Time elapsed = now - published_at_;
-  if (elapsed < settings_.window / 2) {
+  if (!is_countable(elapsed)) {
     // Too short to tell a rate: it counts with the next window.
     next.consumed = last.consumed;
     return;

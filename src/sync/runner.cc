@@ -15,6 +15,20 @@ bool is_newer(const Snapshot& one, const Snapshot& than) {
   return std::tie(one.published_at, one.sequence) > std::tie(than.published_at, than.sequence);
 }
 
+/// Adds the entities that cannot be read to the problems; only the first ones, since a store that fails in
+/// the middle of a cycle leaves out many.
+void name_unreadable(CycleReport& report) {
+  constexpr std::size_t most = 10;
+  for (std::size_t i = 0; i < std::min(report.unreadable.size(), most); ++i) {
+    const Unreadable& one = report.unreadable[i];
+    report.problems.push_back(base::join(base::quoted(one.entity), " on ", base::quoted(one.resource),
+                                         " cannot be read, and is left out: ", one.message));
+  }
+  if (report.unreadable.size() <= most) return;
+  report.problems.push_back(
+      base::join(std::to_string(report.unreadable.size() - most), " more entities cannot be read"));
+}
+
 }  // namespace
 
 Runner::Runner(Limiter& limiter, Exchange& exchange, Settings settings, std::vector<Scope> scopes,
@@ -31,7 +45,7 @@ Result<CycleReport> Runner::cycle() {
   if (auto done = restore(); !done) return done.error();
   auto all = keys();
   if (!all) return all.error();
-  auto readings = read(*all);
+  auto readings = read(*all, report);
   if (!readings) return readings.error();
   const Snapshot own = region_.observe(clock_.now(), *readings);
   if (auto published = publish(own); !published) return published.error();
@@ -123,16 +137,24 @@ void Runner::in_parallel(std::size_t count, const std::function<void(std::size_t
   run();
 }
 
-Result<std::vector<Reading>> Runner::read(const std::vector<Key>& keys) {
+Result<std::vector<Reading>> Runner::read(const std::vector<Key>& keys, CycleReport& report) {
   std::vector<Result<Reading>> results(keys.size(), Result<Reading>(Reading{}));
   in_parallel(keys.size(), [&](std::size_t i) { results[i] = read(keys[i]); });
   std::vector<Reading> readings;
-  for (Result<Reading>& result : results) {
+  const Error* first = nullptr;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (results[i]) {
+      readings.push_back(*std::move(results[i]));
+      continue;
+    }
     // Limits may be missing for some entities; they are not shared.
-    if (!result && result.error().code == ErrorCode::no_limits) continue;
-    if (!result) return result.error();
-    readings.push_back(*std::move(result));
+    if (results[i].error().code == ErrorCode::no_limits) continue;
+    if (first == nullptr) first = &results[i].error();
+    report.unreadable.push_back({keys[i].first, keys[i].second, results[i].error().message});
   }
+  // A store that answers nothing is a failure of the cycle, and not of each entity.
+  if (readings.empty() && first != nullptr) return *first;
+  name_unreadable(report);
   return readings;
 }
 
@@ -150,6 +172,10 @@ Result<Reading> Runner::read(const Key& key) {
     }
     paging.cursor = page->next;
   } while (!paging.cursor.empty() && !reading.bucket);
+  // Listings leave out buckets that cannot be read. A decision on such a bucket is an error.
+  if (!reading.bucket && region_.may_have_bucket(key.first, key.second)) {
+    if (auto look = limiter_.available(key.first, key.second, {}); !look) return look.error();
+  }
   if (!region_.must_read_record(key.first, key.second)) return reading;
   auto record = limiter_.limits(Level::entity(key.first, key.second));
   if (!record && record.error().code != ErrorCode::not_found) return record.error();

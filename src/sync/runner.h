@@ -21,6 +21,13 @@ struct Scope {
   std::string plan = {};  ///< and the members of this plan
 };
 
+/// An entity that a cycle left out, because something about it in the store cannot be read.
+struct Unreadable {
+  std::string entity;
+  std::string resource;
+  std::string message;
+};
+
 /// What one cycle did.
 struct CycleReport {
   std::size_t entries = 0;  ///< entities on resources that were looked at
@@ -30,6 +37,7 @@ struct CycleReport {
   std::size_t skipped = 0;  ///< entries without a reason to write
   std::map<Reason, std::size_t> reasons = {};
   std::vector<Write> writes = {};  ///< all that were decided
+  std::vector<Unreadable> unreadable = {};
   std::vector<std::string> problems = {};
 };
 
@@ -43,7 +51,8 @@ class Runner {
   Runner(Limiter& limiter, Exchange& exchange, Settings settings, std::vector<Scope> scopes,
          const Clock& clock, Options options);
 
-  /// One cycle. The error is that of the own store or of the exchange; the next cycle may succeed.
+  /// One cycle. The error is that of the own store or of the exchange; the next cycle may succeed. Where only
+  /// some entities cannot be read, the cycle leaves them out.
   Result<CycleReport> cycle();
   const Region& region() const { return region_; }
 
@@ -53,7 +62,7 @@ class Runner {
   Result<void> publish(const Snapshot& own);
   Result<std::vector<Key>> keys();
   Result<void> add_members(const Scope& scope, std::vector<Key>& keys);
-  Result<std::vector<Reading>> read(const std::vector<Key>& keys);
+  Result<std::vector<Reading>> read(const std::vector<Key>& keys, CycleReport& report);
   Result<Reading> read(const Key& key);
   void read_others(CycleReport& report);
   Result<std::optional<Snapshot>> read_other(const std::string& region);

@@ -5,7 +5,9 @@
 #include <fstream>
 #include <map>
 
+#include "base/file.h"
 #include "cli/shell.h"
+#include "store/sqlite/database.h"
 #include "support/folder.h"
 
 namespace weir::cli {
@@ -23,12 +25,11 @@ class SyncCommand : public testing::Test {
       return Result(one);
     };
   }
-  std::string config(const std::string& region, const std::string& more = "") {
+  std::string config(const std::string& region, const std::string& entities = "acme") {
     const std::string file = folder.path() + "/" + region + ".yaml";
     std::ofstream(file) << "region: " << region << "\nregions: [eu, us]\nexchange: " << folder.path()
                         << "/exchange\nfloor: share\nstore: \"sqlite:" << folder.path() << "/" << region
-                        << ".db\"\nshared: [{resource: gpt-4, entities: [acme]}]\n"
-                        << more;
+                        << ".db\"\nshared: [{resource: gpt-4, entities: [" << entities << "]}]\n";
     return file;
   }
   std::string store(const std::string& region) const {
@@ -65,6 +66,33 @@ TEST_F(SyncCommand, MovesTheLimitToTheRegionThatUsesIt) {
   EXPECT_TRUE(shows("operator") && shows("by ann")) << shell.out;
   ASSERT_EQ(shell.run("sync --dry-run " + eu), 0) << shell.err;
   EXPECT_EQ(shell.out, "nothing to write\n");
+}
+
+TEST_F(SyncCommand, SaysWhichEntityCannotBeReadAndGoesOn) {
+  shell.opener = [this](const Options&) -> Result<std::shared_ptr<Limiter>> {
+    auto opened = Limiter::open(shell.url, {.clock = &shell.clock});
+    if (!opened) return opened.error();
+    return std::make_shared<Limiter>(*std::move(opened));
+  };
+  ASSERT_EQ(shell.run("limits set --resource gpt-4 -l rpm:300/min" + store("eu")), 0) << shell.err;
+  ASSERT_EQ(shell.run("limits set --entity acme --resource gpt-4 -l rpm:7/min" + store("eu")), 0);
+  {
+    auto database = sqlite::Database::open(folder.path() + "/eu.db", sqlite::Access::write);
+    ASSERT_TRUE(database) << database.error().message;
+    ASSERT_TRUE((*database)->execute("UPDATE limits SET limits = '[]' WHERE entity = 'acme'"));
+  }
+  const std::string eu = "--config " + config("eu", "acme, globex");
+  const std::string metrics = folder.path() + "/metrics";
+  ASSERT_EQ(shell.run("sync --once " + eu + " --metrics " + metrics), 0) << shell.err;
+  EXPECT_TRUE(complains("\\\"acme\\\" on \\\"gpt-4\\\" cannot be read, and is left out")) << shell.err;
+  const auto text = base::read_file(metrics, 10'000);
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find("weir_sync_writes_total{result=\"unreadable\"} 1\n"), std::string::npos) << *text;
+  ASSERT_EQ(shell.run("sync status " + eu), 0) << shell.err;
+  EXPECT_TRUE(complains("cannot be read, and is left out")) << shell.err;
+  EXPECT_TRUE(shows("cannot be read: ") && shows("globex")) << shell.out;
+  ASSERT_EQ(shell.run("sync status -o json " + eu), 0) << shell.err;
+  EXPECT_TRUE(shows(R"({"entity":"acme","resource":"gpt-4","problem":")")) << shell.out;
 }
 
 TEST_F(SyncCommand, SaysWhatIsWrongWithItsFile) {
