@@ -115,6 +115,35 @@ const YamlNode* MappingReader::scalar(std::uint32_t id, const Subject& subject, 
   return nullptr;
 }
 
+std::optional<std::string> MappingReader::text_of(std::uint32_t id, const Subject& subject,
+                                                  std::string_view what, std::string_view must_be) {
+  const YamlNode* const node = scalar(id, subject, what, must_be);
+  if (node == nullptr) return std::nullopt;
+  if (!text(*node).empty()) return std::string(text(*node));
+  problem(node->place, what, " of ", subject.text(), " is empty; write ", must_be);
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> MappingReader::number_of(std::uint32_t id, const Subject& subject,
+                                                     std::string_view what, std::int64_t least,
+                                                     std::int64_t most) {
+  const std::string range = join("a whole number from ", std::to_string(least), " to ", std::to_string(most));
+  const YamlNode* const node = scalar(id, subject, what, range);
+  if (node == nullptr) return std::nullopt;
+  const auto value = node->plain ? base::parse_digits(text(*node)) : std::nullopt;
+  if (value && *value >= least && *value <= most) return value;
+  problem(node->place, what, " of ", subject.text(), " is ", quoted(text(*node)), "; use ", range);
+  return std::nullopt;
+}
+
+std::vector<std::uint32_t> MappingReader::elements_of(std::uint32_t id) const {
+  if (tree_[id].kind != NodeKind::list) return {id};
+  std::vector<std::uint32_t> elements;
+  for (std::uint32_t at = id + 1; at < tree_[id].end; at = tree_[at].end)
+    elements.push_back(tree_.target(at));
+  return elements;
+}
+
 void MappingReader::count(std::uint32_t id) {
   // A value with many aliases is read once for each, so a small file could cost very much.
   if (++visited_ <= max_nodes || exhausted_) return;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +64,15 @@ class MappingReader {
   /// The text of a scalar; otherwise null, and a problem with `must_be`.
   const YamlNode* scalar(std::uint32_t id, const Subject& subject, std::string_view what,
                          std::string_view must_be);
+
+  /// The text of a scalar that is not empty; otherwise nothing, and a problem with `must_be`.
+  std::optional<std::string> text_of(std::uint32_t id, const Subject& subject, std::string_view what,
+                                     std::string_view must_be);
+  /// A whole number in a range, written in digits; otherwise nothing, and a problem.
+  std::optional<std::int64_t> number_of(std::uint32_t id, const Subject& subject, std::string_view what,
+                                        std::int64_t least, std::int64_t most);
+  /// The elements of a list, or a single value as a list. None is an alias.
+  std::vector<std::uint32_t> elements_of(std::uint32_t id) const;
 
   bool is_empty(std::uint32_t id) const {
     return tree_[id].kind == NodeKind::nothing ||

@@ -63,20 +63,22 @@ class Reader {
     if (listen != 0) read_listen(listen, "listen", out_.listen);
     if (admin != 0) read_listen(admin, "admin_listen", out_.admin_listen.emplace());
     if (tls != 0) read_tls(tls);
-    if (store != 0) out_.store = text_of(store, file_, "store", "a store's URL, such as memory");
+    if (store != 0) out_.store = in_.text_of(store, file_, "store", "a store's URL, such as memory");
     if (name_space != 0) read_namespace(name_space);
     if (threads != 0)
-      out_.threads = static_cast<unsigned>(number_of(threads, file_, "threads", 1, 256).value_or(1));
+      out_.threads = static_cast<unsigned>(in_.number_of(threads, file_, "threads", 1, 256).value_or(1));
     if (policy != 0) out_.on_unavailable = policy_of(policy, file_);
     if (trusted != 0) read_trusted(trusted);
     if (multiplier != 0) {
       out_.bucket_ttl_refill_multiplier = static_cast<int>(
-          number_of(multiplier, file_, names[8], 1, std::numeric_limits<int>::max()).value_or(2));
+          in_.number_of(multiplier, file_, names[8], 1, std::numeric_limits<int>::max()).value_or(2));
     }
-    if (log != 0) out_.access_log = text_of(log, file_, "access_log", "a file, or - for stdout").value_or("");
+    if (log != 0)
+      out_.access_log = in_.text_of(log, file_, "access_log", "a file, or - for stdout").value_or("");
     constexpr std::int64_t most_clients = 10'000'000;
     const auto read_bound = [&](std::uint32_t id, std::string_view what, unsigned& into) {
-      if (id != 0) into = static_cast<unsigned>(number_of(id, file_, what, 1, most_clients).value_or(into));
+      if (id != 0)
+        into = static_cast<unsigned>(in_.number_of(id, file_, what, 1, most_clients).value_or(into));
     };
     read_bound(clients, "max_new_clients", out_.new_clients.total);
     read_bound(clients_per_address, "max_new_clients_per_address", out_.new_clients.per_network);
@@ -93,29 +95,6 @@ class Reader {
   }
 
  private:
-  std::optional<std::string> text_of(std::uint32_t id, const Subject& subject, std::string_view what,
-                                     std::string_view must_be) {
-    const YamlNode* const node = in_.scalar(id, subject, what, must_be);
-    if (node == nullptr) return std::nullopt;
-    if (in_.text(*node).empty()) {
-      in_.problem(node->place, what, " of ", subject.text(), " is empty; write ", must_be);
-      return std::nullopt;
-    }
-    return std::string(in_.text(*node));
-  }
-
-  std::optional<std::int64_t> number_of(std::uint32_t id, const Subject& subject, std::string_view what,
-                                        std::int64_t least, std::int64_t most) {
-    const std::string range =
-        base::join("a whole number from ", std::to_string(least), " to ", std::to_string(most));
-    const YamlNode* const node = in_.scalar(id, subject, what, range);
-    if (node == nullptr) return std::nullopt;
-    const auto value = node->plain ? base::parse_digits(in_.text(*node)) : std::nullopt;
-    if (value && *value >= least && *value <= most) return value;
-    in_.problem(node->place, what, " of ", subject.text(), " is ", quoted(in_.text(*node)), "; use ", range);
-    return std::nullopt;
-  }
-
   std::optional<OnUnavailable> policy_of(std::uint32_t id, const Subject& subject) {
     const YamlNode* const node = in_.scalar(id, subject, "on_unavailable", "allow or deny");
     if (node == nullptr) return std::nullopt;
@@ -144,9 +123,9 @@ class Reader {
     constexpr std::array<std::string_view, 3> names{"cert", "key", "ca"};
     const Subject subject{"tls"};
     const auto [cert, key, ca] = in_.fields(id, subject, names, "{cert: cert.pem, key: key.pem}");
-    if (cert != 0) out_.tls.cert = text_of(cert, subject, "cert", "a file").value_or("");
-    if (key != 0) out_.tls.key = text_of(key, subject, "key", "a file").value_or("");
-    if (ca != 0) out_.tls.ca = text_of(ca, subject, "ca", "a file").value_or("");
+    if (cert != 0) out_.tls.cert = in_.text_of(cert, subject, "cert", "a file").value_or("");
+    if (key != 0) out_.tls.key = in_.text_of(key, subject, "key", "a file").value_or("");
+    if (ca != 0) out_.tls.ca = in_.text_of(ca, subject, "ca", "a file").value_or("");
     if ((cert == 0) != (key == 0))
       in_.problem(in_.place(id), "cert and key of tls belong together; give both or none");
   }
@@ -159,18 +138,9 @@ class Reader {
     out_.name_space = in_.text(*node);
   }
 
-  /// The entries of a list, or a single value as a list.
-  std::vector<std::uint32_t> entries_of(std::uint32_t id) const {
-    if (tree_[id].kind != config::NodeKind::list) return {id};
-    std::vector<std::uint32_t> entries;
-    for (std::uint32_t at = id + 1; at < tree_[id].end; at = tree_[at].end)
-      entries.push_back(tree_.target(at));
-    return entries;
-  }
-
   void read_trusted(std::uint32_t id) {
     if (in_.node(id).kind == config::NodeKind::nothing) return;
-    for (const std::uint32_t entry : entries_of(id)) {
+    for (const std::uint32_t entry : in_.elements_of(id)) {
       const YamlNode* const node =
           in_.scalar(entry, file_, "trusted_proxies", "networks, such as [10.0.0.0/8]");
       if (node == nullptr) continue;
@@ -184,13 +154,13 @@ class Reader {
   }
 
   void read_routes(std::uint32_t id) {
-    if (in_.node(id).kind != config::NodeKind::list || entries_of(id).empty()) {
+    if (in_.node(id).kind != config::NodeKind::list || in_.elements_of(id).empty()) {
       return in_.problem(in_.place(id), "routes must be a list with at least one route, such as [",
                          route_example, "]");
     }
     // More than is written by hand; a list of YAML aliases could expand beyond the size of the file.
     constexpr std::size_t most_routes = maxima::routes;
-    const auto entries = entries_of(id);
+    const auto entries = in_.elements_of(id);
     if (entries.size() > most_routes)
       return in_.problem(in_.place(id), "there are more than ", std::to_string(most_routes), " routes");
     for (const std::uint32_t entry : entries) {
@@ -250,7 +220,7 @@ class Reader {
     if (timeout != 0) {
       constexpr std::int64_t a_day = 86'400'000;
       route.timeout =
-          std::chrono::milliseconds(number_of(timeout, subject, "timeout_ms", 1, a_day).value_or(60'000));
+          std::chrono::milliseconds(in_.number_of(timeout, subject, "timeout_ms", 1, a_day).value_or(60'000));
     }
     if (upgrade != 0) read_upgrade(upgrade, subject, route);
     using enum UnknownClients;
@@ -295,7 +265,7 @@ class Reader {
 
   void read_upgrade(std::uint32_t id, const Subject& subject, RouteSettings& route) {
     route.upgrade.clear();
-    for (const std::uint32_t entry : entries_of(id)) {
+    for (const std::uint32_t entry : in_.elements_of(id)) {
       const YamlNode* const node =
           in_.scalar(entry, subject, "upgrade", "a list of protocols, such as [websocket]");
       if (node == nullptr) continue;
@@ -352,7 +322,7 @@ class Reader {
   bool read_name(std::uint32_t id, std::uint32_t path, const Subject& subject, RouteSettings& route) {
     route.name = route.path;
     if (id != 0) {
-      auto name = text_of(id, subject, "name", "a name");
+      auto name = in_.text_of(id, subject, "name", "a name");
       if (!name) return false;
       route.name = *std::move(name);
     }
@@ -365,7 +335,7 @@ class Reader {
   }
 
   bool read_host(std::uint32_t id, const Subject& subject, RouteSettings& route) {
-    auto host = text_of(id, subject, "host", "a host name");
+    auto host = in_.text_of(id, subject, "host", "a host name");
     if (!host) return false;
     std::transform(host->begin(), host->end(), host->begin(), wire::http::lower);
     if (!wire::is_host_name(*host)) {
@@ -379,7 +349,7 @@ class Reader {
 
   bool read_upstreams(std::uint32_t id, const Subject& subject, RouteSettings& route) {
     constexpr std::string_view must_be = "a URL such as http://127.0.0.1:9000, or a list of them";
-    const auto entries = entries_of(id);
+    const auto entries = in_.elements_of(id);
     if (entries.empty() || entries.size() > 1024) {
       in_.problem(in_.place(id), "upstream of ", subject.text(), " must be ", must_be);
       return false;
@@ -401,7 +371,7 @@ class Reader {
   }
 
   bool read_upstream_host(std::uint32_t id, const Subject& subject, HostTold& into) {
-    const auto text = text_of(id, subject, "upstream_host", "client, upstream or a host name");
+    const auto text = in_.text_of(id, subject, "upstream_host", "client, upstream or a host name");
     if (!text) return false;
     using Kind = HostTold::Kind;
     if (*text == "client") return into = {Kind::client}, true;

@@ -21,8 +21,7 @@ constexpr Time longest_window = 3'600'000;
 /// Turns a tree into settings.
 class SyncFileReader {
  public:
-  SyncFileReader(const config::YamlTree& tree, config::Problems& problems)
-      : tree_(tree), in_(tree, problems) {}
+  SyncFileReader(const config::YamlTree& tree, config::Problems& problems) : in_(tree, problems) {}
 
   SyncFile read() {
     constexpr std::uint32_t root = 0;
@@ -32,14 +31,16 @@ class SyncFileReader {
     const auto [region, regions, store, name_space, exchange, window, floor, spread, least, shared] =
         in_.fields(root, file_, names, "{region: eu, regions: [eu, us], exchange: /shared, shared: [...]}");
     read_regions(region, regions);
-    if (store != 0) out_.store = text_of(store, "store", "a store's URL, such as redis://127.0.0.1:6379");
-    if (name_space != 0) out_.name_space = text_of(name_space, "namespace", "a namespace");
+    if (store != 0)
+      out_.store = in_.text_of(store, file_, "store", "a store's URL, such as redis://127.0.0.1:6379");
+    if (name_space != 0) out_.name_space = in_.text_of(name_space, file_, "namespace", "a namespace");
     if (exchange == 0) {
       in_.problem(in_.place(root),
                   "the file has no exchange; write a folder that every region sees, or "
                   "s3://BUCKET/PREFIX");
     } else {
-      out_.exchange = text_of(exchange, "exchange", "a folder, or s3://BUCKET/PREFIX").value_or("");
+      out_.exchange =
+          in_.text_of(exchange, file_, "exchange", "a folder, or s3://BUCKET/PREFIX").value_or("");
     }
     if (spread != 0) out_.settings.clock_spread = time_of(spread, "clock_spread").value_or(2000);
     if (window != 0) out_.settings.window = time_of(window, "window").value_or(10'000);
@@ -56,16 +57,9 @@ class SyncFileReader {
   }
 
  private:
-  std::optional<std::string> text_of(std::uint32_t id, std::string_view what, std::string_view must_be) {
-    const YamlNode* const node = in_.scalar(id, file_, what, must_be);
-    if (node == nullptr) return std::nullopt;
-    if (!in_.text(*node).empty()) return std::string(in_.text(*node));
-    in_.problem(node->place, what, " is empty; write ", must_be);
-    return std::nullopt;
-  }
   template <class Check>
   std::optional<std::string> name_of(std::uint32_t id, std::string_view what, Check check) {
-    auto text = text_of(id, what, "a name");
+    auto text = in_.text_of(id, file_, what, "a name");
     if (!text) return std::nullopt;
     if (auto checked = check(*text); !checked) {
       in_.problem(in_.place(id), what, ": ", checked.error().message);
@@ -74,7 +68,7 @@ class SyncFileReader {
     return text;
   }
   std::optional<Time> time_of(std::uint32_t id, std::string_view what) {
-    const auto text = text_of(id, what, "a length of time, such as 10s");
+    const auto text = in_.text_of(id, file_, what, "a length of time, such as 10s");
     if (!text) return std::nullopt;
     const auto time = base::parse_duration(*text);
     if (!time)
@@ -82,15 +76,9 @@ class SyncFileReader {
     return time;
   }
   std::vector<std::uint32_t> list_of(std::uint32_t id, std::string_view what, std::string_view example) {
-    std::vector<std::uint32_t> items;
-    const std::uint32_t list = tree_.target(id);
-    if (tree_[list].kind != NodeKind::list) {
-      in_.problem(in_.place(id), what, " must be a list, such as ", example);
-      return items;
-    }
-    for (std::uint32_t item = list + 1; item < tree_[list].end; item = tree_[item].end)
-      items.push_back(tree_.target(item));
-    return items;
+    if (in_.node(id).kind == NodeKind::list) return in_.elements_of(id);
+    in_.problem(in_.place(id), what, " must be a list, such as ", example);
+    return {};
   }
 
   void read_regions(std::uint32_t region, std::uint32_t regions) {
@@ -130,7 +118,7 @@ class SyncFileReader {
   }
 
   void read_floor(std::uint32_t id) {
-    const auto text = text_of(id, "floor", "whole or share");
+    const auto text = in_.text_of(id, file_, "floor", "whole or share");
     if (!text) return;
     if (*text != "whole" && *text != "share")
       in_.problem(in_.place(id), "floor is ", base::quoted(*text), "; use whole or share");
@@ -170,7 +158,7 @@ class SyncFileReader {
   }
 
   void read_entities(std::uint32_t id, Scope& scope) {
-    const YamlNode& node = tree_[tree_.target(id)];
+    const YamlNode& node = in_.node(id);
     if (node.kind == NodeKind::scalar && in_.text(node) == "all") {
       scope.all = true;
       return;
@@ -182,7 +170,6 @@ class SyncFileReader {
   }
 
   const Subject file_{"the file"};
-  const config::YamlTree& tree_;
   config::MappingReader in_;
   SyncFile out_;
 };
