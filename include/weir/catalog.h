@@ -33,6 +33,12 @@ struct SetLimitsOptions {
   Owner owner = Owner::operator_;
   /// After this time the limits are gone. Sync must set it; an operator must not.
   std::optional<std::chrono::milliseconds> expires_in = {};
+  /// In place of `expires_in`, the moment itself. A write that reaches the store late does not make the
+  /// limits last longer, and after that moment it fails with invalid_argument.
+  std::optional<Time> expires_at = {};
+  /// The version of the limits that this write replaces, 0: none. Where the level has limits of another
+  /// version, the write fails with conflict and changes nothing; where it has none, it succeeds.
+  std::optional<std::int64_t> replaces = {};
   /// System level only: an unused bucket is kept for this many times the time to fill it; at least 1.
   std::optional<int> bucket_ttl_refill_multiplier = {};
   /// System level only: the policy of programs on this store while it is unavailable, unless they set their
@@ -54,6 +60,7 @@ struct StoredLimits {
   std::vector<NamedLimit> limits;
   Owner owner = Owner::operator_;
   std::optional<Time> expires_at = {};
+  std::int64_t version = 0;  ///< grows with every change of the level
   std::optional<int> bucket_ttl_refill_multiplier = {};
   std::optional<OnUnavailable> on_unavailable = {};
   std::optional<bool> usage = {};

@@ -18,6 +18,7 @@ constexpr std::size_t longest_page = maxima::page;
 StoredLimits stored(const Level& level, const limits::LimitsRecord& record) {
   StoredLimits out{.level = level, .limits = record.current.limits->limits(), .owner = record.owner};
   if (record.expires_at != limits::never) out.expires_at = record.expires_at;
+  out.version = record.current.stamp;
   out.bucket_ttl_refill_multiplier = record.bucket_ttl_refill_multiplier;
   out.on_unavailable = record.on_unavailable;
   out.usage = record.usage;
@@ -30,9 +31,11 @@ Result<void> check_options(const Level& level, const SetLimitsOptions& options) 
   const bool entity_level = level.kind() == Source::entity || level.kind() == Source::entity_default;
   if (options.owner == Owner::sync && !entity_level)
     return invalid("only an entity's limits can be owned by sync");
-  if (options.owner == Owner::sync && !options.expires_in)
-    return invalid("limits owned by sync need an expiry");
-  if (options.owner == Owner::operator_ && options.expires_in) {
+  const bool expires = options.expires_in || options.expires_at;
+  if (options.owner == Owner::sync && !expires) return invalid("limits owned by sync need an expiry");
+  if (options.expires_in && options.expires_at)
+    return invalid("expires_in and expires_at exclude each other; use one of them");
+  if (options.owner == Owner::operator_ && expires) {
     return invalid("an operator's limits do not expire; leave the expiry out, or write them as sync");
   }
   if (options.expires_in && options.expires_in->count() < 1)
@@ -58,6 +61,8 @@ Result<store::Change> checked(const SetLimits& set) {
   if (!limits) return limits.error();
   store::LimitsWrite write{.level = set.level, .limits = *limits, .owner = set.options.owner};
   if (set.options.expires_in) write.expires_in = set.options.expires_in->count();
+  write.expires_at = set.options.expires_at;
+  write.replaces = set.options.replaces;
   write.bucket_ttl_refill_multiplier = set.options.bucket_ttl_refill_multiplier;
   write.on_unavailable = set.options.on_unavailable;
   write.usage = set.options.usage;

@@ -43,6 +43,8 @@ struct LimitsWrite {
   limits::LimitSetRef limits = {};
   Owner owner = Owner::operator_;
   std::optional<Time> expires_in = {};
+  std::optional<Time> expires_at = {};  ///< in place of expires_in
+  std::optional<Time> replaces = {};    ///< the stamp of the limits in force, if there are any
   std::optional<int> bucket_ttl_refill_multiplier = {};
   std::optional<OnUnavailable> on_unavailable = {};
   std::optional<bool> usage = {};

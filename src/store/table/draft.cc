@@ -141,6 +141,12 @@ Result<store::Changed> Draft::apply(const store::LimitsWrite& limits_write) {
     return error(ErrorCode::operator_owned, "an operator owns the limits of ", described(limits_write.level),
                  "; they must be deleted before sync can write them");
   }
+  if (limits_write.replaces && !absent && old->current.stamp != *limits_write.replaces) {
+    return error(ErrorCode::conflict, "the limits of ", described(limits_write.level),
+                 " have changed; read them again");
+  }
+  if (limits_write.expires_at && *limits_write.expires_at <= now_)
+    return error(ErrorCode::invalid_argument, "the expiry must be in the future");
   const bool taken =
       !absent && old->owner == Owner::sync && limits_write.owner == Owner::operator_ && limits_write.limits;
   return store::Changed{.limits = write(key, old, limits_write), .taken_from_sync = taken};
@@ -163,6 +169,7 @@ LimitsRecordRef Draft::write(const std::string& key, const LimitsRecordRef& old,
                              const store::LimitsWrite& limits_write) {
   auto next = next_record(old, limits_write.limits, next_stamp());
   next->owner = limits_write.owner;
+  if (limits_write.expires_at) next->expires_at = limits::whole_seconds(*limits_write.expires_at);
   if (limits_write.expires_in)
     next->expires_at = limits::whole_seconds(base::saturating_add(now_, *limits_write.expires_in));
   if (limits_write.bucket_ttl_refill_multiplier) {
