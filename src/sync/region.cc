@@ -52,10 +52,12 @@ bool Region::may_have_bucket(std::string_view entity, std::string_view resource)
   return state == states_.end() || state->second.uncertain || state->second.has_bucket;
 }
 
-void Region::wrote(const Write& write, Outcome outcome, Time until) {
+void Region::wrote(const Write& write, Outcome outcome, Time until, std::int64_t version) {
   State& state = states_[{write.entity, write.resource}];
   state.operator_owned = outcome == Outcome::operator_owned;
   state.uncertain = outcome == Outcome::failed;
+  state.written = outcome == Outcome::written;
+  state.version = state.written ? version : 0;
   if (state.operator_owned) {
     state.until = 0;
     return;

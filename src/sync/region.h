@@ -63,6 +63,7 @@ struct Write {
   std::vector<NamedLimit> limits;
   std::vector<std::pair<std::string, Millitokens>> shares;
   Time until = 0;
+  std::int64_t replaces = 0;  ///< the version of the record that the decision was made with; 0: none
   Reason reason = Reason::first;
   bool without_bucket = false;  ///< an empty charge must make the bucket first, under the limits in force
 };
@@ -91,8 +92,8 @@ class Region {
   Snapshot snapshot(Time now);
   /// Whether the last snapshot let others use anything, or the next one will.
   bool lends() const { return lends_; }
-  /// Records the outcome of a write; `until`: the expiry that the store gave it.
-  void wrote(const Write& write, Outcome outcome, Time until);
+  /// Records the outcome of a write; `until` and `version` are those that the store gave it.
+  void wrote(const Write& write, Outcome outcome, Time until, std::int64_t version);
 
   /// What other regions use and this one does not read yet, by the snapshots of the last decision.
   const std::vector<std::pair<std::string, std::string>>& used_only_elsewhere() const { return elsewhere_; }
@@ -130,9 +131,11 @@ class Region {
     std::map<std::string, LimitState, std::less<>> limits;
     std::vector<NamedLimit> others = {};  ///< limits that are not shared
     Time until = 0;                       ///< of the share in force
+    std::int64_t version = 0;             ///< of the record of the share in force
     bool operator_owned = false;
     bool uncertain = true;  ///< the record in the store is unknown
     bool observed = false;  ///< in this cycle
+    bool written = false;   ///< in this cycle
     Time observed_at = 0;   ///< when what was used was counted last
     bool has_bucket = false;
     bool used_elsewhere = false;  ///< by the snapshots of the last cycle

@@ -83,6 +83,7 @@ std::optional<Write> Region::decide(Time now, const Key& key, State& state) {
               .resource = key.second,
               .limits = state.others,
               .until = until,
+              .replaces = state.version,
               .reason = *reason,
               .without_bucket = !state.has_bucket};
   for (const auto& [name, limit] : state.limits) {

@@ -12,7 +12,7 @@ bool is_shared(const Limit& limit) { return limit.kind() == Kind::rate && limit.
 }  // namespace
 
 Snapshot Region::observe(Time now, std::span<const Reading> readings) {
-  for (auto& [key, state] : states_) state.observed = false;
+  for (auto& [key, state] : states_) state.observed = state.written = false;
   for (const Reading& reading : readings) observe(now, reading, states_[{reading.entity, reading.resource}]);
   for (auto& [key, state] : states_) {
     // Demand that is not known any more counts nothing.
@@ -64,6 +64,7 @@ void Region::observe_record(Time now, const Reading& reading, State& state) cons
   state.uncertain = false;
   state.operator_owned = reading.record && reading.record->owner == Owner::operator_;
   state.until = reading.record && !state.operator_owned ? reading.record->expires_at.value_or(0) : 0;
+  state.version = reading.record ? reading.record->version : 0;
   for (auto& [name, limit] : state.limits) limit.share = 0;
   if (state.until <= now) return;
   for (const NamedLimit& stored : reading.record->limits) {
@@ -120,10 +121,12 @@ Millitokens Region::fair_share(Millitokens capacity) const {
   return std::max<Millitokens>(capacity / static_cast<Millitokens>(settings_.regions.size()), 1);
 }
 
-/// Lets others use what the share in force leaves free, until shortly before it expires.
+/// Lets others use what the share in force leaves free, until shortly before it expires. Only a share that
+/// was written in this cycle counts: a second process of the same region may have decided to raise an older
+/// one, and its write fails if the record has changed.
 void Region::issue_grants(Time now, State& state) const {
   const Time until = state.until - settings_.clock_spread;
-  const bool may = !state.operator_owned && !state.uncertain && until >= now + settings_.window;
+  const bool may = state.written && until >= now + settings_.window;
   for (auto& [name, limit] : state.limits) {
     std::erase_if(limit.issued, [&](const Grant& grant) { return grant.until <= now; });
     if (!may || limit.share == 0) continue;

@@ -219,26 +219,24 @@ Result<std::optional<Snapshot>> Runner::read_other(const std::string& region) {
 }
 
 void Runner::write(CycleReport& report) {
-  std::vector<std::pair<Outcome, Time>> outcomes(report.writes.size());
-  std::vector<std::string> problems(report.writes.size());
-  in_parallel(report.writes.size(),
-              [&](std::size_t i) { outcomes[i] = write(report.writes[i], problems[i]); });
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const auto [outcome, until] = outcomes[i];
-    region_.wrote(report.writes[i], outcome, until);
+  std::vector<Written> all(report.writes.size());
+  in_parallel(all.size(), [&](std::size_t i) { all[i] = write(report.writes[i]); });
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Outcome outcome = all[i].outcome;
+    region_.wrote(report.writes[i], outcome, all[i].until, all[i].version);
     if (outcome == Outcome::written) ++report.written;
     if (outcome == Outcome::operator_owned) ++report.operator_owned;
     if (outcome != Outcome::failed) continue;
     ++report.failed;
-    report.problems.push_back(problems[i]);
+    report.problems.push_back(std::move(all[i].problem));
   }
 }
 
-std::pair<Outcome, Time> Runner::write(const Write& write, std::string& problem) {
+Runner::Written Runner::write(const Write& write) {
   const auto failed = [&](const Error& error) {
-    problem = base::join("the share of ", base::quoted(write.entity), " on ", base::quoted(write.resource),
-                         " was not written: ", error.message);
-    return std::pair(Outcome::failed, Time{0});
+    return Written{.outcome = Outcome::failed,
+                   .problem = base::join("the share of ", base::quoted(write.entity), " on ",
+                                         base::quoted(write.resource), " was not written: ", error.message)};
   };
   // A bucket that is made after a raise would begin full by the new limits.
   if (write.without_bucket && !write.shares.empty()) {
@@ -246,12 +244,13 @@ std::pair<Outcome, Time> Runner::write(const Write& write, std::string& problem)
     if (auto made = limiter_.acquire(write.entity, write.resource, nothing); !made)
       return failed(made.error());
   }
-  const auto lifetime = std::chrono::milliseconds(std::max<Time>(write.until - clock_.now(), 1));
-  auto stored = limiter_.set_limits(Level::entity(write.entity, write.resource), write.limits,
-                                    {.owner = Owner::sync, .expires_in = lifetime});
-  if (!stored && stored.error().code == ErrorCode::operator_owned) return {Outcome::operator_owned, 0};
+  // The moment, and not the time until then: a write that takes long must not make the share last longer.
+  auto stored =
+      limiter_.set_limits(Level::entity(write.entity, write.resource), write.limits,
+                          {.owner = Owner::sync, .expires_at = write.until, .replaces = write.replaces});
+  if (!stored && stored.error().code == ErrorCode::operator_owned) return {Outcome::operator_owned};
   if (!stored) return failed(stored.error());
-  return {Outcome::written, stored->expires_at.value_or(write.until)};
+  return {Outcome::written, stored->expires_at.value_or(write.until), stored->version};
 }
 
 }  // namespace weir::sync

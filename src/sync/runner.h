@@ -67,7 +67,13 @@ class Runner {
   void read_others(CycleReport& report);
   Result<std::optional<Snapshot>> read_other(const std::string& region);
   void write(CycleReport& report);
-  std::pair<Outcome, Time> write(const Write& write, std::string& problem);
+  struct Written {
+    Outcome outcome = Outcome::failed;
+    Time until = 0;
+    std::int64_t version = 0;
+    std::string problem = {};
+  };
+  Written write(const Write& write);
   /// Calls `work(i)` for every i below `count`, on several threads.
   void in_parallel(std::size_t count, const std::function<void(std::size_t)>& work) const;
 

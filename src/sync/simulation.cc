@@ -3,6 +3,24 @@
 #include <algorithm>
 
 namespace weir::sync {
+namespace {
+
+/// A clock whose reader may be delayed after it has read the time.
+class DelayedClock final : public Clock {
+ public:
+  DelayedClock(const Clock& clock, std::function<void()> delay) : clock_(clock), delay_(std::move(delay)) {}
+  Time now() const override {
+    const Time read = clock_.now();
+    if (delay_) delay_();
+    return read;
+  }
+
+ private:
+  const Clock& clock_;
+  const std::function<void()> delay_;
+};
+
+}  // namespace
 
 Result<std::optional<Exchange::Object>> MemoryExchange::read(std::string_view region) {
   const auto found = objects_.find(std::string(region));
@@ -37,6 +55,9 @@ Result<void> Simulation::open(std::size_t region) {
   Place& place = places_[region];
   const Time error = region < options_.clock_errors.size() ? options_.clock_errors[region] : 0;
   place.clock = std::make_unique<FakeClock>(now_ + error);
+  std::function<void()> delay;
+  if (options_.delay) delay = [this, region] { options_.delay(region); };
+  place.delayed_clock = std::make_unique<DelayedClock>(*place.clock, std::move(delay));
   auto limiter = Limiter::open("memory:", {.clock = place.clock.get()});
   if (!limiter) return limiter.error();
   place.limiter = std::make_unique<Limiter>(*std::move(limiter));
@@ -53,18 +74,19 @@ Result<void> Simulation::open(std::size_t region) {
   return {};
 }
 
-void Simulation::start(std::size_t region) {
+void Simulation::start(std::size_t region) { places_[region].runner = another_process(region); }
+
+std::unique_ptr<Runner> Simulation::another_process(std::size_t region) {
   Settings settings{.region = options_.regions[region],
                     .regions = options_.regions,
                     .window = options_.window,
                     .clock_spread = options_.clock_spread,
                     .floor = options_.floor,
                     .least = options_.least};
-  Place& place = places_[region];
-  place.runner = std::make_unique<Runner>(
-      *place.limiter, exchange_, std::move(settings),
-      std::vector<Scope>{{.resource = options_.resource, .entities = options_.entities}}, *place.clock,
-      Runner::Options{.threads = 1});
+  return std::make_unique<Runner>(
+      *places_[region].limiter, exchange_, std::move(settings),
+      std::vector<Scope>{{.resource = options_.resource, .entities = options_.entities}},
+      *places_[region].delayed_clock, Runner::Options{.threads = 1});
 }
 
 void Simulation::stop(std::size_t region) { places_[region].runner.reset(); }

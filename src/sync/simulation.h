@@ -2,6 +2,7 @@
 // snapshots in memory. For `weir sync simulate`, and for tests.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@ class MemoryExchange : public Exchange {
   std::map<std::string, std::vector<Object>> objects_;
 };
 
+/// Regions with stores in memory.
 class Simulation {
  public:
   struct Options {
@@ -37,6 +39,8 @@ class Simulation {
     Time clock_spread = 2'000;
     std::vector<Time> clock_errors = {};  ///< of each region; missing ones are 0
     std::map<std::string, Millitokens, std::less<>> least = {};
+    /// Called where a process of a region may be delayed: after each time that its sync reads the clock.
+    std::function<void(std::size_t region)> delay = {};
   };
   static Result<std::unique_ptr<Simulation>> make(Options options, Exchange& exchange);
 
@@ -44,6 +48,8 @@ class Simulation {
   void start(std::size_t region);
   /// Its sync ends; its store goes on.
   void stop(std::size_t region);
+  /// A further process that runs the sync of a region.
+  std::unique_ptr<Runner> another_process(std::size_t region);
   bool runs(std::size_t region) const { return places_[region].runner != nullptr; }
   Result<CycleReport> cycle(std::size_t region) { return places_[region].runner->cycle(); }
 
@@ -59,6 +65,7 @@ class Simulation {
  private:
   struct Place {
     std::unique_ptr<FakeClock> clock;
+    std::unique_ptr<Clock> delayed_clock;  ///< of its sync
     std::unique_ptr<Limiter> limiter;
     std::unique_ptr<Runner> runner;
   };
