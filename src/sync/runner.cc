@@ -78,6 +78,7 @@ Result<void> Runner::restore() {
   if (restored_) return {};
   auto own = exchange_.read(region_.settings().region);
   if (!own) return own.error();
+  tag_.clear();
   if (*own) {
     auto snapshot = read_snapshot((*own)->bytes);
     if (!snapshot) return snapshot.error();

@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
-#include <numeric>
 
+#include "support/folder.h"
 #include "sync/world.h"
 
 namespace weir::sync {
@@ -60,6 +61,25 @@ TEST(SyncFaults, TwoProcessesOfTheSameRegionNoticeEachOtherAndStayWithinTheWhole
           << "seed " << seed << ", region " << process;
     EXPECT_GT(world.written_, 0U);
   }
+}
+
+TEST(SyncFaults, ASnapshotThatWasDeletedIsPublishedAgain) {
+  const tests::Folder folder;
+  const auto exchange = open_folder(folder.path());
+  ASSERT_TRUE(exchange);
+  const FakeClock clock;
+  Limiter limiter = *Limiter::open("memory:", {.clock = &clock});
+  ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "600/min"}}));
+  Runner runner(limiter, **exchange, {.region = "eu", .regions = {"eu", "us"}},
+                {{.resource = "r", .entities = {"key"}}}, clock, {});
+  ASSERT_TRUE(runner.cycle());
+  std::filesystem::remove(folder.path() + "/eu/snapshot.json");
+  const auto surprised = runner.cycle();
+  ASSERT_FALSE(surprised);
+  EXPECT_EQ(surprised.error().code, ErrorCode::conflict);
+  const auto again = runner.cycle();
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/eu/snapshot.json"));
 }
 
 TEST(SyncFaults, ThousandsOfEntitiesAreSharedWhileEverythingFails) {
