@@ -62,7 +62,7 @@ void Region::wrote(const Write& write, Outcome outcome, Time until, std::int64_t
     state.until = 0;
     return;
   }
-  state.until = state.uncertain ? std::max(state.until, write.until + expiry_rounding) : until;
+  state.until = state.uncertain ? std::max(state.until, write.until) : until;
   for (const auto& [name, share] : write.shares) {
     const auto limit = state.limits.find(name);
     if (limit == state.limits.end()) continue;

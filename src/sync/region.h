@@ -20,8 +20,8 @@
 
 namespace weir::sync {
 
-/// Expiries are rounded up to whole seconds by every store.
-inline constexpr Time expiry_rounding = 1000;
+/// Shares expire at whole seconds, since every store rounds other expiries up.
+inline constexpr Time expiry_unit = 1000;
 
 /// What the level below the shares holds in each region's store.
 enum class Floor : unsigned char {
@@ -180,6 +180,7 @@ class Region {
   std::vector<Part> parts_of(Time now, const Key& key, const std::string& name, const LimitState& limit);
   /// What others let this region use at least until `until`; lowers `earliest` to the first end.
   Millitokens granted(const std::vector<Part>& parts, Time until, Time& earliest) const;
+  Time last_use_of(const Grant& grant) const;
   Millitokens left_by_others(Time now, const Key& key, const std::string& name, Millitokens whole) const;
   std::optional<Reason> reason_for(Time now, const State& state, const AllDecided& decided, Time until) const;
 

@@ -72,7 +72,7 @@ std::optional<Write> Region::decide(Time now, const Key& key, State& state) {
     }
     if (until >= least_until) break;
   }
-  until -= until % expiry_rounding;
+  until -= until % expiry_unit;
   for (auto& [name, limit] : state.limits) {
     const Decided& one = decided[name];
     limit.waits = limit.target > one.share && (one.runs_out || moved(one.share, limit.target));
@@ -135,15 +135,20 @@ Millitokens Region::granted(const std::vector<Part>& parts, Time until, Time& ea
   for (const Part& part : parts) {
     const Grant* best = nullptr;
     for (const Grant& grant : part.limit->grants) {
-      const bool usable = part.region != own_ && grant.to == settings_.region &&
-                          grant.until - settings_.clock_spread - expiry_rounding >= until;
+      const bool usable = part.region != own_ && grant.to == settings_.region && last_use_of(grant) >= until;
       if (usable && (best == nullptr || grant.amount > best->amount)) best = &grant;
     }
     if (best == nullptr) continue;
     sum += best->amount;
-    earliest = std::min(earliest, best->until - settings_.clock_spread - expiry_rounding);
+    earliest = std::min(earliest, last_use_of(*best));
   }
   return sum;
+}
+
+/// The latest expiry of a share that uses the grant.
+Time Region::last_use_of(const Grant& grant) const {
+  const Time until = grant.until - settings_.clock_spread;
+  return until - until % expiry_unit;
 }
 
 /// What the others leave of the whole by the shares that they had in force when they published.
@@ -198,7 +203,7 @@ Region::Decided Region::decide(Time now, const Key& key, const std::string& name
   const bool held = state.until > now;
   if (given == 0) {
     Time ignored = 0;
-    if (held) out.allowed += granted(parts, state.until - expiry_rounding, ignored);
+    if (held) out.allowed += granted(parts, state.until, ignored);
     if (may_borrow && limit.target > out.base)
       rights += granted(parts, now + settings_.window + settings_.window / 4, out.until);
   }
