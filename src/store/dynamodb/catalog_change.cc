@@ -133,7 +133,7 @@ Result<void> CatalogChange::read_buckets(const table::Draft& draft) {
       return true;
     });
     if (!listed) return listed.error();
-    if (auto read = read_levels_of(entity, resources); !read) return read;
+    if (auto read = read_levels_of({{entity, resources}}); !read) return read;
   }
   return {};
 }

@@ -88,35 +88,65 @@ std::vector<std::string> members_of(const Context& context, const BucketName& na
           base::join("r ", name.resource, " ", name.entity, family)};
 }
 
-Result<bool> put_bucket(Context& context, const BucketName& name, const BucketWrite& write, Time now) {
+namespace {
+
+BlockingCalls::Arguments put_call(Context& context, const BucketPut& put, IndexedBy indexed) {
   const Names& names = context.names;
-  std::vector<std::string> keys{names.bucket(name.name_space, name.family, name.entity, name.resource),
-                                names.index(name.name_space, name.family, name.entity),
-                                names.fence(name.name_space, name.family),
-                                names.usage(name.name_space, name.family, name.entity, name.resource)};
+  const BucketName& name = put.name;
+  BlockingCalls::Arguments call;
+  call.keys = {names.bucket(name.name_space, name.family, name.entity, name.resource),
+               names.index(name.name_space, name.family, name.entity),
+               names.fence(name.name_space, name.family),
+               names.usage(name.name_space, name.family, name.entity, name.resource)};
   if (!context.cluster) {
-    keys.push_back(names.used(name.name_space));
-    keys.push_back(names.namespaces());
+    call.keys.push_back(names.used(name.name_space));
+    call.keys.push_back(names.namespaces());
   }
+  // A fence does not apply to an existing bucket.
+  call.words = {
+      "1", std::string(name.resource),    context.time.for_tests() ? "PEXPIRE" : "PEXPIREAT", "", "",
+      "0", std::to_string(never_in_redis)};
+  for (std::string& word : usage_words(context, name.name_space, indexed))
+    call.words.push_back(std::move(word));
+  for (std::string& word : words_of(context, name, put.write, put.now)) call.words.push_back(std::move(word));
+  return call;
+}
+
+/// Whether the answer of put.lua says that the bucket was written.
+bool was_written(Context& context, const BucketName& name, const Reply& reply) {
+  const auto code = reply.integer();
+  if (code == PutAnswer::written_without_usage)
+    context.bad.report(unusable_usage(name.entity, name.resource));
+  return code == PutAnswer::written || code == PutAnswer::written_without_usage;
+}
+
+}  // namespace
+
+Result<bool> put_bucket(Context& context, const BucketName& name, const BucketWrite& write, Time now) {
   auto indexed = context.cluster ? IndexedBy::nobody : IndexedBy::script;
   for (;;) {
-    // A fence does not apply to an existing bucket.
-    std::vector<std::string> words{
-        "1", std::string(name.resource),    context.time.for_tests() ? "PEXPIRE" : "PEXPIREAT", "", "",
-        "0", std::to_string(never_in_redis)};
-    for (std::string& word : usage_words(context, name.name_space, indexed)) words.push_back(std::move(word));
-    for (std::string& word : words_of(context, name, write, now)) words.push_back(std::move(word));
-    auto reply = BlockingCalls(context).run(Script::put(), keys, words, true);
+    const auto call = put_call(context, {name, write, now}, indexed);
+    auto reply = BlockingCalls(context).run(Script::put(), call.keys, call.words, true);
     if (!reply) return reply.error();
-    const auto code = reply->get().integer();
-    if (code == PutAnswer::written_without_usage)
-      context.bad.report(unusable_usage(name.entity, name.resource));
-    if (code != PutAnswer::not_indexed || indexed == IndexedBy::caller)
-      return code == PutAnswer::written || code == PutAnswer::written_without_usage;
+    if (reply->get().integer() != PutAnswer::not_indexed || indexed == IndexedBy::caller)
+      return was_written(context, name, reply->get());
     if (auto done = index_usage(context, name.name_space, members_of(context, name)); !done)
       return done.error();
     indexed = IndexedBy::caller;
   }
+}
+
+Result<std::vector<bool>> put_buckets(Context& context, const std::vector<BucketPut>& puts) {
+  const auto indexed = context.cluster ? IndexedBy::nobody : IndexedBy::script;
+  std::vector<BlockingCalls::Arguments> calls;
+  calls.reserve(puts.size());
+  for (const BucketPut& put : puts) calls.push_back(put_call(context, put, indexed));
+  auto replies = BlockingCalls(context).run_all(Script::put(), calls, true);
+  if (!replies) return replies.error();
+  std::vector<bool> written;
+  for (std::size_t i = 0; i < puts.size(); ++i)
+    written.push_back(was_written(context, puts[i].name, (*replies)[i].get()));
+  return written;
 }
 
 Result<void> index_usage(Context& context, std::string_view name_space,

@@ -55,6 +55,15 @@ std::vector<std::string> members_of(const Context& context, const BucketName& na
 
 /// Writes one bucket by itself, and blocks. False: something has changed.
 Result<bool> put_bucket(Context& context, const BucketName& name, const BucketWrite& write, Time now);
+/// A write of put_bucket().
+struct BucketPut {
+  BucketName name;
+  BucketWrite write;
+  Time now;
+};
+/// Writes many buckets at once, each by itself, and blocks. False: this one was not written; put_bucket() may
+/// write it.
+Result<std::vector<bool>> put_buckets(Context& context, const std::vector<BucketPut>& puts);
 /// Enters buckets in the index of usage. Blocks.
 Result<void> index_usage(Context& context, std::string_view name_space,
                          const std::vector<std::string>& members);

@@ -123,15 +123,46 @@ KeptReply::KeptReply(const Reply& reply) {
   static_cast<void>(reader_.read(bytes_));
 }
 
+namespace {
+
+Result<KeptReply> keep(const Result<Reply>& reply) {
+  if (!reply) return reply.error();
+  return KeptReply(*reply);
+}
+
+/// Waits for all, and fails with the first that fails.
+template <class Calls>
+Result<std::vector<KeptReply>> wait_for_all(Calls& calls) {
+  std::vector<KeptReply> replies;
+  std::optional<Error> failure;
+  for (auto& call : calls) {
+    auto reply = call.wait();
+    if (reply) {
+      replies.push_back(*std::move(reply));
+    } else if (!failure) {
+      failure = reply.error();
+    }
+  }
+  if (failure) return *std::move(failure);
+  return replies;
+}
+
+}  // namespace
+
 Result<KeptReply> BlockingCalls::ask(std::string_view key, std::string command, bool writes) {
   if (auto may = check_may_wait(context_); !may) return may.error();
   return store::wait_for<KeptReply>([&](store::Completion<KeptReply> done) {
-    const auto keep = [](const Result<Reply>& reply) -> Result<KeptReply> {
-      if (!reply) return reply.error();
-      return KeptReply(*reply);
-    };
     read<KeptReply>(context_, key, std::move(command), done, keep, writes);
   });
+}
+
+Result<std::vector<KeptReply>> BlockingCalls::ask_all(
+    std::vector<std::pair<std::string, std::string>> commands) {
+  if (auto may = check_may_wait(context_); !may) return may.error();
+  std::deque<store::Blocking<KeptReply>> sent;
+  for (auto& [key, command] : commands)
+    read<KeptReply>(context_, key, std::move(command), sent.emplace_back().completion(), keep);
+  return wait_for_all(sent);
 }
 
 Result<KeptReply> BlockingCalls::run(const Script& script, const std::vector<std::string>& keys,
@@ -148,18 +179,7 @@ Result<std::vector<KeptReply>> BlockingCalls::run_all(const Script& script,
   std::deque<WaitingCall> sent;
   for (const Arguments& call : calls)
     sent.emplace_back(context_, writes).start(script, call.keys, call.words);
-  std::vector<KeptReply> replies;
-  std::optional<Error> failure;
-  for (WaitingCall& call : sent) {
-    auto reply = call.wait();
-    if (reply) {
-      replies.push_back(*std::move(reply));
-    } else if (!failure) {
-      failure = reply.error();
-    }
-  }
-  if (failure) return *std::move(failure);
-  return replies;
+  return wait_for_all(sent);
 }
 
 Result<void> check_may_wait(const Context& context) {

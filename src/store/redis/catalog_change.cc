@@ -3,7 +3,6 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "decision/next_state.h"
 #include "store/audit.h"
 #include "store/redis/bucket_write.h"
 #include "store/redis/codec.h"
@@ -18,8 +17,6 @@ namespace {
 constexpr std::size_t most_told = 64;
 /// Longer than any process may have the old chain in its cache.
 constexpr std::chrono::milliseconds fence_stays = 2 * longest_cache;
-/// An attempt to write a bucket fails only if another operation has written it.
-constexpr int most_put_attempts = 200;
 
 /// The steps of the script.
 struct Steps {
@@ -128,115 +125,6 @@ Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<st
   // This process applies the notification at once.
   catalog_.on_message(said);
   return true;
-}
-
-Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
-  for (const std::string& entity : draft.erased()) {
-    if (auto forgotten = forget_buckets(entity); !forgotten) return forgotten;
-  }
-  for (const auto& [entity, stamps] : new_stamps(draft)) {
-    if (auto told = tell_buckets_of(draft, entity, stamps); !told) return told;
-  }
-  return {};
-}
-
-/// The script deletes buckets that count no usage. From the others it keeps acquire.lua away, so that they
-/// can be deleted as they were read, together with a write of what they have counted.
-Result<void> CatalogChange::forget_buckets(const std::string& entity) {
-  const std::string& family = families_[entity];
-  std::vector<std::string> words{context_.names.buckets(name_space_, family, entity), "forget",
-                                 std::to_string(context_.time.for_scripts())};
-  for (const auto& [key, record] : tenant_.limits) {
-    const Level level = table::level_of(key);
-    if (level.entity() == entity && !level.resource().empty())
-      words.insert(words.end(), {level.resource(), "0"});
-  }
-  for (int attempts = 0; attempts < most_put_attempts; ++attempts) {
-    auto reply = BlockingCalls(context_).run(
-        Script::touch(), {context_.names.index(name_space_, family, entity)}, words, true);
-    if (!reply) return reply.error();
-    const Reply list = reply->get();
-    auto at = list.children();
-    at.next();
-    const Time now = at.next().integer().value_or(0);
-    bool all = true;
-    while (!at.at_end()) {
-      const std::string resource(at.next().text());
-      const Reply record = at.next();
-      auto read = read_bucket(record, entity, resource);
-      // What a damaged record has counted is lost with it.
-      if (!read) read = ReadBucket{.raw = std::string(record.text()), .bucket = {}, .bad = true};
-      auto done = put_bucket(context_, {name_space_, family, entity, resource}, deleting_write(*read), now);
-      if (!done) return done.error();
-      all = all && *done;
-    }
-    if (all) return {};
-  }
-  return error(ErrorCode::contention, "others changed the buckets of ", base::quoted(entity),
-               " too often meanwhile; try again");
-}
-
-/// Each bucket gets the stamp of its new limits, so that no process with older limits writes to it. Then each
-/// adopts the new limits.
-Result<void> CatalogChange::tell_buckets_of(const table::Draft& draft, const std::string& entity,
-                                            const std::map<std::string, Time>& stamps) {
-  const auto of_all = stamps.find("");
-  const Time all = of_all == stamps.end() ? 0 : of_all->second;
-  const std::string& family = families_[entity];
-  std::vector<std::string> words{context_.names.buckets(name_space_, family, entity), std::to_string(all),
-                                 std::to_string(context_.time.for_scripts())};
-  for (const auto& [resource, stamp] : stamps) {
-    if (!resource.empty()) words.insert(words.end(), {resource, std::to_string(stamp)});
-  }
-  auto reply = BlockingCalls(context_).run(Script::touch(),
-                                           {context_.names.index(name_space_, family, entity)}, words, true);
-  if (!reply) return reply.error();
-  const Reply list = reply->get();
-  auto at = list.children();
-  at.next();
-  const Time now = at.next().integer().value_or(0);
-  while (!at.at_end()) {
-    const std::string_view resource = at.next().text();
-    auto read = read_bucket(at.next(), entity, resource);
-    if (!read) {
-      // Its own decisions fail. The limits can change.
-      context_.bad.report(read.error().message);
-      continue;
-    }
-    const auto own = stamps.find(std::string(resource));
-    const Time told = std::max(all, own == stamps.end() ? 0 : own->second);
-    if (told == 0) continue;
-    if (auto done = adopt(draft, entity, resource, *std::move(read), told, now); !done) return done;
-  }
-  return {};
-}
-
-Result<void> CatalogChange::adopt(const table::Draft& draft, const std::string& entity,
-                                  std::string_view resource, ReadBucket read, Time told, Time now) {
-  const auto resolution = resolve(draft, entity, resource, now);
-  if (!resolution->limits) return {};
-  for (int attempts = 0; attempts < most_put_attempts; ++attempts) {
-    if (!read.bucket || read.bucket->state.expires_at <= now) return {};
-    decision::Chain chain;
-    decision::Link& link = chain.add(entity, resolution.get());
-    chain.claim(link, read.bucket->state, now);
-    if (!decision::must_adopt(link) && read.bucket->stamp >= told) return {};
-    StoredBucket next = *read.bucket;
-    if (decision::must_adopt(link)) next.state = decision::claimed_state(link, 0);
-    next.stamp = std::max(next.stamp, told);
-    const bool counts = read.bucket->segment.has_value();
-    auto done = put_bucket(context_, {name_space_, families_[entity], entity, resource},
-                           counted_write(read, std::move(next), now, counts), now);
-    if (!done) return done.error();
-    if (*done) return {};
-    auto loaded = load_buckets(context_, name_space_, families_[entity], entity, {std::string(resource)});
-    if (!loaded) return loaded.error();
-    now = loaded->now;
-    if (loaded->buckets.front().bad) return {};
-    read = std::move(loaded->buckets.front());
-  }
-  return error(ErrorCode::contention, "others changed the buckets of ", base::quoted(entity),
-               " too often meanwhile; try again");
 }
 
 }  // namespace weir::redis

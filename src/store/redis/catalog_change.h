@@ -6,10 +6,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "store/redis/bucket_write.h"
 #include "store/redis/catalog.h"
 #include "store/redis/record.h"
 #include "store/remote/catalog_change.h"
@@ -41,10 +43,20 @@ class CatalogChange final : public remote::CatalogChange {
   Result<bool> keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events);
   Result<void> tell_buckets(const table::Draft& draft);
   Result<void> forget_buckets(const std::string& entity);
-  Result<void> tell_buckets_of(const table::Draft& draft, const std::string& entity,
-                               const std::map<std::string, Time>& stamps);
-  Result<void> adopt(const table::Draft& draft, const std::string& entity, std::string_view resource,
-                     ReadBucket read, Time told, Time now);
+  /// The new stamps of entities, by resource; of all resources under "".
+  using StampsOfEntities = std::vector<std::pair<std::string, std::map<std::string, Time>>>;
+  Result<void> tell_buckets(const table::Draft& draft, const StampsOfEntities& some);
+  /// A bucket that may have to adopt new limits.
+  struct Adoption {
+    std::string entity;
+    std::string resource;
+    ReadBucket read;
+    Time stamp;
+    Time now;
+  };
+  Result<std::vector<Adoption>> touch_buckets(const StampsOfEntities& some);
+  std::optional<BucketWrite> adopting_write(const table::Draft& draft, const Adoption& one);
+  Result<void> adopt(const table::Draft& draft, Adoption one);
 
   RedisCatalog& catalog_;
   Context& context_;

@@ -86,13 +86,22 @@ void CatalogChange::unfence(bool /*starts_over*/) {
 }
 
 Result<void> CatalogChange::read_buckets(const table::Draft& draft) {
+  std::vector<std::string> entities;
+  std::vector<std::pair<std::string, std::string>> commands;
   for (const auto& [entity, stamps] : new_stamps(draft)) {
     if (auto found = find_family(entity); !found) return found;
-    auto resources = resources_of(entity);
-    if (!resources) return resources.error();
-    if (auto read = read_levels_of(entity, *resources); !read) return read;
+    entities.push_back(entity);
+    const std::string key = context_.names.index(name_space_, families_[entity], entity);
+    commands.emplace_back(key, resp::command({"ZRANGE", key, "0", "-1"}));
   }
-  return {};
+  auto replies = BlockingCalls(context_).ask_all(std::move(commands));
+  if (!replies) return replies.error();
+  ResourcesOfEntities resources;
+  for (std::size_t i = 0; i < entities.size(); ++i) {
+    const auto texts = (*replies)[i].get().texts();
+    resources.emplace(std::move(entities[i]), std::vector<std::string>(texts.begin(), texts.end()));
+  }
+  return read_levels_of(resources);
 }
 
 Result<std::vector<std::string>> CatalogChange::resources_of(const std::string& entity) {

@@ -196,17 +196,23 @@ Result<void> CatalogChange::read_levels(const std::set<std::string>& keys) {
   return {};
 }
 
-Result<void> CatalogChange::read_levels_of(const std::string& entity,
-                                           const std::vector<std::string>& resources) {
+Result<void> CatalogChange::read_levels_of(const ResourcesOfEntities& resources) {
   std::set<std::string> keys;
-  for (const std::string& resource : resources) {
-    if (!limits::check_resource(resource)) continue;
-    for (const Source level : limits::recorded_levels) keys.insert(table::level_key(level, entity, resource));
+  std::set<std::string> entities;
+  for (const auto& [entity, names] : resources) {
+    for (const std::string& resource : names) {
+      if (!limits::check_resource(resource)) continue;
+      for (const Source level : limits::recorded_levels)
+        keys.insert(table::level_key(level, entity, resource));
+      entities.insert(entity);
+    }
   }
   if (keys.empty()) return {};
   if (auto read = read_levels(keys); !read) return read;
-  if (auto read = read_entities({entity}); !read) return read;
-  return read_plans({plan_before(entity)});
+  if (auto read = read_entities(entities); !read) return read;
+  std::set<std::string> plans;
+  for (const std::string& entity : entities) plans.insert(plan_before(entity));
+  return read_plans(plans);
 }
 
 Result<void> CatalogChange::read_entities(const std::set<std::string>& ids) {

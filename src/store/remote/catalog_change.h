@@ -53,7 +53,8 @@ class CatalogChange {
 
   Result<void> read_levels(const std::set<std::string>& keys);
   /// Reads the levels that hold for buckets of an entity.
-  Result<void> read_levels_of(const std::string& entity, const std::vector<std::string>& resources);
+  using ResourcesOfEntities = std::map<std::string, std::vector<std::string>>;
+  Result<void> read_levels_of(const ResourcesOfEntities& resources);
   Result<void> read_entities(const std::set<std::string>& ids);
   Result<void> read_plans(const std::set<std::string>& names);
   /// Reads the children of entities, and with `all_below` all descendants.
