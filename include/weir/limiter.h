@@ -197,6 +197,8 @@ class WEIR_API Limiter {
   /// @overload
   Result<StoredLimits> set_limits(const Level& level, const std::vector<LimitText>& limits,
                                   const SetLimitsOptions& options = {});
+  /// Stores the limits of several levels, all or none, as change() does. Returns them in the same order.
+  Result<std::vector<StoredLimits>> set_limits(std::span<const SetLimits> levels);
   /// The limits that are stored at one level; not_found if it has none.
   Result<StoredLimits> limits(const Level& level);
   /// Deletes all limits of one level; not_found if it has none.

@@ -120,7 +120,7 @@ Result<void> run_cycle(OpenedSync& opened, Counts& counts, telemetry::Log& log, 
   counts.owned_by_operators = 0;
   for (const auto& status : opened.runner->region().status())
     counts.owned_by_operators += status.operator_owned ? 1 : 0;
-  for (const std::string& problem : report->problems) log.warning("sync", {{"problem", problem}});
+  for (const std::string& problem : problems_to_show(*report)) log.warning("sync", {{"problem", problem}});
   log.info("cycle", {{"entries", std::to_string(report->entries), true},
                      {"written", std::to_string(report->written), true},
                      {"operator_owned", std::to_string(report->operator_owned), true},
@@ -179,6 +179,15 @@ Result<OpenedSync> open_sync(Session& session, const Arguments& arguments) {
   return opened;
 }
 
+std::vector<std::string> problems_to_show(const sync::CycleReport& report) {
+  constexpr std::size_t most = 20;
+  std::vector<std::string> shown = report.problems;
+  if (shown.size() <= most) return shown;
+  shown.resize(most);
+  shown.push_back(base::join("and ", std::to_string(report.problems.size() - most), " more problems"));
+  return shown;
+}
+
 std::string shares_of(const sync::Write& write) {
   std::string text;
   for (const auto& [name, share] : write.shares)
@@ -196,7 +205,7 @@ Result<ExitCode> sync(Session& session, const Arguments& arguments) {
     if (!opened) return opened.error();
     const auto report = opened->runner->cycle();
     if (!report) return report.error();
-    for (const std::string& problem : report->problems) session.warn(problem);
+    for (const std::string& problem : problems_to_show(*report)) session.warn(problem);
     print_writes(session, report->writes);
     return done;
   }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/arguments.h"
 #include "cli/session.h"
@@ -21,6 +22,8 @@ struct OpenedSync {
 /// Reads the file of sync, and opens the store and the exchange that it names.
 Result<OpenedSync> open_sync(Session& session, const Arguments& arguments);
 
+/// The problems of a cycle for people: the first ones, and how many there are beyond those.
+std::vector<std::string> problems_to_show(const sync::CycleReport& report);
 /// "rpm=15 tpm=1500".
 std::string shares_of(const sync::Write& write);
 

@@ -129,7 +129,7 @@ Result<ExitCode> show_sync_status(Session& session, const Arguments& arguments) 
   if (!opened) return opened.error();
   const auto report = opened->runner->cycle();
   if (!report) return report.error();
-  for (const std::string& problem : report->problems) session.warn(problem);
+  for (const std::string& problem : problems_to_show(*report)) session.warn(problem);
   const StatusRows rows(*opened->limiter, *report);
   const auto all = opened->runner->region().status();
   session.json() ? rows.print_json(session, all) : rows.print_table(session, all);

@@ -172,12 +172,28 @@ Result<std::size_t> Core::change_counted(std::span<const CatalogChange> changes,
 
 Result<StoredLimits> Core::set_limits(const Level& level, std::span<const NamedLimit> limits,
                                       const SetLimitsOptions& options) {
-  auto one = checked(SetLimits{level, {limits.begin(), limits.end()}, options});
-  if (!one) return one.error();
-  auto changed = write(std::span(&*one, 1));
+  const SetLimits one{level, {limits.begin(), limits.end()}, options};
+  auto all = set_limits(std::span(&one, 1));
+  if (!all) return all.error();
+  return std::move(all->front());
+}
+
+Result<std::vector<StoredLimits>> Core::set_limits(std::span<const SetLimits> levels) {
+  std::vector<store::Change> writes;
+  writes.reserve(levels.size());
+  for (const SetLimits& set : levels) {
+    auto one = checked(set);
+    if (!one) return Error{one.error().code, numbered(writes.size(), levels.size()) + one.error().message};
+    writes.push_back(*std::move(one));
+  }
+  auto changed = write(writes);
   if (!changed) return changed.error();
-  StoredLimits out = stored(level, *changed->front().limits);
-  out.taken_from_sync = changed->front().taken_from_sync;
+  std::vector<StoredLimits> out;
+  out.reserve(levels.size());
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    StoredLimits& one = out.emplace_back(stored(levels[i].level, *(*changed)[i].limits));
+    one.taken_from_sync = (*changed)[i].taken_from_sync;
+  }
   return out;
 }
 

@@ -51,6 +51,7 @@ class Core final : public detail::LeaseKeeper {
 
   Result<StoredLimits> set_limits(const Level& level, std::span<const NamedLimit> limits,
                                   const SetLimitsOptions& options);
+  Result<std::vector<StoredLimits>> set_limits(std::span<const SetLimits> levels);
   Result<StoredLimits> limits(const Level& level);
   Result<void> delete_limits(const Level& level);
   Result<EffectiveLimits> effective_limits(std::string_view entity, std::string_view resource);

@@ -67,6 +67,10 @@ Result<StoredLimits> Limiter::set_limits(const Level& level, const std::vector<L
   return core_->set_limits(level, *parsed, options);
 }
 
+Result<std::vector<StoredLimits>> Limiter::set_limits(std::span<const SetLimits> levels) {
+  return core_->set_limits(levels);
+}
+
 Result<StoredLimits> Limiter::limits(const Level& level) { return core_->limits(level); }
 Result<void> Limiter::delete_limits(const Level& level) { return core_->delete_limits(level); }
 Result<EffectiveLimits> Limiter::effective_limits(std::string_view entity, std::string_view resource) {

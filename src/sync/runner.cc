@@ -15,18 +15,24 @@ bool is_newer(const Snapshot& one, const Snapshot& than) {
   return std::tie(one.published_at, one.sequence) > std::tie(than.published_at, than.sequence);
 }
 
-/// Adds the entities that cannot be read to the problems; only the first ones, since a store that fails in
-/// the middle of a cycle leaves out many.
+/// How many shares are written as one change. In Redis more than 64 would clear the caches of other
+/// processes. In DynamoDB more than about 30 are several transactions.
+constexpr std::size_t batch_size = 25;
+
+/// The change that writes a share. It names the moment of the expiry, and not the time until then: a write
+/// that takes long must not make the share last longer.
+SetLimits limits_of(const Write& write) {
+  return {Level::entity(write.entity, write.resource),
+          write.limits,
+          {.owner = Owner::sync, .expires_at = write.until, .replaces = write.replaces}};
+}
+
+/// Adds the entities that cannot be read to the problems.
 void name_unreadable(CycleReport& report) {
-  constexpr std::size_t most = 10;
-  for (std::size_t i = 0; i < std::min(report.unreadable.size(), most); ++i) {
-    const Unreadable& one = report.unreadable[i];
+  for (const Unreadable& one : report.unreadable) {
     report.problems.push_back(base::join(base::quoted(one.entity), " on ", base::quoted(one.resource),
                                          " cannot be read, and is left out: ", one.message));
   }
-  if (report.unreadable.size() <= most) return;
-  report.problems.push_back(
-      base::join(std::to_string(report.unreadable.size() - most), " more entities cannot be read"));
 }
 
 }  // namespace
@@ -221,7 +227,12 @@ Result<std::optional<Snapshot>> Runner::read_other(const std::string& region) {
 
 void Runner::write(CycleReport& report) {
   std::vector<Written> all(report.writes.size());
-  in_parallel(all.size(), [&](std::size_t i) { all[i] = write(report.writes[i]); });
+  const std::size_t batches = (all.size() + batch_size - 1) / batch_size;
+  in_parallel(batches, [&](std::size_t i) {
+    const std::size_t begin = i * batch_size;
+    const std::size_t size = std::min(batch_size, all.size() - begin);
+    write(std::span(report.writes).subspan(begin, size), std::span(all).subspan(begin, size));
+  });
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Outcome outcome = all[i].outcome;
     region_.wrote(report.writes[i], outcome, all[i].until, all[i].version);
@@ -229,29 +240,54 @@ void Runner::write(CycleReport& report) {
     if (outcome == Outcome::operator_owned) ++report.operator_owned;
     if (outcome != Outcome::failed) continue;
     ++report.failed;
-    report.problems.push_back(std::move(all[i].problem));
+    report.problems.push_back(base::join("the share of ", base::quoted(report.writes[i].entity), " on ",
+                                         base::quoted(report.writes[i].resource),
+                                         " was not written: ", all[i].problem));
   }
 }
 
-Runner::Written Runner::write(const Write& write) {
-  const auto failed = [&](const Error& error) {
-    return Written{.outcome = Outcome::failed,
-                   .problem = base::join("the share of ", base::quoted(write.entity), " on ",
-                                         base::quoted(write.resource), " was not written: ", error.message)};
-  };
-  // A bucket that is made after a raise would begin full by the new limits.
-  if (write.without_bucket && !write.shares.empty()) {
-    const Charge nothing[] = {{write.shares.front().first, Amount()}};
-    if (auto made = limiter_.acquire(write.entity, write.resource, nothing); !made)
-      return failed(made.error());
+/// Writes several shares as one change. If one of them is refused, none is written, and each is tried alone.
+void Runner::write(std::span<const Write> writes, std::span<Written> outcomes) {
+  std::vector<SetLimits> levels;
+  std::vector<Written*> of_levels;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (auto made = make_bucket(writes[i]); !made) {
+      outcomes[i].problem = made.error().message;
+      continue;
+    }
+    levels.push_back(limits_of(writes[i]));
+    of_levels.push_back(&outcomes[i]);
   }
-  // The moment, and not the time until then: a write that takes long must not make the share last longer.
-  auto stored =
-      limiter_.set_limits(Level::entity(write.entity, write.resource), write.limits,
-                          {.owner = Owner::sync, .expires_at = write.until, .replaces = write.replaces});
-  if (!stored && stored.error().code == ErrorCode::operator_owned) return {Outcome::operator_owned};
-  if (!stored) return failed(stored.error());
-  return {Outcome::written, stored->expires_at.value_or(write.until), stored->version};
+  if (levels.empty()) return;
+  const auto stored = limiter_.set_limits(levels);
+  const bool refused = !stored && (stored.error().code == ErrorCode::operator_owned ||
+                                   stored.error().code == ErrorCode::conflict ||
+                                   stored.error().code == ErrorCode::invalid_argument);
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    if (stored) *of_levels[i] = written((*stored)[i]);
+    if (!stored && !refused) of_levels[i]->problem = stored.error().message;
+    if (refused) *of_levels[i] = write_alone(levels[i]);
+  }
+}
+
+Runner::Written Runner::write_alone(const SetLimits& level) {
+  const auto stored = limiter_.set_limits(std::span(&level, 1));
+  if (stored) return written(stored->front());
+  const bool owned = stored.error().code == ErrorCode::operator_owned;
+  return {.outcome = owned ? Outcome::operator_owned : Outcome::failed, .problem = stored.error().message};
+}
+
+Runner::Written Runner::written(const StoredLimits& stored) {
+  return {Outcome::written, stored.expires_at.value_or(0), stored.version};
+}
+
+/// A bucket that is made after a raise would begin full by the new limits.
+Result<void> Runner::make_bucket(const Write& write) {
+  if (!write.without_bucket || write.shares.empty()) return {};
+  const Charge nothing[] = {{write.shares.front().first, Amount()}};
+  auto made = limiter_.acquire(write.entity, write.resource, nothing);
+  if (!made) return made.error();
+  return {};
 }
 
 }  // namespace weir::sync

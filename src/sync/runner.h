@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -73,7 +74,10 @@ class Runner {
     std::int64_t version = 0;
     std::string problem = {};
   };
-  Written write(const Write& write);
+  void write(std::span<const Write> writes, std::span<Written> outcomes);
+  Written write_alone(const SetLimits& level);
+  static Written written(const StoredLimits& stored);
+  Result<void> make_bucket(const Write& write);
   /// Calls `work(i)` for every i below `count`, on several threads.
   void in_parallel(std::size_t count, const std::function<void(std::size_t)>& work) const;
 

@@ -84,7 +84,7 @@ TEST(SyncFaults, ASnapshotThatWasDeletedIsPublishedAgain) {
 
 TEST(SyncFaults, ThousandsOfEntitiesAreSharedWhileEverythingFails) {
   const int entities = from_environment("WEIR_SYNC_ENTITIES", 2000 / part);
-  const int windows = from_environment("WEIR_SYNC_WINDOWS", 24);
+  const int windows = from_environment("WEIR_SYNC_WINDOWS", 18);
   const int worlds = from_environment("WEIR_SYNC_WORLDS", 1);
   for (int seed = 0; seed < worlds; ++seed) {
     World world({.regions = 4 + static_cast<std::size_t>(seed) % 5,
