@@ -49,16 +49,10 @@ Runner::Runner(Limiter& limiter, Exchange& exchange, Settings settings, std::vec
 Result<CycleReport> Runner::cycle() {
   CycleReport report;
   if (auto done = restore(); !done) return done.error();
-  auto all = keys();
-  if (!all) return all.error();
-  auto readings = read(*all, report);
-  if (!readings) return readings.error();
-  const Snapshot own = region_.observe(clock_.now(), *readings);
-  if (auto published = publish(own); !published) return published.error();
+  if (auto done = observe(report); !done) return done.error();
   read_others(report);
   report.writes = region_.decide(clock_.now(), others_);
-  report.entries = readings->size();
-  report.skipped = readings->size() - std::min(readings->size(), report.writes.size());
+  report.skipped = report.entries - std::min(report.entries, report.writes.size());
   for (const std::string& problem : region_.problems()) report.problems.push_back(problem);
   for (const Write& write : report.writes) ++report.reasons[write.reason];
   if (options_.dry) return report;
@@ -67,6 +61,17 @@ Result<CycleReport> Runner::cycle() {
     if (auto published = publish(after); !published) report.problems.push_back(published.error().message);
   }
   return report;
+}
+
+/// Reads the own store, and publishes what it holds. Nothing of that stays in memory but the state of the
+/// region.
+Result<void> Runner::observe(CycleReport& report) {
+  auto all = keys();
+  if (!all) return all.error();
+  auto readings = read(*all, report);
+  if (!readings) return readings.error();
+  report.entries = readings->size();
+  return publish(region_.observe(clock_.now(), *readings));
 }
 
 Result<void> Runner::publish(const Snapshot& own) {

@@ -60,6 +60,7 @@ class Runner {
  private:
   using Key = std::pair<std::string, std::string>;
   Result<void> restore();
+  Result<void> observe(CycleReport& report);
   Result<void> publish(const Snapshot& own);
   Result<std::vector<Key>> keys();
   Result<void> add_members(const Scope& scope, std::vector<Key>& keys);
