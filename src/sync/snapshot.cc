@@ -161,14 +161,14 @@ class SnapshotReader {
 }  // namespace
 
 Millitokens lent(const std::vector<Grant>& grants, Time now, std::string_view to) {
-  std::map<std::string_view, Millitokens> largest;
+  std::map<std::string_view, Millitokens> largest_to;
   for (const Grant& grant : grants) {
     if (grant.until <= now || (!to.empty() && grant.to != to)) continue;
-    Millitokens& one = largest[grant.to];
+    Millitokens& one = largest_to[grant.to];
     one = std::max(one, grant.amount);
   }
   Millitokens sum = 0;
-  for (const auto& [region, amount] : largest) sum += amount;
+  for (const auto& [region, amount] : largest_to) sum += amount;
   return sum;
 }
 

@@ -84,7 +84,7 @@ TEST_F(SyncCommand, SaysWhichEntityCannotBeReadAndGoesOn) {
   const std::string eu = "--config " + config("eu", "acme, globex");
   const std::string metrics = folder.path() + "/metrics";
   ASSERT_EQ(shell.run("sync --once " + eu + " --metrics " + metrics), 0) << shell.err;
-  EXPECT_TRUE(complains("\\\"acme\\\" on \\\"gpt-4\\\" cannot be read, and is left out")) << shell.err;
+  EXPECT_TRUE(complains(R"(\"acme\" on \"gpt-4\" cannot be read, and is left out)")) << shell.err;
   const auto text = base::read_file(metrics, 10'000);
   ASSERT_TRUE(text);
   EXPECT_NE(text->find("weir_sync_writes_total{result=\"unreadable\"} 1\n"), std::string::npos) << *text;

@@ -37,7 +37,7 @@ class DamagedRecords : public testing::Test {
   }
   static bool names_bad(const CycleReport& report) {
     return std::any_of(report.problems.begin(), report.problems.end(), [](const std::string& problem) {
-      return problem.find("\"bad\" on \"r\" cannot be read, and is left out") != std::string::npos;
+      return problem.find(R"("bad" on "r" cannot be read, and is left out)") != std::string::npos;
     });
   }
   void expect_others_go_on(const CycleReport& report) {

@@ -21,7 +21,7 @@ class RawOperator : public testing::TestWithParam<RawKind> {
     EXPECT_TRUE(report) << report.error().message;
     return report ? *report : CycleReport{};
   }
-  Owner owner() {
+  Owner owner() const {
     const auto stored = store_->limiter().limits(Level::entity("key", "gpt-4"));
     EXPECT_TRUE(stored) << stored.error().message;
     return stored ? stored->owner : Owner::operator_;
