@@ -139,7 +139,7 @@ TEST_F(Cost, SettlingIsOneTransactionOfFourUnitsAndOfSixInACascade) {
     ASSERT_TRUE(id);
     const std::vector<Charge> actual{{"l11", 3}};
     Meter meter(*store);
-    ASSERT_TRUE(core.change_by_id(*id, detail::LeaseVerb::settle, actual, {}));
+    ASSERT_TRUE(core.change_by_id(*id, {detail::LeaseVerb::settle, {}, actual}));
     EXPECT_EQ(meter.requests(), 1U) << entity;
     std::size_t units = 0;
     const auto count = [&](const Item& item) { units += 2 * ((wire::aws::size_of(item) + 1023) / 1024); };
@@ -153,7 +153,7 @@ TEST_F(Cost, SettlingIsOneTransactionOfFourUnitsAndOfSixInACascade) {
     EXPECT_EQ(units, most) << entity;
     EXPECT_EQ(table.number(entity, "b_l11_tc"), 3'000);
     // Again: found done, nothing charged.
-    ASSERT_TRUE(core.change_by_id(*id, detail::LeaseVerb::settle, actual, {}));
+    ASSERT_TRUE(core.change_by_id(*id, {detail::LeaseVerb::settle, {}, actual}));
     EXPECT_EQ(table.number(entity, "b_l11_tc"), 3'000);
   }
 }
@@ -174,11 +174,11 @@ TEST_F(Cost, ALaterChangeOfALeaseSucceedsWithItsFirstTransaction) {
     Meter meter(*store);
     for (const char* const key : {"first", "second", "third"}) {
       const std::vector<Charge> back{{"rpm", -1}};
-      ASSERT_TRUE(core.change_by_id(*id, detail::LeaseVerb::adjust, back, key));
+      ASSERT_TRUE(core.change_by_id(*id, {detail::LeaseVerb::adjust, key, back}));
       EXPECT_EQ(meter.requests(), 1U) << key;
       meter.reset();
     }
-    ASSERT_TRUE(core.change_by_id(*id, detail::LeaseVerb::settle, std::vector<Charge>{{"rpm", 1}}, {}));
+    ASSERT_TRUE(core.change_by_id(*id, {detail::LeaseVerb::settle, {}, std::vector<Charge>{{"rpm", 1}}}));
     EXPECT_EQ(meter.requests(), 1U);
     // Another process does not know the marker: its first transaction fails, and tells it.
     auto other_store = table.store();
@@ -188,17 +188,17 @@ TEST_F(Cost, ALaterChangeOfALeaseSucceedsWithItsFirstTransaction) {
     auto shared = core.acquire("key", "gpt-4", charge, {});
     const auto shared_id = shared->lease().id();
     ASSERT_TRUE(
-        core.change_by_id(*shared_id, detail::LeaseVerb::adjust, std::vector<Charge>{{"rpm", -1}}, "a"));
+        core.change_by_id(*shared_id, {detail::LeaseVerb::adjust, "a", std::vector<Charge>{{"rpm", -1}}}));
     Meter others(*other_store);
     ASSERT_TRUE(
-        other.change_by_id(*shared_id, detail::LeaseVerb::adjust, std::vector<Charge>{{"rpm", -1}}, "b"));
+        other.change_by_id(*shared_id, {detail::LeaseVerb::adjust, "b", std::vector<Charge>{{"rpm", -1}}}));
     EXPECT_GE(others.requests(), 2U);
     // What the first process remembers is out of date now, which its condition shows.
     ASSERT_TRUE(
-        core.change_by_id(*shared_id, detail::LeaseVerb::settle, std::vector<Charge>{{"rpm", 1}}, {}));
+        core.change_by_id(*shared_id, {detail::LeaseVerb::settle, {}, std::vector<Charge>{{"rpm", 1}}}));
     EXPECT_EQ(table.number("key", "b_rpm_tc") % 1000, 0);
     ASSERT_TRUE(
-        other.change_by_id(*shared_id, detail::LeaseVerb::settle, std::vector<Charge>{{"rpm", 1}}, {}));
+        other.change_by_id(*shared_id, {detail::LeaseVerb::settle, {}, std::vector<Charge>{{"rpm", 1}}}));
   }
   EXPECT_EQ(table.number("key", "b_rpm_tc"), 4'000) << "1 for each of four leases";
 }
