@@ -142,10 +142,9 @@ bool LlmCall::lower_guess(const LimitReport& refused) {
   const auto fits = [&](std::int64_t output) {
     estimate_.output = output;
     const llm::Figures figures = llm::figures_of(estimated_usage(), price_ ? &*price_ : nullptr);
-    for (const LimitStatus status : refused) {
-      if (status.exceeded && route_->llm->charges.of(status.name, figures) > status.burst) return false;
-    }
-    return true;
+    return std::all_of(refused.begin(), refused.end(), [&](const LimitStatus& status) {
+      return !status.exceeded || route_->llm->charges.of(status.name, figures) <= status.burst;
+    });
   };
   const std::int64_t before = estimate_.output;
   if (!fits(1)) {

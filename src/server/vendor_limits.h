@@ -36,8 +36,8 @@ inline std::array<std::optional<LimitStatus>, 4> vendor_limits(const LimitReport
 
 /// How long until the limit has its capacity again, if nothing is charged.
 inline std::chrono::milliseconds until_full(const LimitStatus& limit) {
-  const double missing = static_cast<double>(limit.capacity.millitokens() - limit.remaining.millitokens());
-  const double capacity = static_cast<double>(limit.capacity.millitokens());
+  const auto missing = static_cast<double>(limit.capacity.millitokens() - limit.remaining.millitokens());
+  const auto capacity = static_cast<double>(limit.capacity.millitokens());
   if (missing <= 0 || capacity <= 0) return std::chrono::milliseconds(0);
   const double wait = missing / capacity * 1000.0 * static_cast<double>(limit.window.count());
   constexpr double longest = 3e11;  // ten years

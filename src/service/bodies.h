@@ -11,6 +11,7 @@
 #include "weir/amount.h"
 #include "weir/catalog.h"
 #include "weir/entity.h"
+#include "weir/lease.h"
 #include "weir/limit.h"
 
 namespace weir::service {

@@ -39,7 +39,7 @@ LEFT = {"remaining", "tokens"}  # may have refilled since
 STARTS = {"start"}  # the day of this run
 WAITS = {"retry_after_ms", "retry-after-ms"}  # may have passed in part
 # Text that has such numbers in it: compared without them, and then number by number.
-WORDED = {"detail": r"(?<=retry in )\d+(?= ms)", "RateLimit": r"(?<=;[rt]=)\d+", "Retry-After": r"\d+"}
+WORDED = {"detail": r"(?<=retry in )\d+(?= ms)|(?<=lacks )[\d.]+(?= )", "RateLimit": r"(?<=;[rt]=)\d+", "Retry-After": r"\d+"}
 PERIODS = {"m": 60, "h": 3600, "d": 86400}  # of limits, by the last letter of their names
 # What may be left to the default response: refused by HTTP itself, before any operation is known.
 BY_DEFAULT = {405, 408, 411, 414, 417, 431, 501, 505}
@@ -315,7 +315,7 @@ class Scenario:
         # Tokens refill at no more than 1000 a minute in the examples that have this; waits pass.
         slack = 1000 * elapsed if name == "detail" else 1 + elapsed * 1000 / 60
         for one, other in zip(re.findall(pattern, expected), re.findall(pattern, actual)):
-            if abs(int(one) - int(other)) > slack:
+            if abs(float(one) - float(other)) > slack:
                 said(f"{name} is {actual!r}, far from {expected!r}")
 
 
