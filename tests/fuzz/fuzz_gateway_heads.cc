@@ -58,7 +58,9 @@ void pass_answer(std::string_view bytes) {
     if (parser.parse(bytes, method, head) != Progress::complete) continue;
     wire::Buffer out;
     out.append("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n");
-    gateway::write_answer_fields(out, head, head.status() == 101);
+    gateway::write_answer_fields(
+        out, head,
+        {.for_upgrade = head.status() == 101, .without_vendor_limits = method == wire::http::Method::head});
     out.append("\r\n");
     wire::http::Limits wide;
     wide.head *= 4;
