@@ -6,7 +6,7 @@ word as a token, and writes a line for every call with the tokens that it would 
 
 A prompt "count to 12" is answered with twelve words, and any other with five; max_tokens ends an answer early. The
 words "fail with 503" in a prompt give that status, "cache" and "think" give cached and reasoning tokens, "use a tool"
-a tool call, "slowly" a pause between events, "no usage" an answer without its usage, "break" a connection that ends
+a tool call, "slowly" a pause between events, "wait" one until the test goes on, "no usage" an answer without its usage, "break" a connection that ends
 in the middle.
 """
 import argparse
@@ -48,8 +48,10 @@ class Call:
         self.usage = "no usage" not in self.prompt
         self.pause = 0.02 if "slowly" in self.prompt else 0
         self.breaks = "break" in self.prompt
+        self.waits = "wait" in self.prompt
         self.sent = 0
         self.ended = lambda: None  # called when nothing is left to compute
+        self.go_on = threading.Event()
 
     def words(self):
         for number in range(1, self.total + 1):
@@ -57,6 +59,8 @@ class Call:
                 raise ConnectionAbortedError("as the prompt asks")
             if self.pause:
                 time.sleep(self.pause)
+            if self.waits and number == 2:
+                self.go_on.wait(600)
             yield f"{number} "
             self.sent = number
         self.ended()
@@ -73,6 +77,8 @@ class Vendor(http.server.ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.calls = []
         self.open_now = self.open_most = 0
+        self.go_on = threading.Event()  # for calls that wait
+        self.go_on.set()
 
     def bill(self, api, model, call, complete):
         """One line for a call; an answer that was cut counts what was sent."""
@@ -163,7 +169,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def run(self, api, model, call, send):
         """Sends an answer, and bills it whatever becomes of it."""
         complete = False
-        call.ended = self.leave
+        call.ended, call.go_on = self.leave, self.server.go_on
         try:
             send()
             complete = True

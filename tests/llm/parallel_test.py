@@ -97,7 +97,7 @@ class Scene:
     def ask_once(self, path, prompt, leave_after, **more):
         """None: the client left after so many bytes, or the connection broke."""
         gateway = random.choice(self.gateways)
-        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=600)
         content = {"prompt": prompt} if path.endswith("/v1/completions") else {"messages": [{"role": "user", "content": prompt}]}
         body = json.dumps({"model": "m"} | content | more, separators=(",", ":"))
         with contextlib.suppress(OSError, http.client.HTTPException):
@@ -173,12 +173,14 @@ def killed_gateway(scene):
     before = len(scene.vendor.calls)
     wide = scene.settled("wide")
     victim = scene.gateways[0]
+    scene.vendor.go_on.clear()
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        calls = [pool.submit(scene.ask, "/v1/messages", "count to 20 slowly", stream=True, max_tokens=30) for _ in range(16)]
-        expect("calls are in flight", eventually(lambda: scene.vendor.open_now >= 8))
+        calls = [pool.submit(scene.ask, "/v1/messages", "count to 20 and wait", stream=True, max_tokens=30) for _ in range(16)]
+        expect("calls are in flight", eventually(lambda: scene.vendor.open_now == 16, 500))
         in_flight = scene.vendor.open_now
         victim.process.send_signal(signal.SIGKILL)
         victim.process.wait()
+        scene.vendor.go_on.set()
         for call in calls:
             call.result()
     expect("the vendor comes to rest", eventually(lambda: scene.vendor.open_now == 0))
