@@ -98,10 +98,13 @@ def retries(gateway, vendor):
              lambda c: c.chat.completions.create(model="gpt-4o", max_tokens=10, **asked)),
             (anthropic.Anthropic(base_url=base, api_key="retries-2", max_retries=1),
              lambda c: c.messages.create(model="claude", max_tokens=10, **asked))]:
-        before = refused()
-        for _ in range(4):
+        # Each call succeeds, although at most one more attempt is allowed. On a slow machine the first few may come
+        # when the bucket is full again.
+        before, calls = refused(), 0
+        while refused() == before and calls < 50:
             call(client)
-        expect(f"a call is refused once before it is admitted, not {refused() - before} in 4", 1 <= refused() - before <= 3)
+            calls += 1
+        expect(f"one of {calls} calls is refused, once", refused() - before == 1)
         seen, before = len(vendor.calls), refused()
         try:
             (client.chat.completions.create(model="gpt-4o", max_tokens=6000, **asked) if isinstance(client, openai.OpenAI)
