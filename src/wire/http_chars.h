@@ -39,7 +39,8 @@ constexpr std::array<std::uint8_t, 256> char_classes() {
     if (visible && !is_one_of(c, "\"#<>")) classes |= target_char;
     if (is_alphanumeric(c) || (visible && is_one_of(c, "-._~%!$&'()*+;="))) classes |= host_char;
     if (is_hex(c)) classes |= hex_char;
-    if (!(is_one_of(c, "%\\;/.") || (c >= 'A' && c <= 'Z'))) classes |= plain_char;
+    const bool upper_case = c >= 'A' && c <= 'Z';
+    if (!is_one_of(c, "%\\;/.") && !upper_case) classes |= plain_char;
     table[i] = static_cast<std::uint8_t>(classes);
   }
   return table;
