@@ -66,15 +66,18 @@ void CallLease::start(LeaseVerb verb) {
   ended_ = verb == LeaseVerb::settle || verb == LeaseVerb::rollback;
   sent_.clear();
   if (verb == LeaseVerb::settle) sent_.swap(totals_);
+  // The end may leave a debt: it states what was used.
+  Debt debt = Debt::allowed;
   if (verb == LeaseVerb::adjust) {
     const base::Guard guard(mutex_);
     sent_.swap(more_);
+    debt = debt_;
   }
   charges_.clear();
   for (const OwnCharge& own : sent_) charges_.push_back({own.limit, own.amount});
   store::Executor* const executor = std::exchange(store::Executor::here(), nullptr);
   pending_.start_taken(
-      {.verb = verb, .key = {}, .charges = charges_, .lease_for = lease_for_.count(), .debt = debt_},
+      {.verb = verb, .key = {}, .charges = charges_, .lease_for = lease_for_.count(), .debt = debt},
       {[](void* self, Result<void>&& result) { static_cast<CallLease*>(self)->changed(result); }, this});
   store::Executor::here() = executor;
 }

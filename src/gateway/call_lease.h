@@ -51,13 +51,13 @@ class CallLease final : private net::Timer {
   const std::chrono::milliseconds lease_for_;
   limiter::PendingChange pending_;
   detail::LeaseVerb ending_verb_ = detail::LeaseVerb::settle;
-  Debt debt_ = Debt::allowed;  ///< of further charges
   std::atomic<bool> exhausted_{false};
   std::vector<OwnCharge> totals_;
   std::vector<OwnCharge> sent_;  ///< the charges of the operation that goes on
   std::vector<Charge> charges_;  ///< the same, as views
   base::Mutex mutex_;
   std::vector<OwnCharge> more_ WEIR_GUARDED_BY(mutex_);  ///< to be charged next
+  Debt debt_ WEIR_GUARDED_BY(mutex_) = Debt::allowed;    ///< of these
   bool busy_ WEIR_GUARDED_BY(mutex_) = false;            ///< an operation of the store goes on
   bool ending_ WEIR_GUARDED_BY(mutex_) = false;          ///< end() was called
   bool ended_ = false;                                   ///< the last operation was started
