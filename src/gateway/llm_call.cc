@@ -116,6 +116,10 @@ llm::Usage LlmCall::estimated_usage() const {
   return {.input = estimate_.input, .output = estimate_.output};
 }
 
+llm::Figures LlmCall::figures_of(const llm::Usage& usage) const {
+  return llm::figures_of(usage, price_ ? &*price_ : nullptr);
+}
+
 void LlmCall::estimate(const llm::Estimates& estimates, std::uint64_t narrow, std::uint64_t wide,
                        std::uint64_t body_bytes) {
   narrow_ = narrow;
@@ -130,7 +134,7 @@ void LlmCall::estimate(const llm::Estimates& estimates, std::uint64_t narrow, st
 }
 
 void LlmCall::set_charges() {
-  const llm::Figures figures = llm::figures_of(estimated_usage(), price_ ? &*price_ : nullptr);
+  const llm::Figures figures = figures_of(estimated_usage());
   route_->llm->charges.list(figures, charges_);
   believed_.clear();
   for (const NamedLimit& limit : route_->limits)
@@ -141,7 +145,7 @@ bool LlmCall::lower_guess(const LimitReport& refused) {
   if (!counts_tokens() || request_.max_output || estimate_.output <= 1) return false;
   const auto fits = [&](std::int64_t output) {
     estimate_.output = output;
-    const llm::Figures figures = llm::figures_of(estimated_usage(), price_ ? &*price_ : nullptr);
+    const llm::Figures figures = figures_of(estimated_usage());
     return std::all_of(refused.begin(), refused.end(), [&](const LimitStatus& status) {
       return !status.exceeded || route_->llm->charges.of(status.name, figures) <= status.burst;
     });
@@ -170,7 +174,7 @@ std::string LlmCall::describe() const {
 }
 
 void LlmCall::admitted(const LimitReport& report) {
-  const llm::Figures figures = llm::figures_of(estimated_usage(), price_ ? &*price_ : nullptr);
+  const llm::Figures figures = figures_of(estimated_usage());
   for (const LimitStatus status : report) {
     if (status.kind != Kind::rate || status.mode == weir::Mode::off || status.would_refuse) continue;
     const auto same = [&](const Held& held) { return held.name == status.name; };
@@ -214,7 +218,7 @@ std::span<const Charge> LlmCall::outgrown() {
       std::max(usage.output + usage.reasoning, held_output_ + std::max<std::int64_t>(held_output_ / 4, 1));
   llm::Usage next = usage;
   next.output = held_output_ - next.reasoning;
-  const llm::Figures figures = llm::figures_of(next, price_ ? &*price_ : nullptr);
+  const llm::Figures figures = figures_of(next);
   for (Held& held : held_) {
     const Amount now = route_->llm->charges.of(held.name, figures);
     if (now <= held.amount) continue;
@@ -237,7 +241,7 @@ Settlement LlmCall::settle(CallEnd end, llm::Estimates& estimates) {
   if (!final && mode_ != Mode::events) return settlement;
   const llm::Usage usage = final ? observed_.usage.disjoint(endpoint_.api) : seen_usage();
   settlement.usage = usage;
-  const llm::Figures figures = llm::figures_of(usage, price_ ? &*price_ : nullptr);
+  const llm::Figures figures = figures_of(usage);
   for (const Held& held : held_)
     settlement.totals.push_back({held.name, route_->llm->charges.of(held.name, figures)});
   if (final) {

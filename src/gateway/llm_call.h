@@ -102,7 +102,7 @@ class LlmCall {
 
   /// At the end of the call. Learns from it.
   Settlement settle(CallEnd end, llm::Estimates& estimates);
-  /// The tokens that were estimated, and whether the usage that was settled is the vendor's.
+  /// The tokens that were estimated before the call.
   std::int64_t estimated_tokens() const { return estimate_.input + estimate_.output; }
 
  private:
@@ -114,6 +114,7 @@ class LlmCall {
   void set_charges();
   std::optional<Problem> choose_resource();
   llm::Usage estimated_usage() const;
+  llm::Figures figures_of(const llm::Usage& usage) const;
   /// What is known now, where the vendor has not said it all.
   llm::Usage seen_usage() const;
   /// The largest body that is kept.

@@ -67,7 +67,7 @@ struct EventReading {
       const bool inner =
           (api == Api::responses && name == "response") || (api == Api::messages && name == "message");
       if (name == usage_member(api)) {
-        usage = observed.usage.read(api, reader) || usage;
+        usage = observed.usage.read(reader) || usage;
       } else if (outermost && inner && reader.peek() == Reader::Kind::object) {
         members(reader, false);
       } else if (outermost && name == "choices" && reader.peek() == Reader::Kind::array) {
@@ -193,7 +193,7 @@ void UsageScanner::finish_value(Observed& observed) {
   if (value_.size() >= largest) return value_.clear();
   ReportedUsage read = observed.usage;
   Reader reader(value_);
-  if (read.read(api_, reader) && reader.end()) {
+  if (read.read(reader) && reader.end()) {
     observed.usage = read;
     observed.any_usage = true;
   }

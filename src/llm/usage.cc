@@ -21,7 +21,7 @@ std::int64_t tokens_of(std::string_view number) {
 
 std::string_view usage_member(Api api) { return api == Api::gemini ? "usageMetadata" : "usage"; }
 
-bool ReportedUsage::read(Api /*api*/, Reader& reader) {
+bool ReportedUsage::read(Reader& reader) {
   if (reader.peek() != Reader::Kind::object) {
     reader.skip();
     return false;

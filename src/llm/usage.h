@@ -29,7 +29,7 @@ class ReportedUsage {
  public:
   /// Reads the value of "usage" or "usageMetadata". A figure that is no whole number from 0 on is ignored.
   /// False if the value is no object or is malformed.
-  bool read(Api api, wire::json::Reader& reader);
+  bool read(wire::json::Reader& reader);
   bool has_input() const { return has_input_; }
   bool has_output() const { return has_output_; }
   Usage disjoint(Api api) const;
