@@ -9,6 +9,8 @@ endif()
 add_library(weir_compile INTERFACE)
 target_compile_features(weir_compile INTERFACE cxx_std_20)
 target_compile_options(weir_compile INTERFACE
+  # The same text for every clone, so that a compiler cache serves all of them.
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=
   # Designated initialisers name what they set; the rest has its defaults.
   -Wall -Wextra -Wno-missing-field-initializers -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
