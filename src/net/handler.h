@@ -59,6 +59,8 @@ class ExchangeObserver {
   /// The client is gone, or the rest of the body cannot be read: no more of it will come. The status is 0 if
   /// no answer can reach the client, else the status to answer with. Drop or answer the exchange.
   virtual void on_gone(const wire::http::Refusal& why) = 0;
+  /// The client will send no more. Most clients have closed the connection then; some still read.
+  virtual void on_ended() {}
 
  protected:
   ~ExchangeObserver() = default;

@@ -76,6 +76,7 @@ void Session::received(std::size_t count) {
 
 void Session::received_end() {
   ended_ = true;
+  tell([](ExchangeObserver& observer) { observer.on_ended(); });
   process();
 }
 

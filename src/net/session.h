@@ -108,6 +108,9 @@ class Session {
     closed,  ///< no further input is parsed
   };
 
+  /// Calls the observers of all exchanges that the handler holds.
+  template <class Call>
+  void tell(Call&& call);
   void process();
   bool step();
   void settle();
@@ -166,7 +169,17 @@ class Session {
   bool idle_ = false;
   bool gone_ = false;
   bool tunnel_ = false;   ///< after a 101
-  bool telling_ = false;  ///< inside gone(): exchanges that end are kept until all observers are called
+  bool telling_ = false;  ///< inside tell(): exchanges that end are kept until all observers are called
 };
+
+template <class Call>
+void Session::tell(Call&& call) {
+  telling_ = true;
+  for (ExchangeState* state = first_; state != nullptr; state = state->next) {
+    if (!state->finished && state->observer != nullptr) call(*state->observer);
+  }
+  telling_ = false;
+  if (first_ != nullptr) advance();
+}
 
 }  // namespace weir::net

@@ -229,14 +229,7 @@ void Session::gone() {
   stream_ = nullptr;
   stop_reading();
   worker_.give_back(std::move(out_));
-  telling_ = true;
-  for (ExchangeState* state = first_; state != nullptr; state = state->next) {
-    if (!state->finished && state->observer != nullptr) {
-      state->observer->on_gone({0, "the client is gone"});
-    }
-  }
-  telling_ = false;
-  advance();
+  tell([](ExchangeObserver& observer) { observer.on_gone({0, "the client is gone"}); });
   keep_only_unread();
 }
 
