@@ -146,6 +146,7 @@ Claims claims_of(const State* state, const Resolution& resolution, Time now) {
     claims.limits.push_back({limit.name, static_cast<int>(i), in_force, next != limit.parameters,
                              returns && !concurrent, next, claim, limit.parameters.kind() != next.kind()});
     if (concurrent) claim_holds(claims.limits.back(), limit, claims.at);
+    if (!limit.grants.empty() && !other_kind) claims.limits.back().grants = live(limit.grants, claims.at);
   }
   for (std::size_t i = 0; i < set.size(); ++i) {
     if (state->find(set.name(i)) == nullptr) claims.limits.push_back(added(set.name(i), set[i]));

@@ -23,8 +23,10 @@ struct LimitClaim {
   Claim claim;
   /// The claim does not depend on the stored balance: the limit is concurrent, or was.
   bool anew = false;
-  Holds holds = {};  ///< of a concurrent limit: those whose deadline has not passed
+  Holds holds = {};    ///< of a concurrent limit: those whose deadline has not passed
+  Grants grants = {};  ///< of a rate limit: those that have not ended
 
+  /// The balance, without grants.
   std::int64_t held(const State* state) const {
     return claim.held(index < 0 || anew ? 0 : state->limits[static_cast<std::size_t>(index)].tokens);
   }
@@ -43,9 +45,9 @@ struct Claims {
 /// must have limits.
 Claims claims_of(const State* state, const limits::Resolution& resolution, Time now);
 
-/// Whether a dormant limit is full again and can be dropped.
+/// Whether a dormant limit is full again and can be dropped: not while it has grants.
 inline bool forgettable(const LimitClaim& limit, std::int64_t held) {
-  return !limit.in_force && held >= limit.parameters.capacity;
+  return !limit.in_force && held >= limit.parameters.capacity && limit.grants.empty();
 }
 
 }  // namespace weir::bucket

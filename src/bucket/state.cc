@@ -8,7 +8,8 @@ namespace {
 bool can_be_used(const LimitState& limit) {
   const limits::Parameters& numbers = limit.parameters;
   const bool concurrent = numbers.kind() == Kind::concurrent;
-  if (!can_be_used(limit.holds)) return false;
+  if (!can_be_used(limit.holds) || !can_be_used(limit.grants)) return false;
+  if (limit.grants.size() > (concurrent ? 0 : maxima::grants)) return false;
   if (concurrent ? limit.tokens != numbers.capacity - total(limit.holds) : !limit.holds.empty()) return false;
   return limits::check_limit_name(limit.name) && is_stored_balance(limit.tokens) &&
          limits::stored_parameters(numbers.capacity, numbers.burst, numbers.refill_amount,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/maxima.h"
+#include "bucket/grants.h"
 #include "bucket/holds.h"
 #include "limits/limit_set.h"
 #include "limits/record.h"
@@ -29,6 +30,7 @@ struct LimitState {
   bool dormant = false;       ///< not in force when the bucket was last written
   /// Of a concurrent limit, whose balance is its capacity less what is held.
   Holds holds = {};
+  Grants grants = {};  ///< of a rate limit, beside its balance
   friend bool operator==(const LimitState&, const LimitState&) = default;
 };
 

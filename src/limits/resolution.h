@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "limits/access.h"
 #include "limits/limit_set.h"
 #include "limits/plan.h"
 #include "limits/record.h"
@@ -71,6 +72,9 @@ struct Resolution : base::RefCounted<Resolution> {
   /// Whether other request limits would change the resolution: they are in force, or will be once a level
   /// expires, and count in keep_for.
   bool depends_on_request = false;
+
+  /// The entity is blocked or exempt; empty: neither. Decisions look at that of the first link.
+  AccessVerdictRef access;
 
   std::string parent;  ///< the next entity of the chain; empty at its end
   base::Ref<const Resolution> parent_resolution;
