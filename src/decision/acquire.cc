@@ -32,6 +32,14 @@ bool Next::any() const {
   return marker || std::any_of(states.begin(), states.end(), [](const auto& state) { return bool(state); });
 }
 
+void note_granted(const Chain& chain, Decision& decision) {
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    if (chain[i].claimed == nullptr) continue;
+    for (const GrantedCharge& charge : granted_charges(chain[i]))
+      note_granted(amount_in(decision.lease_data().amounts, charge.limit), i, charge.pieces);
+  }
+}
+
 void answer_repeated(Chain& chain, const Marker& marker, std::span<const Charge> charges,
                      std::string_view resource, Decision& decision) {
   decision.report().clear();
@@ -79,8 +87,15 @@ Result<Next> acquire(Chain& chain, std::span<std::optional<bucket::State>> state
     return next;
   }
   conclude(chain, question, decision, Collect(chain, next, new_generation));
-  if (once && decision.admitted()) next.marker = marker_of(decision.lease_data());
+  if (once && question.verb == Verb::acquire && decision.admitted()) next.marker = take_marker(decision);
   return next;
+}
+
+Marker take_marker(Decision& decision) {
+  detail::LeaseData& lease = decision.lease_data();
+  Marker marker = marker_of(lease);
+  for (LeaseAmount& amount : lease.amounts) amount.granted.clear();
+  return marker;
 }
 
 }  // namespace weir::decision

@@ -28,6 +28,9 @@ struct Question {
   bool shadow = false;  ///< no limit refuses; those that would are left out
 };
 
+/// Notes in the lease of an admitted acquire what it takes of grants.
+void note_granted(const Chain& chain, Decision& decision);
+
 /// Decides a chain that was matched and claimed. `writer` carries out the writes:
 ///   std::uint64_t charge(Link&)                      an admitted link; returns the bucket's generation
 ///   void put(Link&, bucket::State&&)                 the uncharged state of a refused link
@@ -47,6 +50,7 @@ void conclude(Chain& chain, const Question& question, Decision& decision, Writer
     }
     decision.set_admitted();
     decision.set_deadline(deadline);
+    if (charged) note_granted(chain, decision);
     return;
   }
   std::array<std::optional<bucket::State>, limits::max_chain> made;
@@ -70,6 +74,10 @@ void conclude(Chain& chain, const Question& question, Decision& decision, Writer
 /// mode would refuse.
 void answer_repeated(Chain& chain, const Marker& marker, std::span<const Charge> charges,
                      std::string_view resource, Decision& decision);
+
+/// The marker of a keyed acquire that was admitted. It has the uses of grants, which the lease then leaves to
+/// it: so the lease has the same id when the acquire is repeated.
+Marker take_marker(Decision& decision);
 
 /// The states that a store has to write, by link; nothing: unchanged. For stores that load, decide and write.
 struct Next {

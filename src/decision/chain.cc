@@ -48,7 +48,7 @@ void Chain::claim(Link& link, std::optional<bucket::State> state, Time now, Time
   for (const bucket::LimitClaim& limit : claimed.claims.limits) {
     if (!limit.in_force) continue;
     link.held[static_cast<std::size_t>(link.resolution->limits->find(limit.name))] =
-        limit.held(claimed.stored());
+        base::saturating_add(limit.held(claimed.stored()), bucket::total(limit.grants));
   }
 }
 

@@ -40,7 +40,8 @@ struct Link {
   Time expires_at;           ///< of the stored bucket; `never` where there is none
   Time at;                   ///< the moment of the decision, never before the last refill
   Time hold_until;  ///< the deadline of what an admission takes of concurrent limits; set by conclude()
-  std::array<std::int64_t, limits::max_limits> held;  ///< by the order of the resolved limits
+  /// Balances and grants, by the order of the resolved limits.
+  std::array<std::int64_t, limits::max_limits> held;
 
   // Set by match() and decide().
   std::uint32_t named;                                  ///< bit i: the i-th limit is named, and not left out

@@ -9,7 +9,7 @@
 //                                time to fill the burst + time to fill the capacity, where burst exceeds
 //                                capacity)
 //
-// A concurrent limit is kept until the last deadline of what is held of it.
+// A concurrent limit is kept until the last deadline of what is held of it, and a grant until its end.
 //
 // Buckets whose limits come from an operator's entity+resource level never expire.
 #pragma once
@@ -32,6 +32,12 @@ class Expiry {
   void hold(std::span<const bucket::Hold> holds) {
     if (holds.empty() || keep_for_ == bucket::never) return;
     keep_for_ = std::max(keep_for_, holds.back().deadline - at_);
+  }
+  /// Adds the grants of a rate limit.
+  void grant(std::span<const bucket::Grant> grants) {
+    if (grants.empty() || keep_for_ == bucket::never) return;
+    const Time end = grants.back().deadline;
+    keep_for_ = end == bucket::no_end ? bucket::never : std::max(keep_for_, end - at_);
   }
   /// Adds one limit of the record and its balance.
   void hold(const limits::Parameters& parameters, std::int64_t tokens, bool dormant) {

@@ -90,13 +90,21 @@ bool repeats(const LeaseRecord& record, const LeaseChange& change) {
   });
 }
 
+bool are_grants(const std::vector<detail::GrantUse>& uses) {
+  return uses.size() <= maxima::grant_uses && std::all_of(uses.begin(), uses.end(), [](const auto& use) {
+           return use.bucket < maxima::chain && use.end > 0 && use.end <= bucket::no_end && use.amount > 0 &&
+                  use.amount <= Amount::max_millitokens;
+         });
+}
+
 }  // namespace
 
 bool can_be_used(const LeaseRecord& record) {
   return record.keys.size() <= max_adjusts &&
          std::all_of(record.amounts.begin(), record.amounts.end(), [](const LeaseAmount& amount) {
            return limits::check_limit_name(amount.limit) && amount.amount >= 0 &&
-                  amount.amount <= Amount::max_millitokens && (amount.holds & ~amount.buckets) == 0;
+                  amount.amount <= Amount::max_millitokens && (amount.holds & ~amount.buckets) == 0 &&
+                  are_grants(amount.granted);
          });
 }
 
@@ -147,6 +155,42 @@ Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
       result.charges.push_back({amount.limit, held, amount.holds, amount.holds});
   }
   return result;
+}
+
+LeaseAmount& amount_in(std::vector<LeaseAmount>& amounts, std::string_view limit) {
+  return *std::find_if(amounts.begin(), amounts.end(),
+                       [&](const LeaseAmount& amount) { return amount.limit == limit; });
+}
+
+void note_granted(LeaseAmount& amount, std::size_t bucket, std::span<const bucket::Grant> pieces) {
+  for (const bucket::Grant& piece : pieces) {
+    const auto known = std::find_if(
+        amount.granted.begin(), amount.granted.end(),
+        [&](const detail::GrantUse& use) { return use.bucket == bucket && use.end == piece.deadline; });
+    if (known != amount.granted.end()) {
+      known->amount += piece.amount;
+    } else if (amount.granted.size() < maxima::grant_uses) {
+      amount.granted.push_back({static_cast<std::uint8_t>(bucket), piece.deadline, piece.amount});
+    }
+  }
+}
+
+bucket::Grants take_granted(LeaseAmount& amount, std::size_t bucket, std::int64_t back) {
+  bucket::Grants pieces;
+  std::vector<detail::GrantUse*> uses;
+  for (detail::GrantUse& use : amount.granted) {
+    if (use.bucket == bucket) uses.push_back(&use);
+  }
+  std::sort(uses.begin(), uses.end(), [](const auto* a, const auto* b) { return a->end > b->end; });
+  for (detail::GrantUse* const use : uses) {
+    const std::int64_t part = std::min(use->amount, back);
+    if (part <= 0) break;
+    pieces.push_back({use->end, part});
+    use->amount -= part;
+    back -= part;
+  }
+  std::erase_if(amount.granted, [](const detail::GrantUse& use) { return use.amount == 0; });
+  return pieces;
 }
 
 Result<void> settle_masks(LeaseStep& step) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/maxima.h"
+#include "bucket/grants.h"
 #include "limits/limit_set.h"
 #include "weir/amount.h"
 #include "weir/clock.h"
@@ -58,6 +59,13 @@ struct LeaseStep {
 /// different ending. An ending gives back everything that is held of concurrent limits.
 Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
                        std::span<const limits::LimitSetRef> sets);
+
+/// The one of this limit, which must exist.
+LeaseAmount& amount_in(std::vector<LeaseAmount>& amounts, std::string_view limit);
+/// Notes what a charge took of the grants of one bucket.
+void note_granted(LeaseAmount& amount, std::size_t bucket, std::span<const bucket::Grant> pieces);
+/// Takes up to `back` from these notes, those that end last first; returns the pieces.
+bucket::Grants take_granted(LeaseAmount& amount, std::size_t bucket, std::int64_t back);
 
 /// Copies the masks of the buckets that were actually charged into the next record. Fails where a charge
 /// reached no bucket.

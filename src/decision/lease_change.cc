@@ -20,6 +20,23 @@ void hold(bucket::LimitState& limit, Time deadline, std::int64_t amount, Time no
   limit.tokens = limit.parameters.capacity - bucket::total(limit.holds);
 }
 
+/// Charges a rate limit, or gives back to it. `noted`: the lease's amount, which notes what is taken of
+/// grants; null in a bucket to which nothing is given back.
+void charge_rate(bucket::LimitState& limit, std::size_t position, std::int64_t amount, LeaseAmount* noted,
+                 Time now) {
+  limit.consumed = base::wrapping_add(limit.consumed, amount);
+  if (amount > 0) {
+    const bucket::Grants pieces = bucket::spend(limit.grants, amount);
+    amount -= bucket::total(pieces);
+    if (noted != nullptr) note_granted(*noted, position, pieces);
+  } else if (noted != nullptr) {
+    const bucket::Grants pieces = take_granted(*noted, position, -amount);
+    amount += bucket::total(pieces);
+    bucket::give_back(limit.grants, pieces, now);
+  }
+  limit.tokens = std::min(limit.tokens - amount, limit.parameters.burst);
+}
+
 bool charged_in(const LeaseAmount& charge, std::size_t position) {
   return (charge.buckets >> position & 1U) != 0;
 }
@@ -42,11 +59,12 @@ bool apply(bucket::State& state, std::size_t position, LeaseStep& step, bool sam
       if (concurrent) {
         hold(limit, question.deadline, charge.amount, state.refilled_at);
       } else {
-        limit.tokens = std::min(limit.tokens - charge.amount, limit.parameters.burst);
-        limit.consumed = base::wrapping_add(limit.consumed, charge.amount);
+        charge_rate(limit, position, charge.amount,
+                    same_bucket ? &amount_in(step.next.amounts, charge.limit) : nullptr, state.refilled_at);
       }
       if (charge.amount <= 0 || lacking) continue;
-      auto checked = check_debt(set, limit.name, limit.tokens, question.change.debt);
+      auto checked =
+          check_debt(set, limit.name, limit.tokens + bucket::total(limit.grants), question.change.debt);
       if (!checked) lacking = checked.error();
     }
     touched = touched || found;
@@ -80,7 +98,8 @@ void show(Link& link, const bucket::State& state, std::size_t position,
   const limits::LimitSet& set = *link.resolution->limits;
   link.named = 0;
   for (std::size_t i = 0; i < set.size(); ++i) {
-    link.held[i] = state.find(set.name(i))->tokens;
+    const bucket::LimitState& limit = *state.find(set.name(i));
+    link.held[i] = limit.tokens + bucket::total(limit.grants);
     link.amount[i] = 0;
     for (const LeaseAmount& charge : charges) {
       if (charged_in(charge, position) && charge.limit == set.name(i)) link.amount[i] = charge.amount;

@@ -19,7 +19,8 @@ bucket::State uncharged(const Link& link, std::uint64_t new_generation) {
     if (bucket::forgettable(limit, held)) continue;
     const std::int64_t consumed =
         limit.index < 0 ? 0 : old->limits[static_cast<std::size_t>(limit.index)].consumed;
-    state.limits.push_back({limit.name, limit.parameters, held, consumed, !limit.in_force, limit.holds});
+    state.limits.push_back(
+        {limit.name, limit.parameters, held, consumed, !limit.in_force, limit.holds, limit.grants});
   }
   return state;
 }
@@ -31,6 +32,7 @@ void set_expiry(bucket::State& state, const limits::Resolution& resolution) {
   for (const bucket::LimitState& limit : state.limits) {
     expiry.hold(limit.parameters, limit.tokens, limit.dormant);
     expiry.hold(limit.holds);
+    expiry.grant(limit.grants);
   }
   state.expires_at = expiry.expires_at();
 }
@@ -47,7 +49,7 @@ bucket::State charged_state(const Link& link, std::uint64_t new_generation) {
     const int index = link.resolution->limits->find(limit.name);
     if (index < 0) continue;
     const std::int64_t amount = link.amount[static_cast<std::size_t>(index)];
-    limit.tokens -= amount;
+    limit.tokens -= amount - bucket::total(bucket::spend(limit.grants, amount));
     if (limit.parameters.kind() == Kind::concurrent) {
       if (amount > 0) bucket::take(limit.holds, link.hold_until, amount);
     } else {
@@ -56,6 +58,18 @@ bucket::State charged_state(const Link& link, std::uint64_t new_generation) {
   }
   set_expiry(state, *link.resolution);
   return state;
+}
+
+std::vector<GrantedCharge> granted_charges(const Link& link) {
+  std::vector<GrantedCharge> charges;
+  for (const bucket::LimitClaim& limit : link.claimed->claims.limits) {
+    if (limit.grants.empty() || !limit.in_force) continue;
+    bucket::Grants grants = limit.grants;
+    const auto index = static_cast<std::size_t>(link.resolution->limits->find(limit.name));
+    auto pieces = bucket::spend(grants, link.amount[index]);
+    if (!pieces.empty()) charges.push_back({limit.name, std::move(pieces)});
+  }
+  return charges;
 }
 
 bool must_adopt(const Link& link) {

@@ -16,6 +16,12 @@ using NewGeneration = std::function<std::uint64_t()>;
 bucket::State claimed_state(const Link& link, std::uint64_t new_generation);
 /// The same after the charges of the link.
 bucket::State charged_state(const Link& link, std::uint64_t new_generation);
+/// What the charges of a link take of grants.
+struct GrantedCharge {
+  std::string_view limit;
+  bucket::Grants pieces;
+};
+std::vector<GrantedCharge> granted_charges(const Link& link);
 /// Sets the expiry, once the balances are final.
 void set_expiry(bucket::State& state, const limits::Resolution& resolution);
 

@@ -17,6 +17,7 @@ inline LimitReport::Line* report_lines(LimitReport& report, const Link& link, st
   LimitReport::Line* const lines =
       report.add_bucket(key,
                         {.generation = generation,
+                         .version = resolution.stamp,
                          .named = link.named,
                          .entity_size = static_cast<std::uint16_t>(link.entity.size()),
                          .source = resolution.source,
