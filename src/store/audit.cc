@@ -55,6 +55,13 @@ std::string to_json(const Entity& entity) {
   return json.str();
 }
 
+std::string to_json(const AccessRule& rule) {
+  auto json = base::JsonWriter::object();
+  json.text("reason", rule.reason);
+  if (rule.until) json.number("until_ms", *rule.until);
+  return json.str();
+}
+
 std::string to_json(const limits::PlanRecord& plan) {
   auto resources = base::JsonWriter::object();
   for (const auto& [resource, set] : plan.resources) {
@@ -95,6 +102,18 @@ AuditEvent entity_event(const Entity* before, const Entity* after) {
   AuditEvent event;
   event.action = after != nullptr ? "entity.put" : "entity.delete";
   event.subject = after != nullptr ? after->id : before->id;
+  if (before != nullptr) event.before = to_json(*before);
+  if (after != nullptr) event.after = to_json(*after);
+  return event;
+}
+
+AuditEvent access_event(std::string_view entity, const AccessRule* before, const AccessRule* after) {
+  const AccessRule& rule = after != nullptr ? *after : *before;
+  const std::string kind = rule.access == Access::blocked ? "block" : "exempt";
+  AuditEvent event;
+  event.action = base::join("entity.", after != nullptr ? kind : "un" + kind);
+  event.subject = entity;
+  event.resource = rule.resource;
   if (before != nullptr) event.before = to_json(*before);
   if (after != nullptr) event.after = to_json(*after);
   return event;

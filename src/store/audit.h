@@ -15,6 +15,8 @@ std::string to_json(const limits::LimitsRecordRef& record);
 std::string to_json(const limits::PlanRecord& plan);
 /// `{"parent":"project","cascade":true,"name":"","metadata":{}}`, and `"plan"` where it has one.
 std::string to_json(const Entity& entity);
+/// `{"reason":"abuse","until_ms":1760000000000}`.
+std::string to_json(const AccessRule& rule);
 
 /// The audit's name of a plan: "$PLAN:{plan}".
 std::string audit_subject_of_plan(std::string_view plan);
@@ -25,6 +27,9 @@ AuditEvent limits_event(const Level& level, const limits::LimitsRecordRef& befor
                         const limits::LimitsRecordRef& after);
 /// Either may be null, not both.
 AuditEvent entity_event(const Entity* before, const Entity* after);
+
+/// Either rule may be null, not both.
+AuditEvent access_event(std::string_view entity, const AccessRule* before, const AccessRule* after);
 
 /// Either record may be empty, not both.
 AuditEvent plan_event(std::string_view plan, const limits::PlanRecordRef& before,

@@ -4,9 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
+#include "decision/correction.h"
 #include "decision/lease.h"
 #include "limits/resolution.h"
 #include "store/completion.h"
@@ -64,10 +69,28 @@ struct LeasePlan {
   std::span<const limits::ResolutionRef> resolutions;  ///< one per bucket of the lease
 };
 
+/// A correction of one bucket, and the limits in force in it.
+struct CorrectionPlan {
+  std::string_view name_space;
+  std::string_view entity;
+  std::string_view resource;
+  decision::Correction correction;
+  limits::ResolutionRef resolution;  ///< has limits
+  /// For a correction that happens once however often it is sent: the nonce of its key. A marker is written
+  /// in the same step, as for Request::once.
+  const std::array<std::uint64_t, 2>* once = nullptr;
+};
+
 /// How far an operation got that did not fail.
 enum class Progress {
   decided,        ///< the answer is in the output
   resolve_again,  ///< the plan is out of date; nothing was changed
+};
+
+/// The result of a correction.
+struct CorrectionOutcome {
+  LimitReport report;     ///< the balances after it
+  bool repeated = false;  ///< it happened before: an earlier copy of it had the same key
 };
 
 /// The result of a change to a lease.
@@ -104,10 +127,13 @@ class Buckets {
 
   /// Admits the whole plan and charges it, or refuses it and changes nothing.
   virtual void acquire(const Plan& plan, Decision& decision, Completion<Progress> done) = 0;
-  /// The decision of an acquire, without the charge.
+  /// The decision of an acquire, without the charge. With Request::once, a repetition is answered as acquire
+  /// does.
   virtual void peek(const Plan& plan, Decision& decision, Completion<Progress> done) = 0;
   /// Adjusts, extends, settles or rolls back a lease, once.
   virtual void change(const LeasePlan& plan, LeaseOutcome& outcome, Completion<Progress> done) = 0;
+  /// Corrects the balances of one bucket. Counts as no consumption.
+  virtual void correct(const CorrectionPlan& plan, CorrectionOutcome& outcome, Completion<Progress> done) = 0;
 
   /// A caller that serves many requests announces the begin and the end of a batch of them. Within a round
   /// the store may delay an operation for a moment, so that several share a write. For threads with an
@@ -118,6 +144,50 @@ class Buckets {
   /// The buckets of an entity, by resource. `in_force`: whether a limit was when the bucket was last written.
   virtual void list(std::string_view name_space, std::string_view entity, const Paging& paging,
                     Completion<Page<Bucket>> done) = 0;
+  /// The buckets on a resource, or all of the namespace if it is empty, in the order of place_of(), which is
+  /// the cursor. A page may have fewer buckets than there is room for although another one follows.
+  virtual void list_on(std::string_view name_space, std::string_view resource, const Paging& paging,
+                       Completion<Page<Bucket>> done) = 0;
+};
+
+/// The place of a bucket in list_on(): by entity, then by resource. No name has a space, and every character
+/// of a name comes after it.
+inline std::string place_of(std::string_view entity, std::string_view resource) {
+  return std::string(entity).append(1, ' ').append(resource);
+}
+
+/// The entity and the resource of place_of(), or of an empty cursor.
+inline std::pair<std::string_view, std::string_view> names_of(std::string_view place) {
+  const std::size_t space = place.find(' ');
+  if (space == std::string_view::npos) return {place, {}};
+  return {place.substr(0, space), place.substr(space + 1)};
+}
+
+/// Keeps the first places after a cursor, for stores that find buckets in no order. Bounded by the page.
+template <class T>
+class FirstPlaces {
+ public:
+  explicit FirstPlaces(const Paging& paging) : after_(paging.cursor), limit_(paging.limit) {}
+  /// `make` is called if the place is one of the first so far.
+  template <class Make>
+  void offer(std::string place, Make&& make) {
+    if (!after_.empty() && place <= after_) return;
+    if (places_.size() > limit_ && place >= places_.rbegin()->first) return;
+    places_.try_emplace(std::move(place), make());
+    if (places_.size() > limit_ + 1) places_.erase(std::prev(places_.end()));
+  }
+  /// Leaves a page of them; returns the cursor of the next one, empty if there is none.
+  std::string cut() {
+    if (places_.size() <= limit_) return {};
+    places_.erase(std::prev(places_.end()));
+    return places_.empty() ? std::string() : places_.rbegin()->first;
+  }
+  std::map<std::string, T>& places() { return places_; }
+
+ private:
+  const std::string after_;
+  const std::size_t limit_;
+  std::map<std::string, T> places_;  ///< at most one more than a page
 };
 
 }  // namespace weir::store

@@ -22,12 +22,23 @@ namespace weir::store {
 /// Everything that is stored about one bucket's limits and its place in the chain, read in one step.
 struct Found {
   limits::Levels levels;
-  std::string parent;            ///< the next entity of the chain; empty: the chain ends here
-  std::string plan;              ///< of the entity; empty: none
-  std::uint64_t generation = 0;  ///< grows with every change of the catalog, in stores that count them
-  Time now = 0;                  ///< by the store's clock
-  bool is_entity = false;        ///< the entity has a record
+  std::string parent;                   ///< the next entity of the chain; empty: the chain ends here
+  std::string above = {};               ///< the entity's parent, whether charges cascade to it or not
+  std::vector<AccessRule> access = {};  ///< of the entity
+  std::string plan;                     ///< of the entity; empty: none
+  std::uint64_t generation = 0;         ///< grows with every change of the catalog, in stores that count them
+  Time now = 0;                         ///< by the store's clock
+  bool is_entity = false;               ///< the entity has a record that was put
 
+  /// Takes over what the record of the entity says.
+  void take(const Entity& entity) {
+    is_entity = !entity.access_only;
+    if (entity.cascade) parent = entity.parent;
+    above = entity.parent;
+    access = entity.access;
+    plan = entity.plan;
+    levels.plan_stamp = entity.plan_stamp;
+  }
   /// Whether the store has anything about the entity: a record, or limits of its own.
   bool known() const {
     const auto in_force = [this](const limits::LimitsRecordRef& record) {
@@ -81,7 +92,25 @@ struct PlanErase {
   std::string name;
 };
 
-using Change = std::variant<LimitsWrite, EntityPut, EntityErase, PlanPut, PlanErase>;
+/// A rule of access to be set, in place of the one of its kind for its resource, or to be removed.
+struct AccessWrite {
+  std::string entity;
+  AccessRule rule;
+  bool removes = false;
+};
+
+/// The action of the event that follows a grant.
+inline constexpr std::string_view granted_action = "entity.grant";
+
+/// An event for the audit, of something that is no change of the catalog. `after` is JSON.
+struct AuditNote {
+  std::string subject;
+  std::string action;
+  std::string resource;
+  std::string after;
+};
+
+using Change = std::variant<LimitsWrite, EntityPut, EntityErase, PlanPut, PlanErase, AccessWrite, AuditNote>;
 
 /// Changes that happen together or not at all, and their principal.
 struct Changes {
@@ -92,8 +121,8 @@ struct Changes {
   int ttl_multiplier = limits::default_ttl_multiplier;  ///< of the limiter, where no level has one
 };
 
-/// The results of the changes, in order: limits for LimitsWrite, the entity for EntityPut, the plan for
-/// PlanPut.
+/// The results of the changes, in order: limits for LimitsWrite, the entity for EntityPut and AccessWrite,
+/// the plan for PlanPut.
 struct Changed {
   limits::LimitsRecordRef limits = {};
   bool taken_from_sync = false;  ///< an operator's limits replaced those of sync

@@ -7,11 +7,15 @@
 namespace weir::store {
 
 /// The version of this program.
-inline constexpr int client_version = 3;
+inline constexpr int client_version = 5;
 /// Rate limits without modes, which do not inherit, need this version.
 inline constexpr int plain_client = 2;
 /// Plans need this version: an earlier weir would not see their limits.
 inline constexpr int plan_client = 3;
+/// Access rules need this version: an earlier weir would let blocked entities pass. So do grants: an earlier
+/// weir would not see them on DynamoDB, and cannot read their buckets elsewhere. (4 is a version of the
+/// format of Redis.)
+inline constexpr int access_client = 5;
 
 /// The version that limits of a level need.
 inline int client_of(const limits::LimitSetRef& limits, bool inherits) {
@@ -26,6 +30,9 @@ inline int client_of(const limits::LimitsRecord& record) {
 inline int client_of(const Change& change) {
   if (const auto* const write = std::get_if<LimitsWrite>(&change))
     return client_of(write->limits, write->inherit);
+  if (std::holds_alternative<AccessWrite>(change)) return access_client;
+  const auto* const note = std::get_if<AuditNote>(&change);
+  if (note != nullptr && note->action == granted_action) return access_client;
   return std::holds_alternative<PlanPut>(change) ? plan_client : plain_client;
 }
 

@@ -50,6 +50,17 @@ Result<Time> Lease::extend(std::chrono::milliseconds lease_for) {
 
 Result<LimitReport> Lease::rollback() { return change(detail::LeaseVerb::rollback, {}); }
 
+void Decision::set_blocked(Block block, Time now) {
+  // Both are moments; a difference of others cannot overflow either.
+  const auto left = [&] {
+    return *block.until > now && (now >= 0 || *block.until < 0) ? *block.until - now : 1;
+  };
+  set_refused(block.until ? std::optional(std::max<Time>(left(), 1)) : std::nullopt, false);
+  lease_.data_ = std::make_unique<detail::LeaseData>();
+  lease_.data_->block = std::make_shared<const Block>(std::move(block));
+  blocked_ = true;
+}
+
 detail::LeaseData& Lease::data() {
   if (data_) return *data_;
   data_ = std::make_unique<detail::LeaseData>();

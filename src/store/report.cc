@@ -26,7 +26,8 @@ LimitStatus LimitReport::operator[](std::size_t index) const {
           .owner = bucket.owner,
           .mode = line.name.mode(),
           .kind = line.name.kind(),
-          .would_refuse = (bucket.named >> (16U + index - bucket.first_line) & 1U) != 0};
+          .would_refuse = (bucket.named >> (16U + index - bucket.first_line) & 1U) != 0,
+          .version = bucket.version};
 }
 
 std::optional<LimitStatus> LimitReport::find(std::string_view name) const {

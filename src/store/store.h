@@ -50,6 +50,10 @@ class Store {
   /// Sets a function that is called with the duration of each commit, from any thread, where the store
   /// commits in this process.
   virtual void observe_commits(const std::function<void(std::chrono::nanoseconds)>& /*observer*/) {}
+  /// The namespaces that have limits, plans, entities or buckets, by name. May read all keys of the store.
+  virtual Result<std::vector<std::string>> namespaces() {
+    return Error{ErrorCode::invalid_argument, "this store cannot list its namespaces"};
+  }
   /// Sets how long events of the audit are kept, for every namespace; the store remembers it.
   virtual Result<void> keep_audit_for(Time duration) = 0;
   /// Sets how long usage is kept; the store remembers it.

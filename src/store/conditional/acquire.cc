@@ -86,6 +86,8 @@ Action Acquire::charge(const decision::Chain& chain, const std::vector<Evaluatio
     outcome_.generations.push_back(evaluation.item != nullptr ? evaluation.item->generation
                                                               : plan_.new_generation);
     outcome_.left_out.push_back(evaluation.link->left_out);
+    for (decision::GrantedCharge& charge : granted_charges(evaluation))
+      outcome_.granted.push_back({evaluation.bucket, std::string(charge.limit), std::move(charge.pieces)});
     transaction.writes.push_back(write_for(evaluation));
     if (checks_link(evaluation))
       transaction.links.push_back({evaluation.plan->entity, evaluation.plan->parent});
@@ -118,6 +120,8 @@ decision::LeaseRecord Acquire::lease_of(const std::vector<Evaluation>& evaluatio
     }
   }
   std::erase_if(lease.amounts, [](const decision::LeaseAmount& amount) { return amount.buckets == 0; });
+  for (const AcquireOutcome::Granted& one : outcome_.granted)
+    decision::note_granted(decision::amount_in(lease.amounts, one.limit), one.bucket, one.pieces);
   return lease;
 }
 
@@ -129,6 +133,9 @@ bool Acquire::retry_will_do(const Evaluation& evaluation) const {
     return !limit.in_force && !evaluation.item->limits[static_cast<std::size_t>(limit.index)].dormant;
   };
   if (std::any_of(evaluation.claims().limits.begin(), evaluation.claims().limits.end(), leaves)) return false;
+  const auto& stored = evaluation.item->limits;
+  if (std::any_of(stored.begin(), stored.end(), [](const auto& limit) { return !limit.grants.empty(); }))
+    return false;
   const auto& charges = evaluation.plan->charges;
   if (std::any_of(charges.begin(), charges.end(), [](const auto& charge) { return charge.holds; }))
     return false;

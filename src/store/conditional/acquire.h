@@ -43,7 +43,14 @@ struct AcquireOutcome {
   bool chain = false;        ///< stale: the catalog has another parent, or is about to
   std::vector<std::uint64_t> generations = {};  ///< admitted: of the buckets that were charged
   std::vector<std::uint32_t> left_out = {};     ///< admitted: the limits of each bucket that were left out
-  Time deadline = 0;                            ///< admitted: of the lease
+  /// Admitted: what was taken of grants.
+  struct Granted {
+    std::size_t bucket = 0;
+    std::string limit;
+    bucket::Grants pieces;
+  };
+  std::vector<Granted> granted = {};
+  Time deadline = 0;  ///< admitted: of the lease
 };
 
 class Acquire {

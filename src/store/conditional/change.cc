@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/wide.h"
 #include "decision/lease_change.h"
 
 namespace weir::conditional {
@@ -24,7 +25,8 @@ Result<bool> check_debts(const Evaluation& evaluation, Debt debt) {
   for (const bucket::LimitClaim& limit : evaluation.claims().limits) {
     const std::int64_t amount = charge_of(evaluation, limit.name, limit.parameters.kind()).value_or(0);
     if (amount <= 0) continue;
-    const std::int64_t left = limit.held(evaluation.item) - amount;
+    const std::int64_t left =
+        base::saturating_add(limit.held(evaluation.item), bucket::total(limit.grants)) - amount;
     if (auto checked = decision::check_debt(set, limit.name, left, debt); !checked) return checked.error();
     covered = covered && left >= 0;
   }
@@ -131,6 +133,16 @@ bool leaves_any(const Record& item, const limits::LimitSet& set) {
   });
 }
 
+/// Whether a charge of the plan concerns a limit that the bucket still has: one that left the set is dropped
+/// once it is full, and nothing is written for it.
+bool reaches_any(const Evaluation& evaluation) {
+  const auto& limits = evaluation.claims().limits;
+  return std::any_of(limits.begin(), limits.end(), [&](const bucket::LimitClaim& limit) {
+    return charge_of(evaluation, limit.name, limit.parameters.kind()) &&
+           !bucket::forgettable(limit, limit.held(evaluation.item));
+  });
+}
+
 bool names(const limits::LimitSet& set, std::string_view limit, Kind kind) {
   const int index = set.find(limit);
   return index >= 0 && set[static_cast<std::size_t>(index)].kind() == kind;
@@ -182,13 +194,14 @@ Action Change::attempt(Time now) {
   Transaction transaction;
   for (std::size_t i = 0; i < plan_.buckets.size(); ++i)
     plan_.buckets[i].charges = charges_in(i, next->charges);
+  if (!return_granted(*next, now)) return look();
   const auto extended = extend(now);
   if (!extended) return refuse(extended.error());
   if (!*extended) return look();
   for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
     plan_.buckets[i].held_until = deadline();
     plan_.buckets[i].hold_until = outcome_.deadline;
-    const auto added = add_write(i, now, transaction);
+    const auto added = add_write(i, now, *next, transaction);
     if (!added) return refuse(added.error());
     if (*added == Step::look) return look();
     if (*added == Step::stale) return finish(ChangeOutcome::Kind::stale);
@@ -214,6 +227,26 @@ Action Change::attempt(Time now) {
   return {Action::Kind::write, sent_};
 }
 
+/// Sets what each charge returns to grants. False: an image is missing.
+bool Change::return_granted(decision::LeaseStep& step, Time now) {
+  for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
+    for (LimitCharge& charge : plan_.buckets[i].charges) {
+      if (charge.amount >= 0 || charge.holds) continue;
+      decision::LeaseAmount& amount = decision::amount_in(step.next.amounts, charge.limit);
+      const bool noted = std::any_of(amount.granted.begin(), amount.granted.end(),
+                                     [i](const auto& use) { return use.bucket == i; });
+      if (!noted) continue;
+      const Record* const item = snapshot_.alive(i, now);
+      if (item != nullptr && item->generation == plan_.buckets[i].generation) {
+        charge.returned = decision::take_granted(amount, i, -charge.amount);
+      } else if (!snapshot_.seen_here(i)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 Action Change::refuse(Error error) {
   bool current = !plan_.once || marker_.known;
   for (std::size_t i = 0; i < snapshot_.size(); ++i)
@@ -223,14 +256,16 @@ Action Change::refuse(Error error) {
   return finish(in_doubt_ ? ChangeOutcome::Kind::unknown : ChangeOutcome::Kind::refused);
 }
 
-Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction& transaction) {
+Result<Change::Step> Change::add_write(std::size_t bucket, Time now, decision::LeaseStep& step,
+                                       Transaction& transaction) {
   const BucketPlan& plan = plan_.buckets[bucket];
   if (plan.charges.empty()) return Step::ready;
   WriteBuilder builder{*settings_, false, plan_.new_generation};
   const Record* const item = snapshot_.alive(bucket, now);
   const bool gives_only =
-      std::all_of(plan.charges.begin(), plan.charges.end(),
-                  [](const LimitCharge& charge) { return charge.amount < 0 && !charge.holds; });
+      std::all_of(plan.charges.begin(), plan.charges.end(), [](const LimitCharge& charge) {
+        return charge.amount < 0 && !charge.holds && charge.returned.empty();
+      });
   const bool takes_nothing = std::all_of(plan.charges.begin(), plan.charges.end(),
                                          [](const LimitCharge& charge) { return charge.amount <= 0; });
   if (takes_nothing) {
@@ -253,6 +288,8 @@ Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction
     }
   }
   if (!snapshot_[bucket].known) return Step::look;
+  // An old image without the charged bucket does not show that it is gone.
+  if (takes_nothing && (item == nullptr || item->generation != plan.generation)) return Step::look;
   decision::Chain chain;
   const Evaluation evaluation = evaluate(chain, bucket, plan, item, now);
   const auto covered = check_debts(evaluation, plan_.debt);
@@ -263,8 +300,17 @@ Result<Change::Step> Change::add_write(std::size_t bucket, Time now, Transaction
     outcome_.version = evaluation.item->version;
     return Step::stale;
   }
+  if (takes_nothing && !reaches_any(evaluation)) {
+    // An old image may show a limit as full that was charged since.
+    return snapshot_.seen_here(bucket) ? Step::ready : Step::look;
+  }
   // A bucket without limits is not created.
   if (evaluation.claims().limits.empty()) return Step::ready;
+  if (item != nullptr && item->generation == plan.generation) {
+    for (const decision::GrantedCharge& charge : granted_charges(evaluation)) {
+      decision::note_granted(decision::amount_in(step.next.amounts, charge.limit), bucket, charge.pieces);
+    }
+  }
   transaction.writes.push_back(item == nullptr ? builder.create(evaluation) : builder.normal(evaluation));
   if (checks_link(evaluation)) transaction.links.push_back({plan.entity, plan.parent});
   return Step::ready;

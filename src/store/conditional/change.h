@@ -77,7 +77,8 @@ class Change {
   /// bucket was written by a clock that is past the deadline. False: the buckets have to be read first.
   Result<bool> extend(Time now);
   /// Adds the write for one bucket, if there is anything to write.
-  Result<Step> add_write(std::size_t bucket, Time now, Transaction& transaction);
+  Result<Step> add_write(std::size_t bucket, Time now, decision::LeaseStep& step, Transaction& transaction);
+  bool return_granted(decision::LeaseStep& step, Time now);
   /// Refuses because of the state of the buckets, if the images of them and of the marker are current.
   Action refuse(Error error);
   Action look() { return {Action::Kind::read, {}}; }

@@ -71,6 +71,7 @@ struct LimitCharge {
   std::int64_t amount = 0;
   bool holds = false;      ///< of a concurrent limit
   std::int64_t moved = 0;  ///< of a concurrent limit: held until the next deadline instead of the lease's
+  bucket::Grants returned = {};  ///< of an amount that is given back: what returns to grants
   friend bool operator==(const LimitCharge&, const LimitCharge&) = default;
 };
 

@@ -45,6 +45,45 @@ bucket::Holds holds_after(const Evaluation& evaluation, const LimitClaim& limit)
   return holds;
 }
 
+/// The image of a limit; null where the bucket does not have it.
+const bucket::LimitState* stored(const Evaluation& evaluation, const LimitClaim& limit) {
+  return limit.index < 0 ? nullptr : &evaluation.item->limits[static_cast<std::size_t>(limit.index)];
+}
+
+bool has_grants(const Evaluation& evaluation, const LimitClaim& limit) {
+  const bucket::LimitState* const image = stored(evaluation, limit);
+  return image != nullptr && !image->grants.empty();
+}
+
+/// What the plan returns to grants of this limit.
+bucket::Grants returned_of(const Evaluation& evaluation, const LimitClaim& limit) {
+  if (!is_charged_bucket(evaluation)) return {};
+  for (const LimitCharge& charge : evaluation.plan->charges) {
+    if (charge.limit == limit.name && !charge.holds) return charge.returned;
+  }
+  return {};
+}
+
+/// A rate limit after the charge.
+struct AfterCharge {
+  std::int64_t tokens = 0;
+  bucket::Grants grants;
+};
+
+AfterCharge after_charge(const Evaluation& evaluation, const LimitClaim& limit) {
+  std::int64_t amount = amount_of(evaluation, limit);
+  AfterCharge after{limit.held(evaluation.item), limit.grants};
+  if (amount > 0) {
+    amount -= bucket::total(bucket::spend(after.grants, amount));
+  } else {
+    const bucket::Grants pieces = returned_of(evaluation, limit);
+    amount += bucket::total(pieces);
+    bucket::give_back(after.grants, pieces, evaluation.claims().at);
+  }
+  after.tokens = std::min(after.tokens - amount, limit.parameters.burst);
+  return after;
+}
+
 /// Marks a bucket whose charges do not count as usage. The mark is taken away where the image has it, so that
 /// a charge that counts is written as if there were none.
 void mark(const Evaluation& evaluation, Write& write) {
@@ -105,6 +144,11 @@ LimitWrite claim_holds(const Evaluation& evaluation, const LimitClaim& limit, Ex
   write.effect = limit.index < 0 ? Effect::insert : Effect::set;
   if (limit.changed) write.parameters = limit.parameters;
   write.set_holds = concurrent ? holds_after(evaluation, limit) : bucket::Holds();
+  // A limit of another kind had them.
+  if (has_grants(evaluation, limit)) {
+    write.grants = stored(evaluation, limit)->grants;
+    write.set_grants.emplace();
+  }
   if (concurrent) {
     write.tokens = limit.parameters.capacity - bucket::total(*write.set_holds);
   } else {
@@ -116,11 +160,53 @@ LimitWrite claim_holds(const Evaluation& evaluation, const LimitClaim& limit, Ex
   return write;
 }
 
+/// A dormant limit that returns is cut at its capacity. A limit that request limits leave out becomes dormant
+/// without a new version, so this is a condition of its own.
+std::optional<bool> dormancy_of(const Evaluation& evaluation, const LimitClaim& limit) {
+  const bool matters =
+      limit.index >= 0 && limit.in_force && limit.parameters.burst > limit.parameters.capacity;
+  return matters ? std::optional(stored(evaluation, limit)->dormant) : std::nullopt;
+}
+
+/// A limit that has grants, or gets some back, in Normal: on condition of the image's balance and grants.
+LimitWrite claim_grants(const Evaluation& evaluation, const LimitClaim& limit, Expiry& expiry) {
+  LimitWrite write{.name = limit.name};
+  write.at_least = write.at_most = stored(evaluation, limit)->tokens;
+  write.dormant = dormancy_of(evaluation, limit);
+  write.grants = stored(evaluation, limit)->grants;
+  if (bucket::forgettable(limit, limit.held(evaluation.item))) {
+    write.effect = Effect::remove;
+    return write;
+  }
+  AfterCharge after = after_charge(evaluation, limit);
+  write.effect = Effect::set;
+  write.tokens = after.tokens;
+  write.consumed = amount_of(evaluation, limit);
+  if (limit.changed) write.parameters = limit.parameters;
+  expiry.hold(limit.parameters, after.tokens, !limit.in_force);
+  expiry.grant(after.grants);
+  write.set_grants = std::move(after.grants);
+  return write;
+}
+
+/// Images without grants of a limit must not be charged once it has some.
+void fence_off(const Evaluation& evaluation, Write& write) {
+  const auto gains = [&](const LimitWrite& one) {
+    if (!one.set_grants || one.set_grants->empty()) return false;
+    const bucket::LimitState* const image = evaluation.item->find(one.name);
+    return image == nullptr || image->grants.empty();
+  };
+  const bool any = std::any_of(write.limits.begin(), write.limits.end(), gains);
+  if (any) write.set_version = std::max(evaluation.claims().version, evaluation.item->version + 1);
+}
+
 /// One limit in Normal.
 LimitWrite claim(const WriteBuilder& builder, const Evaluation& evaluation, const LimitClaim& limit,
                  Expiry& expiry) {
   if (limit.parameters.kind() == Kind::concurrent || limit.anew)
     return claim_holds(evaluation, limit, expiry);
+  const bool gets_back = limit.index >= 0 && !returned_of(evaluation, limit).empty();
+  if (gets_back || has_grants(evaluation, limit)) return claim_grants(evaluation, limit, expiry);
   const auto [grant, ceiling] = limit.claim;
   const std::int64_t amount = amount_of(evaluation, limit);
   const std::int64_t held = limit.held(evaluation.item);
@@ -129,10 +215,7 @@ LimitWrite claim(const WriteBuilder& builder, const Evaluation& evaluation, cons
 
   LimitWrite write{.name = limit.name, .consumed = amount};
   if (limit.changed) write.parameters = limit.parameters;
-  // A dormant limit that returns is cut at its capacity. A limit that request limits leave out becomes
-  // dormant without a new version, so this is a condition of its own.
-  if (limit.index >= 0 && limit.in_force && limit.parameters.burst > limit.parameters.capacity)
-    write.dormant = evaluation.item->limits[static_cast<std::size_t>(limit.index)].dormant;
+  write.dormant = dormancy_of(evaluation, limit);
   if (limit.index < 0) {
     write.absent = true;
     write.effect = Effect::insert;
@@ -162,6 +245,16 @@ std::optional<std::int64_t> charge_of(const Evaluation& evaluation, std::string_
   const int index = link->resolution->limits->find(limit);
   const bool left_out = index >= 0 && (link->left_out >> static_cast<unsigned>(index) & 1U) != 0;
   return left_out ? std::nullopt : std::optional(charge->amount);
+}
+
+std::vector<decision::GrantedCharge> granted_charges(const Evaluation& evaluation) {
+  std::vector<decision::GrantedCharge> charges;
+  for (const LimitClaim& limit : evaluation.claims().limits) {
+    bucket::Grants grants = limit.grants;
+    bucket::Grants pieces = bucket::spend(grants, amount_of(evaluation, limit));
+    if (!pieces.empty()) charges.push_back({limit.name, std::move(pieces)});
+  }
+  return charges;
 }
 
 bool is_stale(const Evaluation& evaluation) {
@@ -226,6 +319,7 @@ Write WriteBuilder::normal(const Evaluation& evaluation) const {
   write.set_refilled_at = evaluation.claims().at;
   if (evaluation.claims().version != evaluation.item->version)
     write.set_version = evaluation.claims().version;
+  fence_off(evaluation, write);
   if (checks_link(evaluation)) write.set_parent = evaluation.plan->parent;
   mark(evaluation, write);
   // Set even if the image has the same expiry: another writer may have set an earlier one in the same
@@ -287,6 +381,62 @@ Write WriteBuilder::credit(const Evaluation& evaluation) const {
                             .consumed = charge.amount});
   }
   return write;
+}
+
+namespace {
+
+/// Sets the balance and the grants of a limit after a correction, in a write that updates the bucket.
+void set_corrected(const Evaluation& evaluation, const LimitClaim& limit, const bucket::LimitState& next,
+                   LimitWrite& write) {
+  if (write.effect == Effect::remove || next.parameters.kind() == Kind::concurrent) return;
+  // Exactly as in the image, of which the balance after the correction is a function.
+  if (!limit.anew && limit.index >= 0) {
+    write.at_least = write.at_most = stored(evaluation, limit)->tokens;
+    write.effect = Effect::set;
+  }
+  write.tokens = next.tokens;
+  if (next.grants.empty() && !has_grants(evaluation, limit)) return;
+  if (limit.index >= 0) write.grants = stored(evaluation, limit)->grants;
+  write.set_grants = next.grants;
+}
+
+}  // namespace
+
+Result<std::optional<Write>> WriteBuilder::correct(const Evaluation& evaluation,
+                                                   const decision::Correction& correction) const {
+  if (evaluation.item == nullptr && !decision::creates(correction)) return std::optional<Write>();
+  Write write = evaluation.item == nullptr ? create(evaluation) : normal(evaluation);
+  const auto& limits = evaluation.claims().limits;
+  const Time at = evaluation.claims().at;
+  Expiry expiry(at, *evaluation.plan->resolution);
+  bool changes = false;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const LimitClaim& limit = limits[i];
+    const std::int64_t held = limit.held(evaluation.item);
+    bucket::LimitState next{limit.name,      limit.parameters, held,        0,
+                            !limit.in_force, limit.holds,      limit.grants};
+    const auto changed = limit.in_force ? decision::apply(correction, next, at) : Result<bool>(false);
+    if (!changed) return changed.error();
+    changes = changes || *changed;
+    if (!bucket::forgettable(limit, held)) expiry.hold(limit.parameters, next.tokens, !limit.in_force);
+    expiry.hold(limit.holds);
+    expiry.grant(next.grants);
+    if (write.item) {
+      write.item->limits[i].tokens = next.tokens;
+      write.item->limits[i].grants = next.grants;
+    } else {
+      set_corrected(evaluation, limit, next, write.limits[i]);
+    }
+  }
+  if (!changes) return std::optional<Write>();
+  const Time expires_at = expiry.expires_at();
+  if (write.item) {
+    write.item->expires_at = later(expires_at, settings.margin);
+    return std::optional(std::move(write));
+  }
+  fence_off(evaluation, write);
+  if (write.set_expires_at) write.set_expires_at = later(expires_at, settings.margin + (expires_at - at) / 8);
+  return std::optional(std::move(write));
 }
 
 Write WriteBuilder::repair(const Evaluation& evaluation) {

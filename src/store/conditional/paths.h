@@ -6,10 +6,11 @@
 //   Normal   claims refill for every limit and charges: tokens' = min(tokens + grant, ceiling) - charge.
 //            A store cannot say min() in an update, so the image decides between adding and setting, and a
 //            condition makes sure that it decided right. What is held of a concurrent limit is replaced, on
-//            condition of the whole list.
+//            condition of the whole list; so are the grants of a rate limit, with its balance.
 //   Retry    charges without claiming and without moving the refill time, so that several of them do not
 //            stand in each other's way. For a bucket that was refilled a short while ago and is so far
-//            below the brim that nothing of its unclaimed refill can be lost to it.
+//            below the brim that nothing of its unclaimed refill can be lost to it. Not with grants: a write
+//            that gives grants to a bucket without any raises its version, on which Retry and Normal depend.
 //   Credit   gives back, blindly: adding commutes with the cut at burst, which is every reader's.
 //
 // A fifth one, Repair, is no part of a request: it sets a refill time that a wrong clock wrote to the
@@ -19,6 +20,8 @@
 #pragma once
 
 #include "decision/chain.h"
+#include "decision/correction.h"
+#include "decision/next_state.h"
 #include "store/conditional/machine.h"
 
 namespace weir::conditional {
@@ -51,6 +54,10 @@ struct WriteBuilder {
   /// gone.
   Write credit(const Evaluation& evaluation) const;
   static Write repair(const Evaluation& evaluation);
+  /// Sets the balances of the correction, on condition that they are as in the image; nothing where there is
+  /// nothing to correct. The plan charges nothing.
+  Result<std::optional<Write>> correct(const Evaluation& evaluation,
+                                       const decision::Correction& correction) const;
 
   /// An empty write, for upkeep.h.
   static Write blank(Write::Path path, std::size_t bucket) { return {WritePass(), path, bucket}; }
@@ -66,6 +73,9 @@ inline bool checks_link(const Evaluation& evaluation) {
 /// The amount of a limit that the plan names; nothing where it does not, or where the limit is left out. A
 /// limit of another kind is another limit.
 std::optional<std::int64_t> charge_of(const Evaluation& evaluation, std::string_view limit, Kind kind);
+
+/// What the charges of the plan take of the grants in the image.
+std::vector<decision::GrantedCharge> granted_charges(const Evaluation& evaluation);
 
 /// Whether the bucket's parameters are newer than the resolution, which must then be made again.
 bool is_stale(const Evaluation& evaluation);

@@ -16,6 +16,7 @@ bool holds(const LimitState* limit, const LimitWrite& write) {
   if (write.at_most && (limit == nullptr || limit->tokens > *write.at_most)) return false;
   if (write.dormant && (limit == nullptr || limit->dormant != *write.dormant)) return false;
   if (write.holds && (limit == nullptr ? bucket::Holds() : limit->holds) != *write.holds) return false;
+  if (write.grants && (limit == nullptr ? bucket::Grants() : limit->grants) != *write.grants) return false;
   return true;
 }
 
@@ -37,6 +38,7 @@ void apply(State& item, const LimitWrite& write) {
   limit.consumed = (write.effect == LimitWrite::Effect::insert ? 0 : limit.consumed) + write.consumed;
   if (write.parameters) limit.parameters = *write.parameters;
   if (write.set_holds) limit.holds = *write.set_holds;
+  if (write.set_grants) limit.grants = *write.set_grants;
 }
 
 }  // namespace

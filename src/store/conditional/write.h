@@ -43,12 +43,14 @@ struct LimitWrite {
   std::optional<std::int64_t> at_most = {};   ///< condition on tokens
   std::optional<bool> dormant = {};           ///< condition: it was not in force at the last write, or was
   std::optional<bucket::Holds> holds = {};    ///< condition: exactly these are held of a concurrent limit
+  std::optional<bucket::Grants> grants = {};  ///< condition: a rate limit has exactly these
 
   Effect effect = Effect::none;
   std::int64_t tokens = 0;
   std::int64_t consumed = 0;
   std::optional<limits::Parameters> parameters = {};  ///< always with insert
   std::optional<bucket::Holds> set_holds = {};        ///< nothing: unchanged
+  std::optional<bucket::Grants> set_grants = {};      ///< nothing: unchanged
 
   friend bool operator==(const LimitWrite&, const LimitWrite&) = default;
 };

@@ -39,15 +39,15 @@ void Acquire::start() {
   // Checks the names of limits, which does not depend on stored state.
   if (auto checked = decision::match_all(chain_, request_of_it.consume); !checked)
     return finish(checked.error());
+  if (request_of_it.once != nullptr)
+    marker_key_ = lease_key(name_space_, request_of_it.entity, *request_of_it.once);
   if (mode_ == Mode::peek) {
     step_ = Step::looking;
-    return read_to_show();
+    return request_of_it.once == nullptr ? read_to_show() : read_all();
   }
   context_.counts.decisions.fetch_add(1, std::memory_order_relaxed);
   // Below 2^53, so that it is exact as a double too, and never 0.
   new_generation_ = (context_.entropy.next() >> 11U) | 1U;
-  if (request_of_it.once != nullptr)
-    marker_key_ = lease_key(name_space_, request_of_it.entity, *request_of_it.once);
   begin(images());
 }
 
@@ -115,7 +115,8 @@ bool Acquire::refuse_from_memory(const std::vector<Image>& images) {
     if (claims.changed) return false;
     for (const bucket::LimitClaim& limit : claims.limits) {
       for (const Charge& charge : plan_.request.consume) {
-        if (charge.limit == limit.name && limit.in_force && charge.amount.millitokens() > limit.held(&*item))
+        const std::int64_t held = base::saturating_add(limit.held(&*item), bucket::total(limit.grants));
+        if (charge.limit == limit.name && limit.in_force && charge.amount.millitokens() > held)
           exceeded = true;
       }
     }
@@ -240,6 +241,13 @@ void Acquire::admitted() {
   decision_.set_admitted();
   decision_.set_deadline(outcome.deadline);
   set_marker_entity();
+  // The lease of a keyed acquire leaves them to its marker.
+  if (plan_.request.once == nullptr) {
+    for (const conditional::AcquireOutcome::Granted& one : outcome.granted) {
+      auto& amounts = decision_.lease_data().amounts;
+      decision::note_granted(decision::amount_in(amounts, one.limit), one.bucket, one.pieces);
+    }
+  }
   finish(Progress::decided);
 }
 
@@ -253,7 +261,7 @@ void Acquire::set_marker_entity() {
 void Acquire::looked(const Event& event) {
   now_ = context_.now();
   seen_ = event.images;
-  const bool repeated = mode_ == Mode::acquire;
+  const bool repeated = mode_ == Mode::acquire || event.marker.item.has_value();
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     const bucket::State* const state = alive(i);
     const limits::Resolution& resolution = *buckets_in_chain_[i].resolution;
@@ -265,7 +273,7 @@ void Acquire::looked(const Event& event) {
     }
     context_.memory.remember(buckets_in_chain_[i].id, {seen_[i], asked_at_});
   }
-  if (repeated) return repeat();
+  if (repeated) return repeat(mode_ == Mode::acquire ? *machine_->marker().item : *event.marker.item);
   report(false);
   const bool fits =
       std::all_of(chain_.begin(), chain_.end(), [](const decision::Link& link) { return link.fits; });
@@ -279,8 +287,7 @@ void Acquire::looked(const Event& event) {
   finish(Progress::decided);
 }
 
-void Acquire::repeat() {
-  const conditional::Marker& seen = *machine_->marker().item;
+void Acquire::repeat(const conditional::Marker& seen) {
   decision::Marker marker{seen.lease, seen.deadline, {}};
   // A marker of format 1 has no entities. They are those of the chain, if it has the same length.
   for (std::size_t i = 0; i < seen.generations.size(); ++i) {

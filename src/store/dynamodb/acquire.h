@@ -33,7 +33,7 @@ class Acquire final : public Operation {
   void looked(const conditional::Event& event);
   conditional::Once lease_record() const;
   /// Answers an acquire that was admitted before.
-  void repeat();
+  void repeat(const conditional::Marker& seen);
   const conditional::Record* alive(std::size_t place) const;
   /// Adds the lines of all buckets to the report.
   void report(bool charged);

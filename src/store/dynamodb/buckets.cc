@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "store/bucket_of.h"
 #include "store/dynamodb/acquire.h"
 #include "store/dynamodb/blocking_calls.h"
+#include "store/dynamodb/correction.h"
 #include "store/dynamodb/lease.h"
 #include "store/dynamodb/legacy.h"
 #include "store/remote/catalog.h"
@@ -23,6 +25,11 @@ void DynamoBuckets::peek(const store::Plan& plan, Decision& decision,
 void DynamoBuckets::change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
                            store::Completion<store::Progress> done) {
   (new LeaseChange(context_, plan, outcome, done))->start();
+}
+
+void DynamoBuckets::correct(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
+                            store::Completion<store::Progress> done) {
+  (new Correction(context_, plan, outcome, done))->start();
 }
 
 namespace {
@@ -65,8 +72,7 @@ class Listing {
     legacy_.clear();
     const auto state = std::exchange(state_, {});
     if (!state) return true;
-    return remote::add(page_, paging_.limit, remote::bucket_of(entity_, resource_, *state),
-                       &Bucket::resource);
+    return remote::add(page_, paging_.limit, store::bucket_of(entity_, resource_, *state), &Bucket::resource);
   }
 
   Context& context_;

@@ -68,6 +68,7 @@ class DynamoStore final : public store::Store {
   Time now() const override { return context_.now(); }
   Result<void> keep_audit_for(Time duration) override;
   Result<void> keep_usage(const store::UsageKept& kept) override;
+  Result<std::vector<std::string>> namespaces() override;
   /// Called before the first use of a feature that programs before `version` of the schema cannot read: from
   /// then on they fail to open the table. Blocks. Never lowers the version.
   Result<void> require_client(int version);
@@ -76,6 +77,8 @@ class DynamoStore final : public store::Store {
 
   const aws::DynamoClient& client() const { return *client_; }
   const Counts& counts() const { return context_.counts; }
+  DynamoCatalog& dynamo_catalog() { return catalog_; }
+  Context& context() { return context_; }
   const std::string& table() const { return context_.table; }
 
  private:

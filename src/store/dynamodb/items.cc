@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "limits/access.h"
 #include "limits/names.h"
 #include "store/table/draft.h"
 
@@ -90,13 +91,17 @@ Result<BucketItem> read_bucket(const Item& item) {
     const Value* const held = find(item, limit_attribute(name, holds_field));
     auto holds = held == nullptr ? bucket::Holds() : bucket::decode_holds(held->text);
     if (!holds) return damaged(item, base::join("no usable holds of ", base::quoted(name)));
+    const Value* const granted = find(item, limit_attribute(name, grants_field));
+    auto grants = granted == nullptr ? bucket::Grants() : bucket::decode_holds(granted->text);
+    if (!grants) return damaged(item, base::join("no usable grants of ", base::quoted(name)));
     read.state.limits.push_back(
         {std::string(name),
          concurrent
              ? limits::concurrent_parameters(*capacity)
              : limits::Parameters{*capacity, *burst, *amount, *period, limits::reduced(*amount, *period)},
          *tokens, consumed.value_or(0),
-         std::find(read.dormant.begin(), read.dormant.end(), name) != read.dormant.end(), *std::move(holds)});
+         std::find(read.dormant.begin(), read.dormant.end(), name) != read.dormant.end(), *std::move(holds),
+         *std::move(grants)});
   }
   if (!bucket::can_be_used(read.state)) return damaged(item, "numbers that no bucket has");
   return read;
@@ -146,11 +151,43 @@ Item write_bucket(const BucketName& name, const conditional::Record& state,
                                                 limit.consumed};
     for (std::size_t i = 0; i < fields.size(); ++i)
       add(item, limit_attribute(limit.name, fields[i]), number(values[i]));
+    if (!limit.grants.empty())
+      add(item, limit_attribute(limit.name, grants_field), Value::of_bytes(bucket::encode(limit.grants)));
   }
   return item;
 }
 
 // Leases.
+
+namespace {
+
+/// Three numbers for each use of a grant: bucket, end, millitokens.
+Value granted_value(const std::vector<detail::GrantUse>& uses) {
+  std::vector<Value> numbers;
+  for (const detail::GrantUse& use : uses) {
+    for (const std::int64_t one : {std::int64_t{use.bucket}, use.end, use.amount})
+      numbers.push_back(number(one));
+  }
+  return Value::of_list(std::move(numbers));
+}
+
+std::optional<std::vector<detail::GrantUse>> granted_in(const Value* value) {
+  std::vector<detail::GrantUse> uses;
+  if (value == nullptr) return uses;
+  if (value->list.size() % 3 != 0 || value->list.size() > 3 * maxima::grant_uses) return std::nullopt;
+  for (std::size_t i = 0; i < value->list.size(); i += 3) {
+    const auto bucket = value->list[i].integer();
+    const auto end = value->list[i + 1].integer();
+    const auto amount = value->list[i + 2].integer();
+    const bool good =
+        bucket && end && amount && *bucket >= 0 && *bucket < static_cast<std::int64_t>(limits::max_chain);
+    if (!good) return std::nullopt;
+    uses.push_back({static_cast<std::uint8_t>(*bucket), *end, *amount});
+  }
+  return uses;
+}
+
+}  // namespace
 
 Item write_marker(const Key& key, const conditional::Marker& marker) {
   // Kept for a while beyond its deadline: clocks differ, and may go back.
@@ -159,6 +196,7 @@ Item write_marker(const Key& key, const conditional::Marker& marker) {
   for (const decision::LeaseAmount& amount : marker.lease.amounts) {
     Item one{{"l", Value::of(amount.limit)}, {"a", number(amount.amount)}, {"b", number(amount.buckets)}};
     if (amount.holds != 0) add(one, "h", number(amount.holds));
+    if (!amount.granted.empty()) add(one, "g", granted_value(amount.granted));
     amounts.push_back(Value::of_map(std::move(one)));
   }
   std::vector<Value> generations;
@@ -211,9 +249,11 @@ Result<conditional::Marker> read_marker(const Item& item) {
     };
     if (!is_mask(*number_of(buckets)) || !is_mask(holds))
       return damaged(item, "a lease of buckets that no chain has");
+    auto granted = granted_in(one.find("g"));
+    if (!granted) return damaged(item, "no usable grants of a lease");
     read.lease.amounts.push_back({limit->text, *number_of(amount),
                                   static_cast<std::uint8_t>(*number_of(buckets)),
-                                  static_cast<std::uint8_t>(holds)});
+                                  static_cast<std::uint8_t>(holds), *std::move(granted)});
   }
   if (const Value* const generations = find(item, "generations")) {
     for (const Value& one : generations->list) read.generations.push_back(one.natural().value_or(0));
@@ -499,6 +539,8 @@ Item write_entity(std::string_view name_space, const Entity& entity, const std::
   if (!beyond.empty()) add(item, "beyond", names_value(beyond));
   if (!entity.plan.empty()) add(item, "plan", Value::of(entity.plan));
   if (entity.plan_stamp != 0) add(item, "plan_stamp", number(entity.plan_stamp));
+  if (const std::string access = limits::encode_access(entity); !access.empty())
+    add(item, "access", Value::of(access));
   return item;
 }
 
@@ -532,6 +574,7 @@ Result<Entity> read_entity(const Item& item) {
   if (!entity.plan.empty() && !limits::check_plan(entity.plan)) return damaged(item, "no usable plan");
   if (entity.plan_stamp < 0 || entity.plan_stamp > limits::latest_stamp)
     return damaged(item, "no usable plan_stamp");
+  if (!limits::decode_access(text_of(item, "access"), entity)) return damaged(item, "no usable access");
   return entity;
 }
 

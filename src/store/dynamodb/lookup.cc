@@ -55,11 +55,8 @@ class Link {
       if (!has_entity(item)) return {};
       auto entity = read_entity(item);
       if (!entity) return context.report(entity.error());
-      found_.is_entity = true;
-      found_.plan = entity->plan;
-      found_.levels.plan_stamp = entity->plan_stamp;
-      if (!entity->cascade || entity->parent.empty()) return {};
-      found_.parent = entity->parent;
+      found_.take(*entity);
+      if (entity->parent.empty()) return {};
       above_ = read_beyond(item);
       above_.insert(above_.begin(), entity->parent);
       return {};

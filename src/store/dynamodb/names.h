@@ -76,9 +76,12 @@ bool is_bucket(const Key& key);
 
 /// What is held of a concurrent limit (bucket/holds.h), as bytes; missing: nothing.
 inline constexpr std::string_view holds_field = "hd";
+/// The grants of a rate limit (bucket/grants.h), in the same form.
+inline constexpr std::string_view grants_field = "gr";
 /// A bucket whose charges do not count as usage has this attribute.
 inline constexpr std::string_view no_usage_mark = "nu";
-/// The moment at which a migration brought counters of other items into the bucket.
+/// The moment at which a migration brought counters of other items into the bucket, or a copy the bucket
+/// itself.
 inline constexpr std::string_view migration_mark = "mg";
 /// "b_rpm_tk".
 inline std::string limit_attribute(std::string_view limit, std::string_view field) {

@@ -136,6 +136,13 @@ void render_condition(Expression& expression, const LimitWrite& limit) {
             ? join("attribute_not_exists(", name, ")")
             : join(name, "=", expression.value(Value::of_bytes(bucket::encode(*limit.holds)))));
   }
+  if (limit.grants) {
+    const std::string name = expression.name(limit_attribute(limit.name, grants_field));
+    expression.condition(
+        limit.grants->empty()
+            ? join("attribute_not_exists(", name, ")")
+            : join(name, "=", expression.value(Value::of_bytes(bucket::encode(*limit.grants)))));
+  }
 }
 
 void render_effect(Expression& expression, const LimitWrite& limit) {
@@ -148,6 +155,7 @@ void render_effect(Expression& expression, const LimitWrite& limit) {
       for (const char* const field : {"tk", "cp", "bx", "ra", "rp", "tc"})
         expression.remove(attribute(field));
       if (limit.holds && !limit.holds->empty()) expression.remove(attribute(holds_field));
+      if (limit.grants && !limit.grants->empty()) expression.remove(attribute(grants_field));
       return;
     case Effect::add:
       if (limit.tokens != 0) expression.add(attribute("tk"), limit.tokens);
@@ -166,6 +174,11 @@ void render_effect(Expression& expression, const LimitWrite& limit) {
     expression.set(attribute(holds_field), Value::of_bytes(bucket::encode(*limit.set_holds)));
   } else if (limit.set_holds && limit.holds && !limit.holds->empty()) {
     expression.remove(attribute(holds_field));
+  }
+  if (limit.set_grants && !limit.set_grants->empty()) {
+    expression.set(attribute(grants_field), Value::of_bytes(bucket::encode(*limit.set_grants)));
+  } else if (limit.set_grants && limit.grants && !limit.grants->empty()) {
+    expression.remove(attribute(grants_field));
   }
   if (!limit.parameters) return;
   expression.set(attribute("cp"), Value::of(limit.parameters->capacity));
@@ -210,6 +223,20 @@ void render_conditions(Expression& expression, const Write& write) {
 }
 
 }  // namespace
+
+ItemWrite copied_bucket(const BucketName& name, const bucket::State& state, bool counts_usage, Time now) {
+  // Without the parent: the next charge checks it in the catalog, and adds it.
+  const conditional::Record record{state, std::nullopt, counts_usage};
+  std::vector<std::string> dormant;
+  for (const bucket::LimitState& limit : state.limits) {
+    if (limit.dormant) dormant.push_back(limit.name);
+  }
+  Item item = write_bucket(name, record, dormant, now);
+  item.push_back({std::string(migration_mark), Value::of(now)});
+  ItemWrite write{.key = name.key(), .item = std::move(item), .from_machine = FromMachine()};
+  write.expression.condition(join("attribute_not_exists(", write.expression.name("PK"), ")"));
+  return write;
+}
 
 ItemWrite render(const Write& write, const BucketName& name, Time now) {
   ItemWrite rendered{.key = name.key(), .from_machine = FromMachine()};

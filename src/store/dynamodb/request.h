@@ -43,10 +43,13 @@ class Expression {
 
 struct ItemWrite;
 
-/// Marks a write that renders one of the machines'. No other code writes to buckets.
+/// Marks a write that renders one of the machines', or puts a bucket that a copy brings. No other code writes
+/// to buckets.
 class FromMachine {
   FromMachine() = default;
   friend ItemWrite render(const conditional::Write& write, const BucketName& name, Time now);
+  friend ItemWrite copied_bucket(const BucketName& name, const bucket::State& state, bool counts_usage,
+                                 Time now);
 };
 /// The number of writes to buckets in this process that no machine has made: always 0.
 std::uint64_t foreign_bucket_writes();
@@ -63,6 +66,8 @@ struct ItemWrite {
 
 /// Renders a write of the machines to a bucket.
 ItemWrite render(const conditional::Write& write, const BucketName& name, Time now);
+/// Puts a bucket that a copy of another store brings, where there is none. What it has counted is no usage.
+ItemWrite copied_bucket(const BucketName& name, const bucket::State& state, bool counts_usage, Time now);
 /// Renders the condition on an entity's parent in the catalog.
 ItemWrite render(const conditional::LinkCheck& check, const Key& meta);
 /// Renders the marker of a transaction. An expired one counts as absent.

@@ -58,8 +58,8 @@ void Acquire::start() {
                 std::any_of(chain_.begin(), chain_.end(), [&](const decision::Link& link) {
                   return decision::shadows_of(link, request.shadow) != 0;
                 });
-  if (verb_ == decision::Verb::look) return load();
   if (request.once != nullptr) marker_ = lease_key(end, *request.once);
+  if (verb_ == decision::Verb::look) return load();
   if (context().exhausted.used()) sent_at_ = context().time.here();
   if (!refuse_from_memory()) in_process_ ? load() : send_plan();
 }
@@ -146,7 +146,7 @@ void Acquire::admitted(std::string_view numbers, Time now) {
 Result<decision::Next> Acquire::decide(Time now, States& states, decision::Marker* marker) {
   const bool once = !marker_.empty();
   // An earlier attempt that lost to another writer may have left its lease here.
-  if (once) decision_ = Decision();
+  if (decision_.made_lease_data() != nullptr) decision_ = Decision();
   decision::Chain chain;
   add_links(chain);
   return decision::acquire(chain, states, plan_.request.consume,
@@ -188,7 +188,11 @@ bool Acquire::refuse_from_memory() {
   }
   // An admission, or a refusal that writes, must be decided by Redis.
   const auto next = decide(now, states, nullptr);
-  if (!next || next->any() || decision_.admitted()) return false;
+  if (!next || next->any() || decision_.admitted()) {
+    // Nor may the lease note grants that Redis does not take.
+    decision_ = Decision();
+    return false;
+  }
   // The server's clock is ahead by the network delay of the answer, and rounding loses some milliseconds.
   const Time unsure = late + 3;
   const auto wait = decision_.retry_after();

@@ -9,7 +9,8 @@
 --             for each bucket: head, stamp, known stamp, digest, keep, valid until, and for each limit
 --               burst, rate amount, rate period, amount (2^53: not named; negative: given back)
 --           followed by the resource
--- ARGV[2]   only with a marker: its text as the client knows it (empty: there is none)
+-- ARGV[2]   only with a marker: its text as the client knows it (empty: there is none). `-`: a change to a lease
+--           that only its holder knows, without a marker and its key
 -- ARGV[3]   its new text; of an acquire the part after the generations
 -- ARGV[4]   of an acquire: how long its lease can be changed. Empty: this is a change to a lease, which
 --           writes only the buckets of which it names a limit
@@ -38,7 +39,9 @@ local plan, count, marker = ARGV[1], #KEYS, nil
 local now, counts, at = get('<dd', plan)
 local tests = now >= 0
 local code, later, states, longer, unnamed = 1, false, {}, nil, nil
-if ARGV[2] then
+if ARGV[2] == '-' then
+  marker = false
+elseif ARGV[2] then
   marker = call('GET', KEYS[count])
   count = count - 1
   if (marker or '') ~= ARGV[2] then code = 3 end
@@ -145,7 +148,7 @@ if longer then
     if left >= 0 and left < till - now then call(expire, index, moment) end
   end
 end
-if deadline then
+if deadline and ARGV[2] ~= '-' then
   local text = ARGV[3]
   if ARGV[4] ~= '' then
     local generations = ''

@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "store/bucket_of.h"
 #include "store/redis/acquire.h"
 #include "store/redis/catalog.h"
+#include "store/redis/correction.h"
 #include "store/redis/lease.h"
 
 namespace weir::redis {
@@ -23,6 +25,11 @@ void RedisBuckets::peek(const store::Plan& plan, Decision& decision,
 void RedisBuckets::change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
                           store::Completion<store::Progress> done) {
   (new LeaseChange(*this, plan, outcome, done))->start();
+}
+
+void RedisBuckets::correct(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
+                           store::Completion<store::Progress> done) {
+  (new Correction(*this, plan, outcome, done))->start();
 }
 
 void RedisBuckets::list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
@@ -51,7 +58,7 @@ Result<store::Page<Bucket>> RedisBuckets::list_now(std::string_view name_space, 
       const StoredBucket* const bucket = loaded->alive(i);
       // Expired buckets stay in the index until the index expires.
       if (bucket == nullptr) continue;
-      Bucket shown = remote::bucket_of(entity, resources[i], bucket->state);
+      Bucket shown = store::bucket_of(entity, resources[i], bucket->state);
       if (!remote::add(page, paging.limit, std::move(shown), &Bucket::resource)) return page;
     }
     cursor = resources.back();

@@ -25,8 +25,12 @@ class RedisBuckets final : public store::Buckets {
   void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
   void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
               store::Completion<store::Progress> done) override;
+  void correct(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
+               store::Completion<store::Progress> done) override;
   void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
             store::Completion<store::Page<Bucket>> done) override;
+  void list_on(std::string_view name_space, std::string_view resource, const store::Paging& paging,
+               store::Completion<store::Page<Bucket>> done) override;
   void begin_round() override { context_.client.begin_round(); }
   void end_round() override { context_.client.end_round(); }
 

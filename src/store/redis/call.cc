@@ -156,6 +156,13 @@ Result<KeptReply> BlockingCalls::ask(std::string_view key, std::string command, 
   });
 }
 
+Result<KeptReply> BlockingCalls::ask_node(int slot, std::string command) {
+  if (auto may = check_may_wait(context_); !may) return may.error();
+  return store::wait_for<KeptReply>([&](store::Completion<KeptReply> done) {
+    read_at<KeptReply>(context_, slot, std::move(command), done, keep);
+  });
+}
+
 Result<std::vector<KeptReply>> BlockingCalls::ask_all(
     std::vector<std::pair<std::string, std::string>> commands) {
   if (auto may = check_may_wait(context_); !may) return may.error();

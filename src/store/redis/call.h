@@ -80,6 +80,8 @@ class BlockingCalls {
   explicit BlockingCalls(Context& context) : context_(context) {}
   /// `key` selects the node. Error replies of the server are returned as errors.
   Result<KeptReply> ask(std::string_view key, std::string command, bool writes = false);
+  /// The same for a command that reads, on the node of a slot; -1: any node.
+  Result<KeptReply> ask_node(int slot, std::string command);
   /// The same for many commands that read, each with its key. Fails with the first that fails.
   Result<std::vector<KeptReply>> ask_all(std::vector<std::pair<std::string, std::string>> commands);
   Result<KeptReply> run(const Script& script, const std::vector<std::string>& keys,

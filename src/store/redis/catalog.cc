@@ -133,10 +133,7 @@ class Lookup final : public net::RedisCall {
     if (const std::string_view text = at.next().text(); !text.empty()) {
       const auto entity = read_entity(name_space_, entity_, text, catalog_.context_.bad);
       if (!entity) return finish(entity.error());
-      found.is_entity = true;
-      if (entity->cascade) found.parent = entity->parent;
-      found.plan = entity->plan;
-      found.levels.plan_stamp = entity->plan_stamp;
+      found.take(*entity);
     }
     if (!found.plan.empty() && found.plan != ticket_.plan && ++overtaken_ < most_overtaken) {
       ticket_.plan = found.plan;
@@ -292,7 +289,24 @@ Result<store::Page<std::string>> RedisCatalog::list(std::string_view name_space,
   for (const std::string_view text : reply->get().texts()) {
     if (!remote::add(page, paging.limit, std::string(text), std::identity())) break;
   }
+  if (listing.of != Of::children) return page;
+  auto kept = keep_children(name_space, listing.owner, page.items);
+  if (!kept) return kept.error();
   return page;
+}
+
+/// A record that could not be used did not tell whose child the entity was, so that the put or the delete
+/// that replaced it left the entity in the list of its old parent. One that still cannot be used may be a
+/// child.
+Result<void> RedisCatalog::keep_children(std::string_view name_space, const std::string& parent,
+                                         std::vector<std::string>& ids) {
+  auto entities = entities_by_id(name_space, {ids.begin(), ids.end()});
+  if (!entities) return entities.error();
+  std::erase_if(ids, [&](const std::string& id) {
+    const auto found = entities->find(id);
+    return found == entities->end() || (found->second && found->second->parent != parent);
+  });
+  return {};
 }
 
 Result<std::map<std::string, LimitsRecordRef>> RedisCatalog::limits_by_key(

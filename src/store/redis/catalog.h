@@ -50,10 +50,15 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
   Result<std::map<std::string, limits::LimitsRecordRef>> limits_by_key(
       std::string_view name_space, const std::set<std::string>& keys) override;
   Result<EntitiesById> entities_by_id(std::string_view name_space, const std::set<std::string>& ids) override;
+  /// Erases the ids of entities that are not children of this parent.
+  Result<void> keep_children(std::string_view name_space, const std::string& parent,
+                             std::vector<std::string>& ids);
   Result<PlansByName> plans_by_name(std::string_view name_space, const std::set<std::string>& names) override;
   Result<void> for_each_event(std::string_view name_space, std::string_view subject,
                               const store::Paging& paging,
                               const std::function<bool(store::AuditEvent event)>& visit) override;
+
+  Result<void> require_client(int version) override;
 
   /// For the buckets: drops the cache entries of an entity that have turned out to be out of date.
   void distrust(std::string_view name_space, std::string_view entity) { cache_.forget(name_space, entity); }
@@ -79,7 +84,6 @@ class RedisCatalog final : public remote::Catalog, public net::RedisListener {
 
   Time now() const override { return context_.time.now(); }
   Result<void> check_may_change() const override { return check_may_wait(context_); }
-  Result<void> require_client(int version) override;
   Result<std::vector<store::Changed>> make_changes(const store::Changes& changes) override;
   Time keep_audit_for() const override;
   /// The values of fields of the catalog; those that do not exist are left out.

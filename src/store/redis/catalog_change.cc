@@ -1,10 +1,9 @@
 #include "store/redis/catalog_change.h"
 
-#include <unordered_map>
-
 #include "base/text.h"
 #include "store/audit.h"
 #include "store/redis/bucket_write.h"
+#include "store/redis/catalog_steps.h"
 #include "store/redis/codec.h"
 
 namespace weir::redis {
@@ -17,27 +16,6 @@ namespace {
 constexpr std::size_t most_told = 64;
 /// Longer than any process may have the old chain in its cache.
 constexpr std::chrono::milliseconds fence_stays = 2 * longest_cache;
-
-/// The steps of the script.
-struct Steps {
-  std::vector<std::string> keys;
-  std::vector<std::string> words;
-
-  std::string number_of(const std::string& key) {
-    const auto [place, added] = numbers_.try_emplace(key, keys.size() + 1);
-    if (added) keys.push_back(key);
-    return std::to_string(place->second);
-  }
-  void set(std::string field, std::string value) { add({"set", std::move(field), std::move(value)}); }
-  void erase(std::string field) { add({"del", std::move(field)}); }
-  void on(const char* what, const std::string& key, std::string member) {
-    add({what, number_of(key), std::move(member)});
-  }
-  void add(std::initializer_list<std::string> step) { words.insert(words.end(), step); }
-
- private:
-  std::unordered_map<std::string, std::size_t> numbers_;
-};
 
 }  // namespace
 
@@ -56,7 +34,7 @@ Result<bool> CatalogChange::commit(const table::Draft& draft, const std::vector<
 /// False: another change was written first.
 Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<store::AuditEvent>& events) {
   const Names& names = context_.names;
-  Steps steps;
+  CatalogSteps steps;
   steps.number_of(names.catalog(name_space_));
   Words message;
   std::size_t told = 0;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "bucket/state.h"
+#include "limits/access.h"
 #include "limits/names.h"
 #include "store/client_version.h"
 
@@ -19,6 +20,7 @@ constexpr std::int64_t format = 1;
 constexpr std::int64_t format_with_modes = 3;     ///< of limits that inherit or have modes
 constexpr std::int64_t format_with_usage = 4;     ///< the same, of a level that says whether usage is counted
 constexpr std::int64_t format_with_plan = 3;      ///< of an entity that has, or had, a plan
+constexpr std::int64_t format_with_access = 5;    ///< of an entity that has access rules
 constexpr std::string_view on_all = "_default_";  ///< the set of a plan for all resources
 constexpr std::int64_t marker_format = 2;
 /// The factor of the buckets in which a limit is concurrent, beside the mask of its buckets.
@@ -282,20 +284,22 @@ limits::LimitsRecordRef bad_limits(std::string_view text, std::string sentence) 
 
 std::string encode(const Entity& entity) {
   Words words;
-  const bool has_plan = entity.plan_stamp != 0;
-  words.number(has_plan ? format_with_plan : format);
+  const std::string access = limits::encode_access(entity);
+  const bool has_plan = entity.plan_stamp != 0 || !access.empty();
+  words.number(!access.empty() ? format_with_access : has_plan ? format_with_plan : format);
   words.number(entity.cascade ? 1 : 0).number(entity.created_at);
   words.number(entity.from_file ? 1 : 0).text(entity.parent).text(entity.name);
   words.number(static_cast<std::int64_t>(entity.metadata.size()));
   for (const auto& [name, value] : entity.metadata) words.text(name).text(value);
   if (has_plan) words.text(entity.plan).number(entity.plan_stamp);
+  if (!access.empty()) words.text(access);
   return std::move(words.str());
 }
 
 std::optional<Entity> decode_entity(std::string_view id, std::string_view text) {
   WordReader reader(text);
   const std::int64_t written = reader.number();
-  if (written != format && written != format_with_plan) return std::nullopt;
+  if (written != format && written != format_with_plan && written != format_with_access) return std::nullopt;
   Entity entity{.id = std::string(id)};
   entity.cascade = reader.number() == 1;
   entity.created_at = reader.number();
@@ -306,12 +310,13 @@ std::optional<Entity> decode_entity(std::string_view id, std::string_view text) 
     std::string name = reader.text();
     entity.metadata.emplace(std::move(name), reader.text());
   }
-  if (written == format_with_plan) {
+  if (written != format) {
     entity.plan = reader.text();
     entity.plan_stamp = reader.number();
     if (!in_range(entity.plan_stamp, limits::latest_stamp)) return std::nullopt;
     if (!entity.plan.empty() && !limits::check_plan(entity.plan)) return std::nullopt;
   }
+  if (written == format_with_access && !limits::decode_access(reader.text(), entity)) return std::nullopt;
   if (!entity.parent.empty() && (!limits::check_entity(entity.parent) || entity.parent == id))
     return std::nullopt;
   return reader.done() ? std::optional(std::move(entity)) : std::nullopt;
@@ -338,6 +343,34 @@ std::optional<store::AuditEvent> decode_event(std::string_view text) {
   return reader.done() ? std::optional(std::move(event)) : std::nullopt;
 }
 
+namespace {
+
+/// Of each use of a grant: which amount, which bucket, the end of the grant, millitokens.
+void append_granted(Words& words, const std::vector<decision::LeaseAmount>& amounts) {
+  for (std::size_t i = 0; i < amounts.size(); ++i) {
+    for (const detail::GrantUse& use : amounts[i].granted)
+      words.number(static_cast<std::int64_t>(i)).number(use.bucket).number(use.end).number(use.amount);
+  }
+}
+
+bool read_granted(WordReader& reader, std::vector<decision::LeaseAmount>& amounts) {
+  while (!reader.failed() && !reader.at_end()) {
+    const auto amount = static_cast<std::size_t>(reader.number());
+    detail::GrantUse use;
+    const std::int64_t bucket = reader.number();
+    use.end = reader.number();
+    use.amount = reader.number();
+    const bool known = amount < amounts.size() && in_range(bucket, limits::max_chain - 1) &&
+                       amounts[amount].granted.size() < maxima::grant_uses;
+    if (reader.failed() || !known) return false;
+    use.bucket = static_cast<std::uint8_t>(bucket);
+    amounts[amount].granted.push_back(use);
+  }
+  return !reader.failed();
+}
+
+}  // namespace
+
 std::string encode(const decision::Marker& marker) {
   Words words;
   words.number(marker_format).number(static_cast<int>(marker.record.ending)).number(marker.deadline);
@@ -348,7 +381,11 @@ std::string encode(const decision::Marker& marker) {
     entities.push_back(bucket.entity);
   }
   std::string text = words.str() + encode_behind_generations(marker.record, entities);
-  if (marker.first_deadline != 0) text += ' ' + std::to_string(marker.first_deadline);
+  Words granted;
+  append_granted(granted, marker.record.amounts);
+  if (marker.first_deadline != 0 || !granted.str().empty())
+    text += ' ' + std::to_string(marker.first_deadline);
+  if (!granted.str().empty()) text += ' ' + granted.str();
   return text;
 }
 
@@ -395,6 +432,8 @@ std::optional<decision::Marker> decode_marker(std::string_view text) {
   for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left)
     marker.record.keys.push_back(reader.text());
   if (!reader.failed() && !reader.at_end()) marker.first_deadline = reader.number();
+  if (!reader.failed() && !reader.at_end() && !read_granted(reader, marker.record.amounts))
+    return std::nullopt;
   if (!bucket::is_stored_time(marker.first_deadline)) return std::nullopt;
   if (!bucket::is_stored_time(marker.deadline) || !decision::can_be_used(marker.record)) return std::nullopt;
   return reader.done() ? std::optional(std::move(marker)) : std::nullopt;

@@ -67,6 +67,7 @@ std::string encode(const limits::PlanRecord& plan);
 limits::PlanRecordRef decode_plan(std::string_view text);
 
 /// With a plan, or without one after it had one, the text begins with 3 and ends with the plan and its stamp.
+/// With access rules it begins with 5, and they follow.
 std::string encode(const Entity& entity);
 std::optional<Entity> decode_entity(std::string_view id, std::string_view text);
 

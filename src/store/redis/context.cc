@@ -71,6 +71,7 @@ const Script& Script::touch() { return only<touch_lua>(); }
 const Script& Script::catalog() { return only<catalog_lua>(); }
 const Script& Script::fence() { return only<fence_lua>(); }
 const Script& Script::open() { return only<open_lua>(); }
+const Script& Script::copy_usage() { return only<copy_usage_lua>(); }
 
 void Context::send(net::RedisCall& call) {
   if (start_up != nullptr && !start_up->opened()) [[unlikely]] {

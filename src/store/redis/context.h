@@ -36,6 +36,7 @@ struct Script {
   static const Script& catalog();
   static const Script& fence();
   static const Script& open();
+  static const Script& copy_usage();
 };
 
 /// Estimates the time of a server, in whole milliseconds, from a local clock in microseconds. The estimate is

@@ -12,9 +12,14 @@ using store::Progress;
 
 namespace {
 
-bool holds_any(const detail::LeaseData& lease) {
-  return std::any_of(lease.amounts.begin(), lease.amounts.end(),
-                     [](const decision::LeaseAmount& amount) { return amount.holds != 0; });
+/// In place of a marker's text: only the holder knows the lease.
+const std::string without_marker = "-";
+
+/// Whether the lease holds something of a concurrent limit, or took grants.
+bool is_special(const std::vector<decision::LeaseAmount>& amounts) {
+  return std::any_of(amounts.begin(), amounts.end(), [](const decision::LeaseAmount& amount) {
+    return amount.holds != 0 || !amount.granted.empty();
+  });
 }
 
 }  // namespace
@@ -30,12 +35,11 @@ void LeaseChange::start() {
     add_bucket(buckets[i].entity, plan_.resolutions[i].get(), end);
   for (const limits::ResolutionRef& resolution : plan_.resolutions) rest_on(*resolution);
   add_links(chain_);
-  if (!plan_.lease.shared) return load();
-  marker_ = lease_key(end, plan_.lease.nonce);
-  // The script knows no concurrent limits, and no other deadline than the one in the id.
+  if (plan_.lease.shared) marker_ = lease_key(end, plan_.lease.nonce);
+  // The script knows no concurrent limits, no grants, and no other deadline than the one in the id.
   const bool extends = plan_.change.verb == decision::LeaseVerb::extend;
-  if (extends || decision::has_concurrent(chain_) || holds_any(plan_.lease)) return load();
-  send_differences(decision::record_of(plan_.lease), {});
+  if (extends || decision::has_concurrent(chain_) || is_special(plan_.lease.amounts)) return load();
+  send_differences(decision::record_of(plan_.lease), plan_.lease.shared ? std::string() : without_marker);
 }
 
 decision::Marker LeaseChange::marker_of(decision::LeaseRecord record, Time deadline) const {
@@ -70,15 +74,17 @@ void LeaseChange::send_differences(const decision::LeaseRecord& record, const st
   if (!match_differences()) return load();
   step_ = Step::plain;
   writes_ = true;
-  repeatable = true;
-  begin(Script::acquire(), buckets_in_chain_.size() + 1, 2 * buckets_in_chain_.size() + 6);
+  // Without a marker a copy would charge a second time.
+  repeatable = plan_.lease.shared;
+  const std::size_t keys = buckets_in_chain_.size() + (marker_.empty() ? 0 : 1);
+  begin(Script::acquire(), keys, keys + buckets_in_chain_.size() + 5);
   for (const ChainBucket& place : buckets_in_chain_) key(key_of(place));
-  key(marker_);
+  if (!marker_.empty()) key(marker_);
   std::string plan;
   append_plan(plan, chain_, resource_counts() ? std::nullopt : std::optional(false));
   word(plan);
   word(marker);
-  word(encode(marker_of(next_.next, plan_.lease.deadline)));
+  word(plan_.lease.shared ? encode(marker_of(next_.next, plan_.lease.deadline)) : std::string());
   word(std::string_view());
   word(to_redis(plan_.lease.deadline));
   for (const auto& bucket : plan_.lease.buckets) word(static_cast<std::int64_t>(bucket.generation));
@@ -95,6 +101,7 @@ void LeaseChange::replied(const Reply& reply) {
   const Time now = at.next().integer().value_or(0);
   context().time.learn(now);
   if (code == 1) return changed(joined_numbers(at));
+  if (!plan_.lease.shared) return decide_here(now, at);
   // Another caller has changed the lease: start over from its present marker. Every other case is decided in
   // this process.
   constexpr int most_overtaken = 20;
@@ -103,7 +110,8 @@ void LeaseChange::replied(const Reply& reply) {
   const std::string text(last.at_end() ? std::string_view() : last.next().text());
   const auto marker = text == expected_ ? std::nullopt : decode_marker(text);
   const bool extended = marker && marker->deadline != plan_.lease.deadline;
-  if (marker && !extended && ++overtaken_ <= most_overtaken) return send_differences(marker->record, text);
+  const bool plain = marker && !extended && !is_special(marker->record.amounts);
+  if (plain && ++overtaken_ <= most_overtaken) return send_differences(marker->record, text);
   decide_here(now, at);
 }
 

@@ -37,16 +37,24 @@ class ReadCall final : public net::RedisCall {
   const bool writes_;
 };
 
-/// Sends a command whose key selects the node; `take` converts the answer to the result.
+/// Sends a command to the node of a slot; -1: any. `take` converts the answer to the result.
 template <class T>
-void read(Context& context, std::string_view key, std::string command, store::Completion<T> done,
-          typename ReadCall<T>::Take take, bool writes = false) {
+void read_at(Context& context, int slot, std::string command, store::Completion<T> done,
+             typename ReadCall<T>::Take take, bool writes = false) {
   auto* const reading = new ReadCall<T>(done, std::move(take), writes);
   reading->command = std::move(command);
-  reading->slot = context.cluster ? static_cast<int>(wire::resp::slot_of(key)) : -1;
+  reading->slot = slot;
   reading->repeatable = !writes;
   reading->within = slow_call;
   context.send(*reading);
+}
+
+/// The same; the key selects the node.
+template <class T>
+void read(Context& context, std::string_view key, std::string command, store::Completion<T> done,
+          typename ReadCall<T>::Take take, bool writes = false) {
+  const int slot = context.cluster ? static_cast<int>(wire::resp::slot_of(key)) : -1;
+  read_at(context, slot, std::move(command), done, std::move(take), writes);
 }
 
 }  // namespace weir::redis

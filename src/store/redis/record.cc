@@ -62,8 +62,9 @@ void read_rounds(WordReader reader, std::vector<bucket::LimitState>& limits, boo
     const auto limit = static_cast<std::size_t>(reader.number());
     const std::int64_t rounds = reader.number();
     // The counter has 64 bits.
-    constexpr std::int64_t most_rounds = 1 << 11;
-    if (reader.failed() || limit >= limits.size() || rounds < -most_rounds || rounds > most_rounds)
+    constexpr std::int64_t most_counter_rounds = 1 << 11;
+    if (reader.failed() || limit >= limits.size() || rounds < -most_counter_rounds ||
+        rounds > most_counter_rounds)
       reader.fail();
     if (reader.failed()) break;
     limits[limit].consumed = base::wrapping_add(limits[limit].consumed, rounds * round_of_counter);
@@ -71,18 +72,33 @@ void read_rounds(WordReader reader, std::vector<bucket::LimitState>& limits, boo
   wrong = wrong || !reader.done();
 }
 
-/// One line for each concurrent limit of which something is held: its name, deadlines and amounts.
-void read_holds(WordReader reader, std::vector<bucket::LimitState>& limits, bool& wrong) {
+/// The list of a line `!holds` or `!grants`; null where it cannot be read.
+bucket::LimitState* read_list(WordReader reader, std::vector<bucket::LimitState>& limits,
+                              bucket::Holds& list) {
   const std::string_view name = reader.name();
-  bucket::Holds holds;
-  while (!reader.at_end() && !reader.failed() && holds.size() <= maxima::holds) {
+  while (!reader.at_end() && !reader.failed() && list.size() <= maxima::holds) {
     const Time deadline = reader.number();
-    holds.push_back({deadline, reader.number()});
+    list.push_back({deadline, reader.number()});
   }
   const auto limit =
       std::find_if(limits.begin(), limits.end(), [&](const auto& one) { return one.name == name; });
-  wrong = wrong || !reader.done() || limit == limits.end();
-  if (!wrong) limit->holds = std::move(holds);
+  return reader.done() && limit != limits.end() ? &*limit : nullptr;
+}
+
+/// One line for each concurrent limit of which something is held: its name, deadlines and amounts.
+void read_holds(const WordReader& reader, std::vector<bucket::LimitState>& limits, bool& wrong) {
+  bucket::Holds list;
+  bucket::LimitState* const limit = read_list(reader, limits, list);
+  wrong = wrong || limit == nullptr;
+  if (!wrong) limit->holds = std::move(list);
+}
+
+/// The same for each rate limit that has grants: their ends and amounts.
+void read_grants(const WordReader& reader, std::vector<bucket::LimitState>& limits, bool& wrong) {
+  bucket::Grants list;
+  bucket::LimitState* const limit = read_list(reader, limits, list);
+  wrong = wrong || limit == nullptr;
+  if (!wrong) limit->grants = std::move(list);
 }
 
 /// The text of a record, after its numbers. `events`: those of the open segment; nothing: there is none.
@@ -97,6 +113,7 @@ Text read_text(std::string_view text, StoredBucket& bucket, std::optional<std::i
   }
   std::vector<bucket::LimitState> dormant;
   std::vector<WordReader> holds;
+  std::vector<WordReader> grants;
   std::optional<WordReader> usage;
   while (!text.empty()) {
     const std::string_view line = next_line(text);
@@ -110,6 +127,8 @@ Text read_text(std::string_view text, StoredBucket& bucket, std::optional<std::i
       usage = words;
     } else if (name == "!holds") {
       holds.push_back(words);
+    } else if (name == "!grants") {
+      grants.push_back(words);
     } else if (name.starts_with('!')) {
       return Text::too_new;
     } else {
@@ -118,6 +137,7 @@ Text read_text(std::string_view text, StoredBucket& bucket, std::optional<std::i
   }
   std::move(dormant.begin(), dormant.end(), std::back_inserter(bucket.state.limits));
   for (const WordReader& words : holds) read_holds(words, bucket.state.limits, wrong);
+  for (const WordReader& words : grants) read_grants(words, bucket.state.limits, wrong);
   if (usage) bucket.segment = read_open(*usage, *events, bucket.state.limits);
   wrong = wrong || bucket.segment.has_value() != events.has_value();
   wrong = wrong || !bucket::can_be_used(bucket.state) || bucket.stamp < 0;
@@ -126,14 +146,14 @@ Text read_text(std::string_view text, StoredBucket& bucket, std::optional<std::i
 
 /// Until when acquire.lua may charge a bucket: at most until a dormant limit is full and is dropped, or the
 /// hour of its usage is over. With dormant limits the expiry of a debt depends on both, so C++ decides that
-/// case, and concurrent limits.
+/// case, concurrent limits, and grants.
 Time plain_until_of(const StoredBucket& bucket) {
   const bucket::State& state = bucket.state;
   Time until = limits::never;
   bool any_dormant = false;
   bool in_debt = false;
   for (const bucket::LimitState& limit : state.limits) {
-    if (limit.parameters.kind() == Kind::concurrent) return 0;
+    if (limit.parameters.kind() == Kind::concurrent || !limit.grants.empty()) return 0;
     in_debt = in_debt || limit.tokens < 0;
     if (!limit.dormant) continue;
     any_dormant = true;
@@ -152,6 +172,16 @@ std::vector<const bucket::LimitState*> in_force(const bucket::State& state) {
   }
   std::sort(limits.begin(), limits.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
   return limits;
+}
+
+/// An optional field of the record: the name of a limit, and its list.
+void append_list(std::string& bytes, std::string_view field, std::string_view limit,
+                 std::span<const bucket::Hold> list) {
+  if (list.empty()) return;
+  Words words;
+  words.name(limit);
+  for (const bucket::Hold& one : list) words.number(one.deadline).number(one.amount);
+  bytes += base::join(field, words.str());
 }
 
 }  // namespace
@@ -325,11 +355,8 @@ Record encode(const StoredBucket& bucket, bool collected) {
     record.bytes += "\nusage " + encode_open(*bucket.segment, limits);
   }
   for (const bucket::LimitState& limit : state.limits) {
-    if (limit.holds.empty()) continue;
-    Words words;
-    words.name(limit.name);
-    for (const bucket::Hold& hold : limit.holds) words.number(hold.deadline).number(hold.amount);
-    record.bytes += "\n!holds " + words.str();
+    append_list(record.bytes, "\n!holds ", limit.name, limit.holds);
+    append_list(record.bytes, "\n!grants ", limit.name, limit.grants);
   }
   for (const std::string& other : bucket.others) record.bytes += "\n" + other;
   return record;

@@ -36,7 +36,7 @@ Result<std::shared_ptr<RedisStore>> RedisStore::open(const RedisStoreOptions& op
   if (ready) ready = store->start_up_.read_and_wait();
   if (!ready && options.must_be_reachable) return ready.error();
   // Tests with their own clock collect when they want to.
-  if (!options.clock) store->usage_.collector().start();
+  if (!options.clock && options.collects_usage) store->usage_.collector().start();
   return store;
 }
 

@@ -27,6 +27,8 @@ struct RedisStoreOptions {
   std::chrono::milliseconds refuse_for{0};
   /// Whether opening fails while the server is unavailable. If not, calls fail until it answers.
   bool must_be_reachable = true;
+  /// Whether a thread hands over the usage of hours that are over. A copy leaves the source as it is.
+  bool collects_usage = true;
   /// For tests: the time, instead of the server's. All processes on the store must use the same.
   std::shared_ptr<const Clock> clock;
 };
@@ -51,11 +53,14 @@ class RedisStore final : public store::Store {
   Time now() const override { return context_.time.now(); }
   Result<void> keep_audit_for(Time duration) override;
   Result<void> keep_usage(const store::UsageKept& kept) override;
+  Result<std::vector<std::string>> namespaces() override;
   bool every_change_is_marked() const override { return true; }
 
   /// The client, which knows whether the server answers.
   const net::RedisClient& client() const { return *client_; }
   RedisBuckets& redis_buckets() { return buckets_; }
+  RedisCatalog& redis_catalog() { return catalog_; }
+  Context& context() { return context_; }
 
  private:
   explicit RedisStore(const RedisStoreOptions& options);

@@ -10,11 +10,12 @@
 namespace weir::redis {
 namespace {
 
-/// The version of keys and values. A store of an earlier version is upgraded, one of a later version is
-/// refused. Version 4 has buckets that count usage, which earlier versions would refuse.
-constexpr std::int64_t format_version = 4;
-static_assert(format_version >= store::client_version,
-              "a store of this format is open to all of our features");
+/// The version of keys and values. A store of an earlier version is upgraded to the least one. A feature that
+/// the least version cannot read raises it on first use (store/client_version.h). A later version than the
+/// newest is refused. Version 4 has buckets that count usage, which earlier versions would refuse.
+constexpr std::int64_t least_format = 4;
+constexpr std::int64_t newest_format = store::client_version;
+static_assert(newest_format >= least_format);
 /// The time between attempts while the server answers but rejects the read.
 constexpr std::chrono::milliseconds between_openings{100};
 
@@ -34,7 +35,7 @@ StartUp::StartUp(Context& context)
 void StartUp::request(std::chrono::milliseconds /*patience*/) {
   begin(Script::open(), 1, 3);
   key(context().names.store());
-  word(format_version);
+  word(least_format);
   // A server that has lost its data gets the present lease key again, so that earlier ids stay valid.
   word(lease_key_bytes());
   send();
@@ -74,7 +75,7 @@ Result<void> StartUp::take(const Reply& reply) {
   const Time now = read_time(at);
   const std::string key = context().names.store();
   const std::int64_t format = at.next().integer().value_or(0);
-  if (format != format_version) {
+  if (format < least_format || format > newest_format) {
     return base::error(ErrorCode::unavailable, "has in ", base::quoted(key),
                        " what another version of weir wrote; use that one, or another prefix");
   }

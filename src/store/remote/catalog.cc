@@ -173,24 +173,4 @@ Result<store::Page<Entity>> Catalog::entities_now(std::string_view name_space, c
   return page;
 }
 
-Bucket bucket_of(std::string_view entity, std::string_view resource, const bucket::State& state) {
-  Bucket bucket{.entity = std::string(entity),
-                .resource = std::string(resource),
-                .refilled_at = state.refilled_at,
-                .version = state.version};
-  if (state.expires_at != limits::never) bucket.expires_at = state.expires_at;
-  for (const bucket::LimitState& limit : state.limits) {
-    bucket.limits.push_back({.name = limit.name,
-                             .limit = limits::limit_of(limit.parameters),
-                             .tokens = Amount::milli(limit.tokens),
-                             .consumed = Amount::milli(limit.consumed),
-                             .in_force = !limit.dormant});
-    for (const bucket::Hold& hold : limit.holds)
-      bucket.limits.back().held.push_back({hold.deadline, Amount::milli(hold.amount)});
-  }
-  std::sort(bucket.limits.begin(), bucket.limits.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
-  return bucket;
-}
-
 }  // namespace weir::remote

@@ -109,7 +109,4 @@ bool add(store::Page<T>& page, std::size_t limit, T item, Name&& name) {
   return true;
 }
 
-/// A bucket in the public form.
-Bucket bucket_of(std::string_view entity, std::string_view resource, const bucket::State& state);
-
 }  // namespace weir::remote

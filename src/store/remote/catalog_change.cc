@@ -87,6 +87,8 @@ Result<void> CatalogChange::read_concerned() {
       if (!put->entity.parent.empty()) entities.insert(put->entity.parent);
     } else if (const auto* erase = std::get_if<store::EntityErase>(&change)) {
       erased.insert(erase->id);
+    } else if (const auto* access = std::get_if<store::AccessWrite>(&change)) {
+      entities.insert(access->entity);
     }
   }
   entities.insert(erased.begin(), erased.end());
@@ -224,7 +226,10 @@ Result<void> CatalogChange::read_entities(const std::set<std::string>& ids) {
   if (!found) return found.error();
   for (auto& [id, entity] : *found) {
     // The change replaces a record that cannot be used, or ends the chain there.
-    if (!entity) damaged_.insert(id);
+    if (!entity) {
+      damaged_.insert(id);
+      tenant_.bad_entities[id] = entity.error().message;
+    }
     tenant_.entities[id] = entity ? *std::move(entity) : Entity{.id = id};
   }
   return {};

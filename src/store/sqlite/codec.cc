@@ -54,6 +54,26 @@ class Cursor {
   std::string_view text_;
 };
 
+/// The uses of grants of an amount, behind its four other elements; nothing where they cannot be read.
+std::optional<std::vector<detail::GrantUse>> granted_in(std::string_view amount) {
+  Cursor at(amount);
+  std::string limit;
+  std::int64_t number = 0;
+  const bool others = at.take_to(',', limit) && at.take(number) && at.take(",") && at.take(number) &&
+                      at.take(",") && at.take(number);
+  if (!others) return std::nullopt;
+  std::vector<detail::GrantUse> uses;
+  while (at.take(",") && uses.size() < maxima::grant_uses) {
+    detail::GrantUse& use = uses.emplace_back();
+    const bool read =
+        at.take(number) && at.take(",") && at.take(use.end) && at.take(",") && at.take(use.amount);
+    if (!read || number < 0 || number >= static_cast<std::int64_t>(maxima::chain)) return std::nullopt;
+    use.bucket = static_cast<std::uint8_t>(number);
+  }
+  if (!at.take("]") || !at.at_end()) return std::nullopt;
+  return uses;
+}
+
 }  // namespace
 
 std::string to_json(const limits::LimitSet& set) {
@@ -77,19 +97,22 @@ void append_holds(std::string& text, std::string_view stored) {
   text += ']';
 }
 
-/// Reads the holds of one limit, and appends them as a record has them. False where they cannot be used.
-bool read_holds(Cursor& at, const limits::Parameters& parameters, std::int64_t tokens, std::string& holds) {
+/// Reads what is held of one limit, or granted; nothing where it cannot be used. A concurrent limit always
+/// has a list.
+std::optional<bucket::Holds> read_holds(Cursor& at, const limits::Parameters& parameters,
+                                        std::int64_t tokens) {
+  const bool concurrent = parameters.kind() == Kind::concurrent;
   bucket::Holds list;
-  if (!at.take(",[")) return false;
+  if (!at.take(",[")) return concurrent ? std::nullopt : std::optional(list);
   while (!at.take("]")) {
     bucket::Hold& hold = list.emplace_back();
     const bool read =
         (list.size() == 1 || at.take(",")) && at.take(hold.deadline) && at.take(",") && at.take(hold.amount);
-    if (!read || list.size() > maxima::holds) return false;
+    if (!read || list.size() > (concurrent ? maxima::holds : maxima::grants)) return std::nullopt;
   }
-  if (!bucket::can_be_used(list) || tokens != parameters.capacity - bucket::total(list)) return false;
-  table::append_sized(holds, bucket::encode(list));
-  return true;
+  if (!bucket::can_be_used(list)) return std::nullopt;
+  if (concurrent && tokens != parameters.capacity - bucket::total(list)) return std::nullopt;
+  return list;
 }
 
 }  // namespace
@@ -105,8 +128,10 @@ void append_balances(std::string& text, const limits::LimitSet& set, std::span<c
     append_number(text, balances[i].consumed);
     const bool concurrent = (set.concurrent() >> i & 1U) != 0;
     const bool sleeps = (dormant >> i & 1U) != 0;
-    if (sleeps || concurrent) text += sleeps ? ",1" : ",0";
-    if (concurrent) append_holds(text, table::take_sized(holds));
+    const std::string_view list = holds.empty() ? std::string_view() : table::take_sized(holds);
+    const bool has_list = concurrent || !list.empty();
+    if (sleeps || has_list) text += sleeps ? ",1" : ",0";
+    if (has_list) append_holds(text, list);
     text += ']';
   }
   text += '}';
@@ -116,6 +141,8 @@ std::optional<Dormant> read_balances(std::string_view text, const limits::LimitS
                                      std::span<table::Balance> balances, std::string& holds) {
   Cursor at(text);
   Dormant dormant = 0;
+  std::string lists;
+  bool any = set.concurrent() != 0;
   for (std::size_t i = 0; i < set.size(); ++i) {
     const bool read = at.take(i == 0 ? "{\"" : ",\"") && at.take(set.name(i)) && at.take("\":[") &&
                       at.take(balances[i].tokens) && at.take(",") && at.take(balances[i].consumed);
@@ -123,13 +150,16 @@ std::optional<Dormant> read_balances(std::string_view text, const limits::LimitS
     const bool concurrent = (set.concurrent() >> i & 1U) != 0;
     if (at.take(",1")) {
       dormant |= Dormant{1} << i;
-    } else if (concurrent && !at.take(",0")) {
+    } else if (!at.take(",0") && concurrent) {
       return std::nullopt;
     }
-    if (concurrent && !read_holds(at, set[i], balances[i].tokens, holds)) return std::nullopt;
-    if (!at.take("]")) return std::nullopt;
+    const auto list = read_holds(at, set[i], balances[i].tokens);
+    if (!list || !at.take("]")) return std::nullopt;
+    any = any || !list->empty();
+    table::append_sized(lists, bucket::encode(*list));
   }
   if (!at.take("}") || !at.at_end()) return std::nullopt;
+  if (any) holds += lists;
   return dormant;
 }
 
@@ -192,7 +222,11 @@ std::string to_json(const std::vector<decision::LeaseAmount>& amounts) {
     auto one = base::JsonWriter::array();
     one.add(base::json_string(amount.limit)).add(std::to_string(amount.amount));
     one.add(std::to_string(amount.buckets));
-    if (amount.holds != 0) one.add(std::to_string(amount.holds));
+    if (amount.holds != 0 || !amount.granted.empty()) one.add(std::to_string(amount.holds));
+    for (const detail::GrantUse& use : amount.granted) {
+      one.add(std::to_string(use.bucket)).add(std::to_string(use.end));
+      one.add(std::to_string(use.amount));
+    }
     json.add(one.str());
   }
   return json.str();
@@ -237,7 +271,7 @@ JsonDecoder::JsonDecoder(Database& database)
       amounts_(
           database,
           "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'), "
-          "json_extract(value, '$[3]') FROM json_each(?1)") {}
+          "json_extract(value, '$[3]'), json_array_length(value), value FROM json_each(?1)") {}
 
 Error JsonDecoder::damaged(std::string_view what) const {
   return base::error(
@@ -326,8 +360,11 @@ Result<std::vector<decision::LeaseAmount>> JsonDecoder::amounts(std::string_view
       return mask >= 0 && mask <= std::numeric_limits<std::uint8_t>::max();
     };
     if (!is_mask(bits) || !is_mask(holds)) return amounts_.reset(), damaged("an amount of a lease");
+    std::optional<std::vector<detail::GrantUse>> granted(std::in_place);
+    if (amounts_.integer(4) > 4) granted = granted_in(amounts_.text(5));
+    if (!granted) return amounts_.reset(), damaged("a use of a grant");
     amounts.push_back({std::string(amounts_.text(0)), amounts_.integer(1), static_cast<std::uint8_t>(bits),
-                       static_cast<std::uint8_t>(holds)});
+                       static_cast<std::uint8_t>(holds), *std::move(granted)});
   }
 }
 

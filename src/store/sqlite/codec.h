@@ -22,7 +22,8 @@ std::string to_json(const limits::LimitSet& set);
 using Dormant = std::uint32_t;
 /// `{"rpm":[85000,15000]}`: tokens and consumed, and a third element 1 where the limit is dormant. A
 /// concurrent limit has four: `{"calls":[8000,0,0,[1700000075000,2000]]}`, the last of which are deadlines,
-/// each followed by the amount that is held until then. Appends. `holds`: of the record.
+/// each followed by the amount that is held until then. So has a rate limit with grants, whose deadlines are
+/// their ends. Appends. `holds`: of the record.
 void append_balances(std::string& text, const limits::LimitSet& set, std::span<const table::Balance> balances,
                      Dormant dormant, std::string_view holds);
 /// Fills the balances, and appends the holds as a record has them. Nothing if the text does not have exactly
@@ -41,7 +42,7 @@ std::optional<std::vector<usage::Used>> read_amounts(std::string_view text);
 std::string to_json(const std::vector<limits::Version>& versions);
 std::string to_json(const std::map<std::string, std::string>& metadata);
 /// `[["rpm",1000,3]]`: limit, millitokens, bits of the buckets in the chain, and, if it is concurrent in some
-/// of them, the bits of those.
+/// of them or took grants, the bits of those and three numbers for each use of a grant: bucket, end, amount.
 std::string to_json(const std::vector<decision::LeaseAmount>& amounts);
 std::string to_json(const std::vector<std::string>& texts);
 /// `[["key-1",81985529216486895]]`: entity and generation, as the bucket has it.

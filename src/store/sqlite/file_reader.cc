@@ -4,10 +4,13 @@
 #include <cstring>
 #include <limits>
 
+#include "base/maxima.h"
 #include "base/text.h"
+#include "limits/access.h"
 #include "limits/names.h"
 #include "store/sqlite/batch.h"
 #include "store/sqlite/level_row.h"
+#include "store/sqlite/namespaces.h"
 
 namespace weir::sqlite {
 namespace {
@@ -54,6 +57,12 @@ FileReader::FileReader(std::unique_ptr<Database> database)
           "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation, usage_hour_ms, "
           "usage_segment, usage_events, usage_amounts, resource FROM buckets WHERE namespace = ?1 AND entity "
           "= ?2"),
+      buckets_on_(
+          *database_,
+          "SELECT balances, limit_set, refilled_at_ms, expires_at_ms, version, generation, usage_hour_ms, "
+          "usage_segment, usage_events, usage_amounts, resource, entity FROM buckets WHERE namespace = ?1 "
+          "AND (entity, resource) > (?2, ?3) AND (?4 = '' OR resource = ?4) "
+          "AND (expires_at_ms IS NULL OR expires_at_ms > ?5) ORDER BY entity, resource LIMIT ?6"),
       set_(*database_, "SELECT limits FROM limit_sets WHERE id = ?1"),
       lease_(*database_,
              "SELECT ending, amounts, keys, deadline_ms, buckets, CASE WHEN later IS NULL THEN 0 "
@@ -103,6 +112,8 @@ Result<RecordPtr> FileReader::read_record(Statement& row, const table::Key& key)
   if (!dormant) return json_.damaged("the balances of a bucket");
   if (!bucket::is_stored_time(row.integer(2)) || !bucket::is_stored_time(row.integer(4)))
     return json_.damaged("a time of a bucket");
+  // A record with grants must not look like one that the fast path decides.
+  if (!holds.empty()) set = limits::copy_of(**set);
   RecordPtr record(table::Record::make(key, *set, holds));
   std::copy(balances.begin(), balances.end(), record->balances());
   record->dormant = *dormant;
@@ -163,6 +174,46 @@ Result<std::vector<RecordPtr>> FileReader::load_all(std::string_view name_space,
     auto record = record_at(buckets_of_, {name_space, entity, buckets_of_.text(10)});
     if (record) records.push_back(*std::move(record));
   }
+}
+
+/// The primary key has the order of the listing, so a page reads only the rows from its cursor to its end.
+Result<store::Page<RecordPtr>> FileReader::records(std::string_view name_space, std::string_view resource,
+                                                   const store::Paging& paging, Time now) {
+  const base::Guard guard(mutex_);
+  const auto [entity, after] = store::names_of(paging.cursor);
+  store::Page<RecordPtr> page;
+  std::string last;
+  buckets_on_.begin().bind(name_space).bind(entity).bind(after).bind(resource).bind(now);
+  buckets_on_.bind(static_cast<std::int64_t>(paging.limit) + 1);
+  for (std::size_t read = 0;; ++read) {
+    auto row = buckets_on_.step();
+    if (!row) return row.error();
+    if (!*row) return page;
+    if (read == paging.limit) {
+      page.next = last;
+      buckets_on_.reset();
+      return page;
+    }
+    const table::Key key{name_space, buckets_on_.text(11), buckets_on_.text(10)};
+    last = store::place_of(key.entity, key.resource);
+    // One that cannot be used is reported, and left out.
+    auto record = record_at(buckets_on_, key);
+    if (record) page.items.push_back(*std::move(record));
+  }
+}
+
+Result<store::Page<Bucket>> FileReader::list_on(std::string_view name_space, std::string_view resource,
+                                                const store::Paging& paging, Time now) {
+  auto records_of_page = records(name_space, resource, paging, now);
+  if (!records_of_page) return records_of_page.error();
+  store::Page<Bucket> page{.items = {}, .next = std::move(records_of_page->next)};
+  for (const RecordPtr& record : records_of_page->items) page.items.push_back(table::bucket_of(*record));
+  return page;
+}
+
+Result<std::vector<std::string>> FileReader::namespaces() {
+  const base::Guard guard(mutex_);
+  return namespaces_in(*database_, maxima::namespaces);
 }
 
 Result<std::optional<table::Marker>> FileReader::load_marker(const table::Nonce& nonce) {
@@ -236,7 +287,7 @@ Result<Past> FileReader::past() {
   if (auto read = read_stamps(past); !read) return read.error();
   for (const auto& [name_space, tenant] : past.tenants) {
     for (const auto& [id, entity] : tenant.entities) {
-      if (!entity.plan.empty() && !tenant.plans.contains(entity.plan))
+      if (!entity.plan.empty() && !tenant.plans.contains(entity.plan) && !tenant.bad_entities.contains(id))
         bad_.report(table::missing_plan(name_space, id, entity.plan));
     }
   }
@@ -345,7 +396,8 @@ Result<void> FileReader::read_entities(Past& past) {
       *database_,
       "SELECT namespace, id, parent, cascade, name, metadata, created_at_ms, from_file, "
       "CASE WHEN later IS NULL THEN 0 WHEN json_valid(later) THEN coalesce(later ->> '$.plan_stamp', 0) "
-      "ELSE -1 END, CASE WHEN json_valid(later) THEN later ->> '$.plan' END FROM entities");
+      "ELSE -1 END, CASE WHEN json_valid(later) THEN later ->> '$.plan' END, "
+      "CASE WHEN json_valid(later) THEN later ->> '$.access' END FROM entities");
   rows.begin();
   for (;;) {
     auto row = rows.step();
@@ -361,7 +413,10 @@ Result<void> FileReader::read_entities(Past& past) {
       bad_.report(sentence);
       if (!limits::check_entity(id)) continue;
       tenant.bad_entities.emplace(id, sentence);
-      entity = Entity{.id = id};
+      // It counts as a member of its plan until a put replaces it; without a stamp, so that it counts as new
+      // if the plan is assigned again.
+      entity = Entity{.id = id, .plan = std::string(rows.text(9))};
+      if (!limits::check_plan(entity->plan)) entity->plan.clear();
     }
     past.last_stamp = std::max(past.last_stamp, entity->plan_stamp);
     tenant.entities.insert_or_assign(tenant.entities.end(), id, *std::move(entity));
@@ -390,6 +445,7 @@ Result<Entity> FileReader::entity_of(const Statement& row) {
   if (!entity.plan.empty()) {
     if (auto known = limits::check_plan(entity.plan); !known) return known.error();
   }
+  if (!limits::decode_access(row.text(10), entity)) return json_.damaged("the rules of its access");
   return entity;
 }
 

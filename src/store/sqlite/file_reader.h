@@ -20,6 +20,13 @@ class FileReader {
 
   Result<table::RecordPtr> load(const table::Key& key);
   Result<std::vector<table::RecordPtr>> load_all(std::string_view name_space, std::string_view entity);
+  /// As store::Buckets::list_on().
+  Result<store::Page<Bucket>> list_on(std::string_view name_space, std::string_view resource,
+                                      const store::Paging& paging, Time now);
+  /// The same buckets as records.
+  Result<store::Page<table::RecordPtr>> records(std::string_view name_space, std::string_view resource,
+                                                const store::Paging& paging, Time now);
+  Result<std::vector<std::string>> namespaces();
   Result<std::optional<table::Marker>> load_marker(const table::Nonce& nonce);
   Result<store::Page<store::AuditEvent>> audit(std::string_view name_space, std::string_view subject,
                                                const store::Paging& paging, Time oldest);
@@ -53,6 +60,7 @@ class FileReader {
   JsonDecoder json_ WEIR_GUARDED_BY(mutex_);
   Statement bucket_ WEIR_GUARDED_BY(mutex_);
   Statement buckets_of_ WEIR_GUARDED_BY(mutex_);
+  Statement buckets_on_ WEIR_GUARDED_BY(mutex_);
   Statement set_ WEIR_GUARDED_BY(mutex_);
   Statement lease_ WEIR_GUARDED_BY(mutex_);
   Statement events_ WEIR_GUARDED_BY(mutex_);

@@ -7,6 +7,7 @@
 
 #include "base/lock.h"
 #include "store/sqlite/batch.h"
+#include "store/sqlite/catalog_rows.h"
 #include "store/sqlite/checkpointer.h"
 #include "store/sqlite/cleaner.h"
 #include "store/sqlite/database.h"
@@ -52,18 +53,6 @@ class FileWriter {
   Result<void> flush_locked(table::Table& table) WEIR_REQUIRES(mutex_);
   Result<void> write(const table::Draft& draft, std::string_view name_space,
                      const std::vector<store::AuditEvent>& events) WEIR_REQUIRES(mutex_);
-  /// The key of a row of limits.
-  struct LimitsRow {
-    std::string_view name_space;
-    std::string_view entity;
-    std::string_view resource;
-    bool from_file = false;  ///< of the plan that it belongs to
-  };
-  Result<void> write_plan(std::string_view name_space, const std::string& name,
-                          const limits::PlanRecordRef& plan) WEIR_REQUIRES(mutex_);
-  Result<void> write_limits(const LimitsRow& at, const limits::LimitsRecord& record) WEIR_REQUIRES(mutex_);
-  Result<void> write_entity(std::string_view name_space, const Entity& entity) WEIR_REQUIRES(mutex_);
-  Result<void> write_event(std::string_view name_space, const store::AuditEvent& event) WEIR_REQUIRES(mutex_);
   /// One transaction: writes the batch, calls `more`, and commits. Fails with outcome_unknown if the commit
   /// itself failed: it is rolled back, but after a crash the part that reached the disk could still take
   /// effect.
@@ -78,14 +67,9 @@ class FileWriter {
   Time written_at_ WEIR_GUARDED_BY(mutex_);
   Batch batch_ WEIR_GUARDED_BY(mutex_);
   Cleaner cleaner_ WEIR_GUARDED_BY(mutex_);
-  Statement upsert_limits_ WEIR_GUARDED_BY(mutex_);
-  Statement require_client_ WEIR_GUARDED_BY(mutex_);
-  Statement upsert_entity_ WEIR_GUARDED_BY(mutex_);
-  Statement delete_entity_ WEIR_GUARDED_BY(mutex_);
-  Statement delete_sets_ WEIR_GUARDED_BY(mutex_);
+  CatalogRows rows_ WEIR_GUARDED_BY(mutex_);
   Statement close_usage_ WEIR_GUARDED_BY(mutex_);
   Statement delete_buckets_ WEIR_GUARDED_BY(mutex_);
-  Statement add_event_ WEIR_GUARDED_BY(mutex_);
   Statement set_setting_ WEIR_GUARDED_BY(mutex_);
   Counts counts_ WEIR_GUARDED_BY(mutex_);
   std::function<void(std::chrono::nanoseconds)> observer_ WEIR_GUARDED_BY(mutex_);

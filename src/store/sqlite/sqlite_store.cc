@@ -61,6 +61,14 @@ void DurableBuckets::acquire(const store::Plan& plan, Decision& decision, store:
   writer_.commit(done);
 }
 
+void DurableBuckets::correct(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
+                             store::Completion<Progress> done) {
+  if (const Error* const failure = writer_.failure()) return done(*failure);
+  auto progress = result_of([&](auto inner) { table_.correct(plan, outcome, inner); });
+  if (!progress || *progress != Progress::decided) return done(std::move(progress));
+  writer_.commit(done);
+}
+
 void DurableBuckets::change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
                             store::Completion<Progress> done) {
   if (const Error* const failure = writer_.failure()) return done(*failure);
@@ -163,10 +171,12 @@ SqliteStore::SqliteStore(Parts parts, const OpenOptions& options, base::Entropy&
                    found_ahead_ != 0 ? 0 : parts.settings.written_at),
       file_reader_(std::move(parts.read)),
       // Odd seeds keep every bit in the products of the hash.
-      table_(*clock_, {entropy.next() | 1U, entropy.next() | 1U}, entropy.next(), catalog_generation_, this),
+      // Generations of 53 bits: Redis keeps no larger ones, and a copy of the file must keep them.
+      table_(*clock_, {entropy.next() | 1U, entropy.next() | 1U}, entropy.next() >> 11U, catalog_generation_,
+             this),
       catalog_(*clock_, catalog_generation_, table_, this),
       writer_(file_writer_, table_, checkpointer_, [this] { return moment(); }),
-      buckets_(table_, writer_) {
+      buckets_(table_, writer_, file_writer_, file_reader_, *clock_) {
   table_.start_purged(parts.settings.leases_forgotten_to);
   catalog_.keep_audit_for(keep_audit_for_);
 }

@@ -22,7 +22,9 @@ namespace weir::sqlite {
 /// The table, with a commit of each change before its completion is called.
 class DurableBuckets final : public store::Buckets {
  public:
-  DurableBuckets(table::Table& table, Writer& writer) : table_(table), writer_(writer) {}
+  DurableBuckets(table::Table& table, Writer& writer, FileWriter& file_writer, FileReader& file_reader,
+                 const Clock& clock)
+      : table_(table), writer_(writer), file_writer_(file_writer), file_reader_(file_reader), clock_(clock) {}
 
   std::uint64_t token_of(std::string_view name_space) const override { return table_.token_of(name_space); }
   bool carries_every() const override { return true; }
@@ -32,6 +34,8 @@ class DurableBuckets final : public store::Buckets {
   void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override {
     table_.peek(plan, decision, done);
   }
+  void correct(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
+               store::Completion<store::Progress> done) override;
   void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
               store::Completion<store::Progress> done) override;
   void begin_round() override { writer_.begin_round(); }
@@ -40,10 +44,19 @@ class DurableBuckets final : public store::Buckets {
             store::Completion<store::Page<Bucket>> done) override {
     table_.list(name_space, entity, paging, done);
   }
+  void list_on(std::string_view name_space, std::string_view resource, const store::Paging& paging,
+               store::Completion<store::Page<Bucket>> done) override {
+    // Everything is read from the file, so it must have everything.
+    if (auto flushed = file_writer_.flush(table_); !flushed) return done(flushed.error());
+    done(file_reader_.list_on(name_space, resource, paging, clock_.now()));
+  }
 
  private:
   table::Table& table_;
   Writer& writer_;
+  FileWriter& file_writer_;
+  FileReader& file_reader_;
+  const Clock& clock_;
 };
 
 struct OpenOptions {
@@ -78,6 +91,11 @@ class SqliteStore final : public store::Store, private table::Backing, private s
   std::vector<std::string> warnings() const override;
   Result<void> keep_audit_for(Time duration) override;
   Result<void> keep_usage(const store::UsageKept& kept) override;
+  Result<std::vector<std::string>> namespaces() override {
+    // Everything is read from the file, so it must have everything.
+    if (auto flushed = file_writer_.flush(table_); !flushed) return flushed.error();
+    return file_reader_.namespaces();
+  }
 
   void announce(const std::string& how) override { lock_.announce(how); }
   /// The observer is called with the writer locked.

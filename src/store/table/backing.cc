@@ -50,7 +50,7 @@ void Table::bring_in(const decision::Link& link, const Slot& slot, RecordPtr rec
   if (!record || record->expires_at <= now) return;
   const limits::LimitSetRef& resolved = link.resolution->limits;
   // A set with dormant limits is never the resolved one, even if it has the same names.
-  const bool shares = resolved && can_be_shared(*resolved) && record->dormant == 0;
+  const bool shares = resolved && can_be_shared(*resolved) && record->dormant == 0 && record->holds_size == 0;
   if (shares && *record->limits == *resolved) record->limits = resolved;
   Shard& shard = *slot.shard;
   Locks::map_of(shard).put(slot.hash, record.release(), now,

@@ -153,10 +153,7 @@ void TableCatalog::find(std::string_view name_space, std::string_view entity, st
     const Tenant& in = tenant(name_space);
     if (const auto at = in.bad_entities.find(entity); at != in.bad_entities.end()) bad = at->second;
     found.levels = levels_of(in, entity, resource);
-    const auto at = in.entities.find(entity);
-    found.is_entity = at != in.entities.end();
-    if (found.is_entity && at->second.cascade) found.parent = at->second.parent;
-    if (found.is_entity) found.plan = at->second.plan;
+    if (const auto at = in.entities.find(entity); at != in.entities.end()) found.take(at->second);
     found.generation = generation_.load(std::memory_order_acquire);
   }
   if (!bad.empty()) return done(Error{ErrorCode::unavailable, std::move(bad)});
@@ -278,6 +275,13 @@ void TableCatalog::entities(std::string_view name_space, const store::Paging& pa
     });
   }
   done(std::move(page));
+}
+
+void TableCatalog::add_namespaces(std::set<std::string>& names) {
+  const base::Guard guard(mutex_);
+  for (const auto& [name, tenant] : tenants_) {
+    if (!tenant.limits.empty() || !tenant.plans.empty() || !tenant.entities.empty()) names.insert(name);
+  }
 }
 
 void TableCatalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,

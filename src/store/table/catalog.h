@@ -37,6 +37,8 @@ class TableCatalog final : public store::Catalog {
   void find(std::string_view name_space, std::string_view entity, std::string_view resource,
             store::Completion<store::Found> done) override;
   void keep_audit_for(Time duration) { keep_audit_for_ = duration; }
+  /// Adds the namespaces that have limits, plans or entities.
+  void add_namespaces(std::set<std::string>& names);
   void hold_changes() override { holds_.fetch_add(1, std::memory_order_relaxed); }
   void release_changes() override {
     holds_.fetch_sub(1, std::memory_order_relaxed);

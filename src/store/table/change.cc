@@ -1,5 +1,6 @@
 // Changes to leases: adjust, extend, settle, rollback.
 #include "base/text.h"
+#include "decision/correction.h"
 #include "decision/lease_change.h"
 #include "store/table/locks.h"
 #include "store/table/table.h"
@@ -53,10 +54,14 @@ Result<Progress> Table::change_shared(const LeasePlan& plan, store::LeaseOutcome
   if (changed && *changed == Progress::decided) {
     marker.record = outcome.record;
     decision::set_deadline(marker, outcome.deadline);
-    markers_.put(plan.lease.nonce, std::move(marker), now);
-    if (backing_ != nullptr) markers_.dirty.push_back(plan.lease.nonce);
+    keep_marker(plan.lease.nonce, std::move(marker), now);
   }
   return changed;
+}
+
+void Table::keep_marker(const Nonce& nonce, Marker marker, Time now) {
+  markers_.put(nonce, std::move(marker), now);
+  if (backing_ != nullptr) markers_.dirty.push_back(nonce);
 }
 
 /// Applies the change to the buckets and to outcome.record, or to neither.
@@ -86,6 +91,48 @@ Result<Progress> Table::change_lease(const LeasePlan& plan, store::LeaseOutcome&
   }
   outcome.record = std::move(changed->record);
   outcome.deadline = changed->deadline;
+  return Progress::decided;
+}
+
+void Table::correct(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
+                    store::Completion<Progress> done) {
+  std::optional<Marker> unused;
+  if (plan.once == nullptr) return done(correct_now(plan, outcome, clock_.now(), nullptr, unused));
+  done(correct_once(plan, outcome));
+}
+
+Result<Progress> Table::correct_once(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome) {
+  const Time now = clock_.now();
+  const base::Guard guard(markers_.mutex);
+  auto found = find_marker(*plan.once, now);
+  if (!found) return found.error();
+  std::optional<Marker> next;
+  auto corrected = correct_now(plan, outcome, now, *found, next);
+  if (corrected && next) keep_marker(*plan.once, *std::move(next), now);
+  return corrected;
+}
+
+Result<Progress> Table::correct_now(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
+                                    Time now, const Marker* marker, std::optional<Marker>& next) {
+  store::Request request{
+      .name_space = plan.name_space, .entity = plan.entity, .resource = plan.resource, .consume = {}};
+  Slots slots;
+  Locks locks;
+  add(request, plan.entity, plan.resolution.get(), slots);
+  auto locked = lock(request, slots, locks, now);
+  if (!locked) return locked.error();
+  if (!*locked) return Progress::resolve_again;
+  const Record* const record = slots[0].record;
+  auto answer = decision::correct(
+      slots.chain, slots.chain[0], record != nullptr ? std::optional(state_of(*record)) : std::nullopt,
+      {plan.correction, plan.resource, now, plan.once != nullptr, marker},
+      [this] { return next_generation(); }, outcome.report);
+  if (!answer) return answer.error();
+  outcome.repeated = answer->repeated;
+  if (!answer->state) return Progress::decided;
+  request.counts_usage = record == nullptr || record->counts_usage();
+  put(request, slots.chain[0], slots[0], *answer->state, now);
+  next = std::move(answer->marker);
   return Progress::decided;
 }
 

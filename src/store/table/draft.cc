@@ -16,6 +16,14 @@ using limits::LimitsRecordRef;
 // No name has a space in it.
 std::string entity_prefix(std::string_view entity) { return base::join("e ", entity, " "); }
 
+/// A rule of the entity that has not ended; null: it has none.
+const AccessRule* active_rule(const Entity& entity, Time now) {
+  for (const AccessRule& rule : entity.access) {
+    if (!rule.until || *rule.until > now) return &rule;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string level_key(Source kind, std::string_view entity, std::string_view resource) {
@@ -231,6 +239,8 @@ Result<store::Changed> Draft::apply(const store::EntityPut& put) {
     if (auto checked = check_chain(next); !checked) return checked.error();
   }
   if (auto assigned = assign_plan(next, old); !assigned) return assigned.error();
+  next.access = old == nullptr ? std::vector<AccessRule>() : old->access;
+  next.access_only = false;
   events_.push_back(store::entity_event(old, &next));
   if (next.parent != parent) {
     children_.erase(parent, next.id);
@@ -248,6 +258,10 @@ Result<store::Changed> Draft::apply(const store::EntityErase& erase) {
   if (!child.empty()) {
     return error(ErrorCode::conflict, "entity ", quoted(erase.id), " has children, such as ", quoted(child),
                  "; delete them first");
+  }
+  if (const AccessRule* const rule = active_rule(*old, now_)) {
+    return error(ErrorCode::conflict, "entity ", quoted(erase.id), " is ", name_of(rule->access), " (",
+                 rule->reason, "); a deletion would end that, so remove it first");
   }
   delete_limits_of(erase.id);
   events_.push_back(store::entity_event(old, nullptr));

@@ -23,7 +23,7 @@ struct Tenant {
   std::map<std::string, limits::PlanRecordRef, std::less<>> plans;
   NameSets members;  ///< of plans
   /// Entities whose stored record cannot be used, with a sentence that says so. They are among `entities`
-  /// too, without a parent, so that a put or a delete replaces them.
+  /// too, with nothing but their plan, so that a put or a delete replaces them.
   std::map<std::string, std::string, std::less<>> bad_entities = {};
   std::deque<store::AuditEvent> audit;  ///< oldest first
 };
@@ -102,6 +102,9 @@ class Draft {
   Result<store::Changed> apply(const store::EntityErase& erase);
   Result<store::Changed> apply(const store::PlanPut& put);
   Result<store::Changed> apply(const store::PlanErase& erase);
+  Result<store::Changed> apply(const store::AccessWrite& write);
+  Result<store::Changed> apply(const store::AuditNote& note);
+  Result<void> set_rule(Entity& next, const AccessRule& rule);
 
   bool reassigned(std::string_view id) const;
   /// Checks the plan of an entity that is put, and gives it a stamp if it changes.

@@ -1,31 +1,14 @@
 // A bucket in the public form.
 #include <algorithm>
 
+#include "store/bucket_of.h"
 #include "store/table/table.h"
 
 namespace weir::table {
-namespace {
 
 Bucket bucket_of(const Record& record) {
-  const bucket::State state = state_of(record);
-  Bucket bucket{.entity = std::string(record.entity()),
-                .resource = std::string(record.resource()),
-                .refilled_at = state.refilled_at,
-                .version = state.version};
-  if (state.expires_at != limits::never) bucket.expires_at = state.expires_at;
-  for (const bucket::LimitState& limit : state.limits) {
-    BucketLimit& shown = bucket.limits.emplace_back(BucketLimit{.name = limit.name,
-                                                                .limit = limits::limit_of(limit.parameters),
-                                                                .tokens = Amount::milli(limit.tokens),
-                                                                .consumed = Amount::milli(limit.consumed),
-                                                                .in_force = !limit.dormant});
-    for (const bucket::Hold& hold : limit.holds)
-      shown.held.push_back({hold.deadline, Amount::milli(hold.amount)});
-  }
-  return bucket;
+  return store::bucket_of(record.entity(), record.resource(), state_of(record));
 }
-
-}  // namespace
 
 void Table::list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
                  store::Completion<store::Page<Bucket>> done) {
@@ -50,6 +33,33 @@ void Table::list(std::string_view name_space, std::string_view entity, const sto
   }
   page.items = std::move(buckets);
   done(std::move(page));
+}
+
+void Table::list_on(std::string_view name_space, std::string_view resource, const store::Paging& paging,
+                    store::Completion<store::Page<Bucket>> done) {
+  const Time now = clock_.now();
+  store::FirstPlaces<Bucket> first(paging);
+  for (std::size_t i = 0; i < shard_count; ++i) {
+    const base::Guard guard(shards_[i].lock);
+    shards_[i].map.for_each([&](const Record& record) {
+      const bool wanted = resource.empty() || record.resource() == resource;
+      if (!wanted || record.expires_at <= now || record.name_space() != name_space) return;
+      first.offer(store::place_of(record.entity(), record.resource()), [&] { return bucket_of(record); });
+    });
+  }
+  store::Page<Bucket> page{.items = {}, .next = first.cut()};
+  for (auto& [place, bucket] : first.places()) page.items.push_back(std::move(bucket));
+  done(std::move(page));
+}
+
+void Table::add_namespaces(std::set<std::string>& names) {
+  const Time now = clock_.now();
+  for (std::size_t i = 0; i < shard_count; ++i) {
+    const base::Guard guard(shards_[i].lock);
+    shards_[i].map.for_each([&](const Record& record) {
+      if (record.expires_at > now) names.emplace(record.name_space());
+    });
+  }
 }
 
 }  // namespace weir::table

@@ -1,5 +1,6 @@
 #include "store/table/record.h"
 
+#include <algorithm>
 #include <new>
 
 #include "base/wide.h"
@@ -51,8 +52,10 @@ bucket::State state_of(const Record& record) {
     const Balance& balance = record.balances()[i];
     state.limits.push_back({std::string(record.limits->name(i)), (*record.limits)[i], balance.tokens,
                             balance.consumed, (record.dormant >> i & 1U) != 0});
-    if ((record.limits->concurrent() >> i & 1U) == 0) continue;
-    state.limits.back().holds = *bucket::decode_holds(take_sized(holds));
+    if (record.holds_size == 0) continue;
+    const bool concurrent = (record.limits->concurrent() >> i & 1U) != 0;
+    bucket::LimitState& limit = state.limits.back();
+    (concurrent ? limit.holds : limit.grants) = *bucket::decode_holds(take_sized(holds));
   }
   return state;
 }
@@ -88,10 +91,16 @@ void set_segment(Record& record, const std::optional<usage::Segment>& segment) {
 
 namespace {
 
+bool has_grants(const bucket::State& state) {
+  return std::any_of(state.limits.begin(), state.limits.end(),
+                     [](const bucket::LimitState& limit) { return !limit.grants.empty(); });
+}
+
 /// The set of a state's limits. All limits in force are in the state, so the same number means that there are
 /// no others.
 limits::LimitSetRef set_of(const bucket::State& state, const limits::LimitSetRef& in_force) {
-  if (state.limits.size() == in_force->size() && can_be_shared(*in_force)) return in_force;
+  if (state.limits.size() == in_force->size() && can_be_shared(*in_force) && !has_grants(state))
+    return in_force;
   std::vector<limits::NamedParameters> named;
   for (const bucket::LimitState& limit : state.limits) named.push_back({limit.name, limit.parameters});
   return limits::LimitSetRef(new limits::LimitSet(std::move(named)));
@@ -99,9 +108,10 @@ limits::LimitSetRef set_of(const bucket::State& state, const limits::LimitSetRef
 
 std::string holds_of(const bucket::State& state, const limits::LimitSet& set) {
   std::string holds;
+  if (set.concurrent() == 0 && !has_grants(state)) return holds;
   for (std::size_t i = 0; i < set.size(); ++i) {
-    if ((set.concurrent() >> i & 1U) == 0) continue;
-    append_sized(holds, bucket::encode(state.find(set.name(i))->holds));
+    const bucket::LimitState& limit = *state.find(set.name(i));
+    append_sized(holds, bucket::encode((set.concurrent() >> i & 1U) != 0 ? limit.holds : limit.grants));
   }
   return holds;
 }

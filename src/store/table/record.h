@@ -77,8 +77,8 @@ struct Record {
   }
   std::string_view name_space() const { return {key_text() + entity_size + resource_size, name_space_size}; }
 
-  /// The holds of the concurrent limits, each as a length of two bytes and its stored form, in the order of
-  /// the balances.
+  /// What is held of each limit, or granted, as a length of two bytes and its stored form, in the order of
+  /// the balances. Empty where no limit is concurrent and none has grants.
   std::string_view holds() const { return {name_space().data() + name_space_size, holds_size}; }
 
   bool is(const Key& key) const {
@@ -100,8 +100,8 @@ struct Destroy {
 };
 using RecordPtr = std::unique_ptr<Record, Destroy>;
 
-/// Whether a record may share the set of its resolution. The fast path decides only records that do, so it
-/// never meets a limit that is off or concurrent.
+/// Whether a record may share the set of its resolution, if it has no grants. The fast path decides only
+/// records that do, so it never meets a limit that is off or concurrent, or has grants.
 inline bool can_be_shared(const limits::LimitSet& set) { return (set.off() | set.concurrent()) == 0; }
 
 /// Takes the next list from Record::holds().

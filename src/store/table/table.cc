@@ -175,26 +175,32 @@ bool Table::acquire_chain(const store::Plan& plan, Decision& decision, Time now)
 
 void Table::acquire(const store::Plan& plan, Decision& decision, store::Completion<Progress> done) {
   done(plan.request.once == nullptr ? decide(plan, decision, Verb::acquire, clock_.now())
-                                    : decide_once(plan, decision));
+                                    : decide_once(plan, decision, Verb::acquire));
 }
 
 void Table::peek(const store::Plan& plan, Decision& decision, store::Completion<Progress> done) {
-  done(decide(plan, decision, Verb::look, clock_.now()));
+  done(plan.request.once == nullptr ? decide(plan, decision, Verb::look, clock_.now())
+                                    : decide_once(plan, decision, Verb::look));
 }
 
-Result<Progress> Table::decide_once(const store::Plan& plan, Decision& decision) {
+Result<Progress> Table::decide_once(const store::Plan& plan, Decision& decision, Verb verb) {
   const Nonce& nonce = *plan.request.once;
   const Time now = clock_.now();
   const base::Guard guard(markers_.mutex);
   auto found = find_marker(nonce, now);
   if (!found) return found.error();
   const Marker* const repeated = decision::repeats(*found, now) ? *found : nullptr;
-  auto progress = decide(plan, decision, Verb::acquire, now, repeated);
-  if (!progress || *progress != Progress::decided || decision.refused() || repeated != nullptr)
+  auto progress = decide(plan, decision, verb, now, repeated);
+  if (!progress || *progress != Progress::decided || decision.refused() || repeated != nullptr ||
+      verb == Verb::look)
     return progress;
-  markers_.put(nonce, decision::marker_of(decision.lease_data()), now);
-  if (backing_ != nullptr) markers_.dirty.push_back(nonce);
+  keep_marker(nonce, decision::take_marker(decision), now);
   return progress;
+}
+
+/// The resolution that a record keeps for the fast path, which does not know access rules; null: none.
+const limits::Resolution* carried(const limits::Resolution* resolution) {
+  return resolution->access ? nullptr : resolution;
 }
 
 /// Writes the outcome of a decision to the records. Requires the locks.
@@ -244,7 +250,7 @@ Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, Verb
   }
   for (std::size_t i = 0; i < slots.size(); ++i) {
     Record* const record = slots[i].record;
-    const limits::Resolution* const resolution = slots.chain[i].resolution;
+    const limits::Resolution* const resolution = carried(slots.chain[i].resolution);
     if (record != nullptr && record->resolution.get() != resolution)
       record->resolution = limits::ResolutionRef(resolution);
   }
@@ -293,6 +299,7 @@ void Table::put(const Request& request, const Link& link, Slot& slot, const buck
   if (link.claimed->repaired) clock_watch_.repaired(slot.record->refilled_at - now);
   Record* const record = record_of({request.name_space, link.entity, request.resource}, state,
                                    limits::ResolutionRef(link.resolution));
+  if (link.resolution->access) record->resolution = {};
   record->stored = slot.record != nullptr && slot.record->stored;
   replace(*slot.shard, slot.hash, record, store::counts_usage(request, *link.resolution), now);
   slot.record = record;

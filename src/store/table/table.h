@@ -10,6 +10,8 @@
 #include <functional>
 #include <memory>
 #include <queue>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -62,6 +64,9 @@ class Markers {
   std::vector<Nonce> dirty WEIR_GUARDED_BY(mutex);  ///< changed since the last capture for the backing
 };
 
+/// A bucket in the public form.
+Bucket bucket_of(const Record& record);
+
 /// Safe to use from any thread. Every operation completes inline.
 class Table final : public store::Buckets {
  public:
@@ -77,8 +82,13 @@ class Table final : public store::Buckets {
   void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override;
   void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
               store::Completion<store::Progress> done) override;
+  void correct(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
+               store::Completion<store::Progress> done) override;
   void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
             store::Completion<store::Page<Bucket>> done) override;
+  /// Only what is in memory: a store with a backing reads that instead.
+  void list_on(std::string_view name_space, std::string_view resource, const store::Paging& paging,
+               store::Completion<store::Page<Bucket>> done) override;
 
   /// Loads the buckets of the entity from the backing, which the next three functions do not read.
   Result<void> bring_in(std::string_view name_space, std::string_view entity);
@@ -91,6 +101,8 @@ class Table final : public store::Buckets {
   void adopt(std::string_view name_space, std::string_view entity, std::string_view on,
              const std::function<base::Ref<limits::Resolution>(std::string_view resource)>& resolve);
   std::size_t size();
+  /// Adds the namespaces of the buckets in memory.
+  void add_namespaces(std::set<std::string>& names);
 
   /// The usage that is in memory: all of it, if there is no backing.
   store::Page<Usage> usage(const store::UsageQuery& query, const usage::Position& after, std::size_t limit);
@@ -149,7 +161,7 @@ class Table final : public store::Buckets {
   /// `repeated`: the marker of an acquire that was admitted before; null: there is none.
   Result<store::Progress> decide(const store::Plan& plan, Decision& decision, decision::Verb verb, Time now,
                                  const Marker* repeated = nullptr);
-  Result<store::Progress> decide_once(const store::Plan& plan, Decision& decision);
+  Result<store::Progress> decide_once(const store::Plan& plan, Decision& decision, decision::Verb verb);
   Result<void> evaluate(const store::Request& request, Slots& slots, Time now) const;
   void put(const store::Request& request, const decision::Link& link, Slot& slot, const bucket::State& state,
            Time now);
@@ -163,6 +175,10 @@ class Table final : public store::Buckets {
   void close(Shard& shard, const Record& record, usage::Segment segment, Time now);
   std::uint64_t next_generation() { return next_generation_.fetch_add(1, std::memory_order_relaxed); }
   Result<store::Progress> change_shared(const store::LeasePlan& plan, store::LeaseOutcome& outcome);
+  Result<store::Progress> correct_once(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome);
+  Result<store::Progress> correct_now(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
+                                      Time now, const Marker* marker, std::optional<Marker>& next);
+  void keep_marker(const Nonce& nonce, Marker marker, Time now) WEIR_REQUIRES(markers_.mutex);
   Result<store::Progress> change_lease(const store::LeasePlan& plan, store::LeaseOutcome& outcome, Time now);
 
   const Clock& clock_;

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/entropy.h"
 #include "store/store.h"
@@ -37,6 +40,12 @@ class TableStore : public store::Store, private store::UsageReader {
   Result<void> keep_usage(const store::UsageKept& kept) override {
     table_.keep_usage(kept);
     return {};
+  }
+  Result<std::vector<std::string>> namespaces() override {
+    std::set<std::string> names;
+    catalog_.add_namespaces(names);
+    table_.add_namespaces(names);
+    return std::vector<std::string>(names.begin(), names.end());
   }
   /// How many buckets are in memory, including expired ones that are not cleaned up yet.
   std::size_t bucket_count() { return table_.size(); }
