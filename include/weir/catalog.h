@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -122,8 +123,20 @@ struct PutPlan {
 struct DeletePlan {
   std::string name;
 };
+/// One step of change(): as Limiter::set_access.
+struct SetAccess {
+  std::string entity;
+  AccessRule rule;
+};
+/// One step of change(): as Limiter::remove_access.
+struct RemoveAccess {
+  std::string entity;
+  Access access = Access::blocked;
+  std::string resource = {};
+};
 /// Any one step of change().
-using CatalogChange = std::variant<SetLimits, DeleteLimits, PutEntity, DeleteEntity, PutPlan, DeletePlan>;
+using CatalogChange = std::variant<SetLimits, DeleteLimits, PutEntity, DeleteEntity, PutPlan, DeletePlan,
+                                   SetAccess, RemoveAccess>;
 
 /// Options of change().
 struct ChangeOptions {
@@ -136,6 +149,33 @@ struct ChangeOptions {
 struct LimitsFilter {
   std::optional<Source> level = {};
   std::optional<Owner> owner = {};
+};
+
+/// The order of Limiter::buckets_on().
+enum class BucketOrder {
+  entity,     ///< by entity, then by resource
+  remaining,  ///< those that have the least left first, as a share of the capacity
+  consumed,   ///< those that have consumed the most first
+};
+
+/// Which buckets buckets_on() returns, and in which order.
+struct BucketsFilter {
+  BucketOrder order = BucketOrder::entity;
+  /// Only buckets that hold less than so many percent of a limit's capacity. Nothing: all.
+  std::optional<Amount> below_percent = {};
+  /// The limit that is compared; buckets without it are left out. Empty: of `remaining` and `below_percent`
+  /// the one of which the smallest share is left, of `consumed` the one that has consumed its capacity most
+  /// often.
+  std::string limit = {};
+};
+
+/// Which events Limiter::audit_events() returns; what is left out does not matter.
+struct AuditFilter {
+  std::string subject = {};                    ///< as AuditEvent::subject
+  Time from = 0;                               ///< the first moment
+  Time to = std::numeric_limits<Time>::max();  ///< the moment after the last
+  std::string principal = {};
+  std::string kind = {};  ///< "limits", "entity" or "plan", or an action, such as "limits.set"
 };
 
 /// Which page of a listing: the items after the cursor of the previous page.
@@ -158,6 +198,13 @@ struct HeldAmount {
   friend bool operator==(const HeldAmount&, const HeldAmount&) = default;
 };
 
+/// What is left of a grant beside the balance of a limit (Limiter::grant).
+struct GrantLeft {
+  std::optional<Time> end = {};  ///< nothing: it lasts until it is used
+  Amount amount;
+  friend bool operator==(const GrantLeft&, const GrantLeft&) = default;
+};
+
 /// One limit of a bucket, as it is stored.
 struct BucketLimit {
   std::string name;
@@ -166,6 +213,7 @@ struct BucketLimit {
   Amount consumed;       ///< charged since the bucket was created
   bool in_force = true;  ///< false: dormant; it left the set before it was full, and refills
   std::vector<HeldAmount> held = {};  ///< of a concurrent limit, by deadline, also deadlines that have passed
+  std::vector<GrantLeft> grants = {};  ///< beside the balance, by end, also those that have ended
 };
 
 /// A bucket as it is stored: the state of all limits of one entity on one resource.
@@ -183,7 +231,8 @@ struct AuditEvent {
   std::string id;  ///< sorts by time
   Time at = 0;
   std::string principal;
-  /// "limits.set", "limits.delete", "entity.put", "entity.delete", "plan.put", "plan.delete"
+  /// "limits.set", "limits.delete", "entity.put", "entity.delete", "plan.put", "plan.delete", "entity.block",
+  /// "entity.unblock", "entity.exempt", "entity.unexempt"
   std::string action;
   std::string subject;   ///< the entity, "$PLAN:{plan}", "$RESOURCE:{resource}" or "$SYSTEM"
   std::string resource;  ///< of an entity's limits; empty: every resource

@@ -96,6 +96,21 @@ struct AcquireOptions {
   /// Whether the charge counts as usage. Later changes of the lease count if the last acquire on the bucket
   /// did.
   bool usage = true;
+  /// acquire() only: waits until the request is admitted, instead of refusing it, for at most this long; 0 to
+  /// longest_wait. Requests that wait on one Limiter for the same entity and resource are served first come,
+  /// first served; others may overtake them. A request that cannot be admitted in time is refused at once,
+  /// as are requests beyond 4,096 that wait for one entity and resource. See Decision::waited().
+  std::chrono::milliseconds max_wait{0};
+  static constexpr std::chrono::milliseconds longest_wait = std::chrono::seconds(60);
+};
+
+/// How Limiter::grant() is carried out.
+struct GrantOptions {
+  /// When the grant ends: 1 ms to ten years from now. Nothing: it lasts until it is used.
+  std::optional<std::chrono::milliseconds> expires_in = {};
+  /// The same grant with the same key happens once, however often it is sent within a day. Empty: it happens
+  /// every time.
+  std::string key = {};
 };
 
 /// Decides requests on one store, in one namespace.
@@ -111,7 +126,8 @@ struct AcquireOptions {
 /// locks. On `sqlite:` a call that changes something returns after its commit is on the disk; calls of other
 /// threads share the commit. On Redis and DynamoDB a call waits for the server. A decision waits at most for
 /// `deadline_ms` of the store's URL (250 ms by default) for each request that it sends; changes and listings
-/// of limits and entities may take several seconds.
+/// of limits and entities may take several seconds. An acquire with AcquireOptions::max_wait may also wait
+/// for refill.
 ///
 /// **Failure.** Every failure is an Error that names its cause and changes nothing, unless its code is
 /// outcome_unknown.
@@ -235,12 +251,51 @@ class WEIR_API Limiter {
   Result<Entity> entity(std::string_view id);
   /// Deletes an entity with its limits and buckets. Refused with conflict while it has children.
   Result<void> delete_entity(std::string_view id);
+  /// Blocks an entity, or exempts it from limits, at once in this process and within a moment in others
+  /// (DynamoDB: within `cache_ms`). Replaces the rule of the same kind for the same resource. A block holds
+  /// for every descendant, whether charges cascade or not, and wins over every limit, also over names of
+  /// limits that do not exist, and over exemptions. The entity need not be stored. A reason is required.
+  /// Returns the entity with its rules.
+  Result<Entity> set_access(std::string_view entity, const AccessRule& rule);
+  /// Removes the rule of this kind for this resource (empty: the rule for every resource); not_found if there
+  /// is none. Others stay.
+  Result<void> remove_access(std::string_view entity, Access access, std::string_view resource = {});
   /// The ids of the entities whose parent this is.
   Result<Page<std::string>> children(std::string_view id, const Paging& paging = {});
   /// Every stored entity, in the order of the ids.
   Result<Page<Entity>> entities(const Paging& paging = {});
   /// The buckets of an entity, in the order of the resources. The entity need not be stored.
   Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging = {});
+  /// The buckets on a resource, of every entity; an empty resource: all buckets. BucketLimit::in_force is as
+  /// the bucket was last written. A page may be short although another one follows.
+  ///
+  /// An order other than BucketOrder::entity reads all of them for every page and keeps one page in memory;
+  /// the error is invalid_argument if there are more than 100,000. Balances change meanwhile, so a bucket may
+  /// be on two pages or on none.
+  Result<Page<Bucket>> buckets_on(std::string_view resource, const BucketsFilter& filter = {},
+                                  const Paging& paging = {});
+
+  /// Fills the entity's bucket on a resource to capacity, or all of its buckets where the resource is empty.
+  /// Never lowers a balance; leaves alone what is held of concurrent limits. Counts as no consumption, and is
+  /// in the audit. Returns the buckets after it. Filling again later fills again.
+  Result<std::vector<Bucket>> reset(std::string_view entity, std::string_view resource = {});
+  /// Grants more to the entity's bucket on a resource, beside the balances of its limits: a grant does not
+  /// refill and is not cut at the burst, and requests take it first. It ends as the options say. At most four
+  /// with different ends for each limit; the error is conflict for one more. Only rate limits that are in
+  /// force. Counts as no consumption, and is in the audit. Returns the bucket after it; without limits if a
+  /// repeated grant finds none.
+  Result<Bucket> grant(std::string_view entity, std::string_view resource, std::span<const Charge> amounts,
+                       const GrantOptions& options = {});
+  /// @overload
+  Result<Bucket> grant(std::string_view entity, std::string_view resource,
+                       std::initializer_list<Charge> amounts, const GrantOptions& options = {}) {
+    return grant(entity, resource, std::span(amounts.begin(), amounts.size()), options);
+  }
+  /// Lowers the entity's bucket on a resource to at most these balances; never raises one. Counts as no
+  /// consumption. For limits of another party that say what is left, such as a vendor's answer. Only rate
+  /// limits; the ancestors are left alone.
+  Result<LimitReport> lower(std::string_view entity, std::string_view resource,
+                            std::span<const Charge> at_most);
 
   /// Makes all changes, or none of them. An error names the change that failed, counted from 1. On DynamoDB
   /// other processes may see a part of more than about 30 changes before the rest.
@@ -253,6 +308,12 @@ class WEIR_API Limiter {
   /// The audit: changes of limits, plans and entities, newest first. `subject`: an entity, "$PLAN:{plan}",
   /// "$RESOURCE:{resource}" or "$SYSTEM"; empty: all.
   Result<Page<AuditEvent>> audit(std::string_view subject = {}, const Paging& paging = {});
+  /// The same, only the events that fit the filter. A page may be short although another one follows.
+  Result<Page<AuditEvent>> audit_events(const AuditFilter& filter, const Paging& paging = {});
+
+  /// The namespaces of the store that have limits, plans, entities or buckets, by name. Redis and DynamoDB
+  /// read all keys of the store for it.
+  Result<std::vector<std::string>> namespaces();
 
   /// What was used, by hours or days of UTC. Order: of an entity by resource and start; of a parent by child,
   /// resource and start; else by start and entity. Hours that are not kept any more are returned as days. A

@@ -43,6 +43,9 @@ struct LimitStatus {
   Mode mode;          ///< of the limit
   Kind kind;          ///< of the limit
   bool would_refuse;  ///< a limit in shadow mode did not hold the amount; it was not charged
+  /// The version of the bucket's limits: when the newest change of a level that they come from, or could come
+  /// from, was made (ms since the Unix epoch). 0: never changed, or not known.
+  std::int64_t version;
 };
 
 /// Every limit of every bucket that a call concerned, the charged entity first, then its ancestors.
@@ -140,7 +143,8 @@ class WEIR_API LimitReport {
   };
   struct Bucket {
     std::uint64_t generation;
-    std::uint32_t named;  ///< bit i: the i-th limit was named and charged; bit 16 + i: it would have refused
+    std::int64_t version;  ///< of the limits, as in LimitStatus
+    std::uint32_t named;   ///< bit i: the i-th limit was named and charged; bit 16 + i: it would have refused
     std::uint16_t entity_size;
     Source source;
     Owner owner;

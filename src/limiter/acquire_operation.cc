@@ -16,6 +16,13 @@ bool has_limits(const limits::Resolution* resolution) {
   return false;
 }
 
+Result<void> check_chain(const limits::Resolution* resolution) {
+  for (; resolution != nullptr; resolution = resolution->parent_resolution.get()) {
+    if (auto fits = limits::check_inherited(*resolution); !fits) return fits;
+  }
+  return {};
+}
+
 /// Of a limit that is not concurrent, in a request for every limit.
 Amount amount_of(const store::Request& request, std::string_view limit) {
   for (const Charge& charge : request.named) {
@@ -29,6 +36,8 @@ Amount amount_of(const store::Request& request, std::string_view limit) {
 void AcquireOperation::start(const store::Request& request, Mode mode, Decision& decision,
                              store::Completion<void> done) {
   plan_.request = request;
+  shadow_ = request.shadow;
+  consume_ = request.consume;
   mode_ = mode;
   decision_ = &decision;
   done_ = done;
@@ -47,18 +56,29 @@ void AcquireOperation::resolve() {
 
 void AcquireOperation::resolved(Result<limits::ResolutionRef>&& resolution) {
   if (!resolution) return finish(resolution.error());
-  const store::Request& request = plan_.request;
+  store::Request& request = plan_.request;
+  const limits::AccessVerdict* const access = (*resolution)->access.get();
+  if (access != nullptr && access->rule.access == Access::blocked) {
+    plan_.resolution = *std::move(resolution);
+    return blocked();
+  }
+  exempt_ = access != nullptr || treated_as_exempt_;
+  request.shadow = shadow_ || exempt_;
+  request.consume = consume_;
+  if (exempt_ && !has_limits(resolution->get())) return admit_uncharged((*resolution)->resolved_at);
   if (!has_limits(resolution->get())) {
     return finish(base::error(ErrorCode::no_limits, "no limits are set for entity ",
                               base::quoted(request.entity), " on resource ", base::quoted(request.resource),
                               "; set some for the entity, the resource or the system"));
   }
-  for (const limits::Resolution* link = resolution->get(); link != nullptr;
-       link = link->parent_resolution.get()) {
-    if (auto fits = limits::check_inherited(*link); !fits) return finish(fits.error());
-  }
+  if (auto fits = check_chain(resolution->get()); !fits) return finish(fits.error());
   plan_.resolution = *std::move(resolution);
-  if (request.every != nullptr) name_every();
+  if (request.every != nullptr) {
+    name_every();
+  } else if (exempt_) {
+    name_known();
+    if (every_.empty() && !consume_.empty()) return admit_uncharged(plan_.resolution->resolved_at);
+  }
   const store::Completion<Progress> done(
       [](void* self, Result<Progress>&& progress) {
         static_cast<AcquireOperation*>(self)->progressed(std::move(progress));
@@ -69,6 +89,62 @@ void AcquireOperation::resolved(Result<limits::ResolutionRef>&& resolution) {
   } else {
     buckets_.peek(plan_, *decision_, done);
   }
+}
+
+/// A block wins over every limit, and over names that do not exist. A keyed acquire that was admitted before
+/// the block keeps its answer, so that its caller can settle the lease: only such a request asks the store.
+void AcquireOperation::blocked() {
+  store::Request& request = plan_.request;
+  const limits::Resolution* const resolution = plan_.resolution.get();
+  if (request.once == nullptr || !has_limits(resolution) || !check_chain(resolution)) return refuse_blocked();
+  request.shadow = shadow_;
+  request.consume = consume_;
+  buckets_.peek(plan_, *decision_,
+                {[](void* self, Result<Progress>&& progress) {
+                   static_cast<AcquireOperation*>(self)->looked_for_repeated(std::move(progress));
+                 },
+                 this});
+}
+
+/// An error refuses, too: where the store is unavailable, a policy that lets requests through would undo the
+/// block.
+void AcquireOperation::looked_for_repeated(Result<Progress>&& progress) {
+  if (progress && *progress == Progress::resolve_again) return progressed(std::move(progress));
+  if (progress && decision_->admitted() && decision_->made_lease_data() != nullptr) return finish({});
+  refuse_blocked();
+}
+
+void AcquireOperation::refuse_blocked() {
+  decision_->report().clear();
+  const limits::AccessVerdict& verdict = *plan_.resolution->access;
+  const AccessRule& rule = verdict.rule;
+  decision_->set_blocked({verdict.entity, rule.until, rule.reason, rule.resource},
+                         plan_.resolution->resolved_at);
+  finish({});
+}
+
+/// Admits an exempt entity that no limit holds for.
+void AcquireOperation::admit_uncharged(Time now) {
+  decision_->report().clear();
+  decision_->set_lease_data({.resource = std::string(plan_.request.resource),
+                             .deadline = base::saturating_add(now, plan_.request.lease_for)});
+  decision_->set_admitted();
+  decision_->set_deadline(base::saturating_add(now, plan_.request.lease_for));
+  finish({});
+}
+
+/// Keeps the charges of an exempt entity that the chain has limits for.
+void AcquireOperation::name_known() {
+  every_.clear();
+  for (const Charge& charge : consume_) {
+    for (const limits::Resolution* at = plan_.resolution.get(); at != nullptr;
+         at = at->parent_resolution.get()) {
+      if (!at->limits || at->limits->find(charge.limit) < 0) continue;
+      every_.push_back(charge);
+      break;
+    }
+  }
+  plan_.request.consume = every_;
 }
 
 /// Names the limits of the whole chain, each once.

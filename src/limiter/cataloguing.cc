@@ -4,6 +4,7 @@
 #include "base/maxima.h"
 #include "base/text.h"
 #include "limiter/core.h"
+#include "limits/access.h"
 #include "limits/names.h"
 
 namespace weir::limiter {
@@ -104,6 +105,22 @@ Result<store::Change> checked(const DeletePlan& erase) {
   return store::Change(store::PlanErase{erase.name});
 }
 
+Result<store::Change> checked(const SetAccess& set) {
+  if (auto id = limits::check_entity(set.entity); !id) return id.error();
+  if (auto rule = limits::check_access(set.rule); !rule) return rule.error();
+  return store::Change(store::AccessWrite{.entity = set.entity, .rule = set.rule});
+}
+
+Result<store::Change> checked(const RemoveAccess& remove) {
+  if (auto id = limits::check_entity(remove.entity); !id) return id.error();
+  if (!remove.resource.empty()) {
+    if (auto resource = limits::check_resource(remove.resource); !resource) return resource.error();
+  }
+  return store::Change(store::AccessWrite{.entity = remove.entity,
+                                          .rule = {.access = remove.access, .resource = remove.resource},
+                                          .removes = true});
+}
+
 PlanLimits limits_of(const limits::LimitsRecord& set) {
   return {.limits = set.current.limits->limits(), .inherit = set.inherits()};
 }
@@ -135,18 +152,22 @@ std::string numbered(std::size_t index, std::size_t count) {
   return count == 1 ? std::string() : base::join("change ", std::to_string(index + 1), ": ");
 }
 
-Result<void> check_paging(const Paging& paging) {
+}  // namespace
+
+Result<void> Core::check_paging(const Paging& paging) {
   if (paging.limit >= 1 && paging.limit <= longest_page) return {};
   return invalid("a page holds 1 to ", std::to_string(longest_page), " items");
 }
 
-}  // namespace
-
 Result<std::vector<store::Changed>> Core::write(std::span<const store::Change> changes,
                                                 const ChangeOptions& options) {
-  return wait_for<std::vector<store::Changed>>([&](auto done) {
+  auto changed = wait_for<std::vector<store::Changed>>([&](auto done) {
     store_.catalog().change({name_space_, principal_, changes, options, shared_.ttl_multiplier()}, done);
   });
+  const auto is_note = [](const store::Change& one) { return std::holds_alternative<store::AuditNote>(one); };
+  // A change of the system, of a plan or of an ancestor may concern any request of the namespace that waits.
+  if (changed && !std::all_of(changes.begin(), changes.end(), is_note)) waiting().nudge(name_space_);
+  return changed;
 }
 
 Result<void> Core::change(std::span<const CatalogChange> changes, const ChangeOptions& options) {
@@ -255,6 +276,19 @@ Result<Entity> Core::entity(std::string_view id) {
 
 Result<void> Core::delete_entity(std::string_view id) {
   const CatalogChange change = DeleteEntity{std::string(id)};
+  return this->change(std::span(&change, 1));
+}
+
+Result<Entity> Core::set_access(std::string_view entity, const AccessRule& rule) {
+  auto one = checked(SetAccess{std::string(entity), rule});
+  if (!one) return one.error();
+  auto changed = write(std::span(&*one, 1));
+  if (!changed) return changed.error();
+  return *std::move(changed->front().entity);
+}
+
+Result<void> Core::remove_access(std::string_view entity, Access access, std::string_view resource) {
+  const CatalogChange change = RemoveAccess{std::string(entity), access, std::string(resource)};
   return this->change(std::span(&change, 1));
 }
 

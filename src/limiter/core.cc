@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "limiter/acquire_operation.h"
 #include "limiter/request_limits.h"
+#include "limiter/waiting_acquire.h"
 #include "limits/names.h"
 
 namespace weir::limiter {
@@ -55,7 +56,9 @@ Core::Core(Foundation foundation, const Options& options)
       lease_deadline_(options.lease_deadline.count()),
       longest_lease_(std::max(longest_lease, lease_deadline_)),
       nonce_start_{foundation_.entropy->next() | 1U, foundation_.entropy->next()},
-      shared_(options.bucket_ttl_refill_multiplier) {}
+      shared_(options.bucket_ttl_refill_multiplier) {
+  if (!foundation_.waiting) foundation_.waiting = std::make_shared<WaitingRoom>(foundation_.clock);
+}
 
 bool Core::plain(const store::Request& request) const {
   const std::span<const Charge> consume = request.consume;
@@ -78,8 +81,14 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
   // The only variable that is returned, so that it is constructed in place (NRVO).
   Result<Decision> result(std::in_place);
   const store::Request request = request_of(entity, resource, consume, options);
-  if (!options.idempotency_key.empty()) [[unlikely]] {
-    acquire_once(request, options.idempotency_key, result);
+  // One comparison for both.
+  if ((static_cast<std::uint64_t>(options.max_wait.count()) | options.idempotency_key.size()) != 0)
+      [[unlikely]] {
+    if (options.max_wait.count() != 0) {
+      acquire_waiting(entity, resource, consume, options, result);
+    } else {
+      acquire_once(request, options.idempotency_key, result);
+    }
     return result;
   }
   Decision& decision = *result;
@@ -90,6 +99,21 @@ Result<Decision> Core::acquire(std::string_view entity, std::string_view resourc
   }
   if (decision.admitted()) decision.open_lease(*this);
   return result;
+}
+
+[[gnu::noinline]] void Core::acquire_waiting(std::string_view entity, std::string_view resource,
+                                             std::span<const Charge> consume, const AcquireOptions& options,
+                                             Result<Decision>& result) {
+  WaitingAcquire waiting(*this);
+  auto decided = wait_for<void>(
+      [&](store::Completion<void> done) { waiting.start(entity, resource, consume, options, done); });
+  if (!decided) {
+    result = decided.error();
+    return;
+  }
+  result = std::move(waiting.decision());
+  // Again on this thread, whose exceptions the lease looks at.
+  if (result->admitted()) result->open_lease(*this);
 }
 
 [[gnu::noinline]] void Core::acquire_once(store::Request request, std::string_view idempotency_key,

@@ -9,6 +9,7 @@
 #include "base/entropy.h"
 #include "limiter/acquire_operation.h"
 #include "limiter/resolver.h"
+#include "limiter/waiting_room.h"
 #include "store/store.h"
 #include "weir/limiter.h"
 
@@ -19,6 +20,8 @@ struct Foundation {
   std::shared_ptr<const Clock> clock;
   std::shared_ptr<base::Entropy> entropy;
   std::shared_ptr<store::Store> store;
+  /// Where requests wait; shared by the limiters of a service. Null: the limiter has its own.
+  std::shared_ptr<WaitingRoom> waiting = nullptr;
 };
 
 /// A year: the longest lease that a request can ask for, unless Options::lease_deadline is longer.
@@ -30,6 +33,9 @@ class Core final : public detail::LeaseKeeper {
   Core(Foundation foundation, const Options& options);
 
   const std::string& name_space() const { return name_space_; }
+  WaitingRoom& waiting() { return *foundation_.waiting; }
+  /// How long a lease lasts where the request does not say, ms.
+  Time lease_deadline() const { return lease_deadline_; }
 
   Result<Decision> acquire(std::string_view entity, std::string_view resource,
                            std::span<const Charge> consume, const AcquireOptions& options);
@@ -60,6 +66,8 @@ class Core final : public detail::LeaseKeeper {
   Result<Entity> put_entity(const Entity& entity);
   Result<Entity> entity(std::string_view id);
   Result<void> delete_entity(std::string_view id);
+  Result<Entity> set_access(std::string_view entity, const AccessRule& rule);
+  Result<void> remove_access(std::string_view entity, Access access, std::string_view resource);
   Result<Page<std::string>> children(std::string_view id, const Paging& paging);
   Result<Page<Entity>> entities(const Paging& paging);
   Result<LimitsPlan> put_plan(const LimitsPlan& plan);
@@ -68,19 +76,30 @@ class Core final : public detail::LeaseKeeper {
   Result<Page<LimitsPlan>> plans(const Paging& paging);
   Result<Page<std::string>> members(std::string_view plan, const Paging& paging);
   Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging);
+  /// An empty resource: every one that the entity has a bucket for.
+  Result<std::vector<Bucket>> reset(std::string_view entity, std::string_view resource);
+  Result<Bucket> grant(std::string_view entity, std::string_view resource, std::span<const Charge> amounts,
+                       const GrantOptions& options);
+  Result<LimitReport> lower(std::string_view entity, std::string_view resource,
+                            std::span<const Charge> at_most);
+  Result<Page<Bucket>> buckets_on(std::string_view resource, const BucketsFilter& filter,
+                                  const Paging& paging);
   Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options = {});
   /// The same; returns how many limits of sync were replaced by an operator's.
   Result<std::size_t> change_counted(std::span<const CatalogChange> changes,
                                      const ChangeOptions& options = {});
   Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging);
+  Result<Page<AuditEvent>> audit_events(const AuditFilter& filter, const Paging& paging);
   Result<Page<Usage>> usage(const UsageFilter& filter, const Paging& paging);
   Result<std::vector<UsageTotal>> top_usage(const UsageFilter& filter, std::string_view limit,
                                             std::size_t count);
+  Result<std::vector<std::string>> namespaces() { return store_.namespaces(); }
   std::vector<std::string> warnings() const { return store_.warnings(); }
 
  private:
   friend class PendingAcquire;
   friend class PendingChange;
+  friend class PendingCorrection;
   /// Whether a request can take the fast path: it names limits, and its numbers are valid.
   bool plain(const store::Request& request) const;
   static const limits::LimitSet* set_of(const RequestLimits* limits);
@@ -109,8 +128,22 @@ class Core final : public detail::LeaseKeeper {
   Result<std::vector<store::Changed>> write(std::span<const store::Change> changes,
                                             const ChangeOptions& options = {});
 
+  Result<store::CorrectionOutcome> correct(std::string_view entity, std::string_view resource,
+                                           const decision::Correction& correction,
+                                           const Nonce* once = nullptr);
+  Result<std::vector<Bucket>> buckets_to_reset(std::string_view entity, std::string_view resource);
+  bool is_noted(std::string_view entity, std::string_view resource, std::string_view granted);
+  static Result<void> check_paging(const Paging& paging);
+  Result<Page<Bucket>> list_on(std::string_view resource, const Paging& paging);
+  Result<Page<Bucket>> filtered_buckets(std::string_view resource, const BucketsFilter& filter,
+                                        const Paging& paging);
+  Result<Page<Bucket>> sorted_buckets(std::string_view resource, const BucketsFilter& filter,
+                                      const Paging& paging);
+
   Nonce next_nonce();
   void open_once(Decision& decision, const Nonce& nonce);
+  void acquire_waiting(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
+                       const AcquireOptions& options, Result<Decision>& result);
   void acquire_once(store::Request request, std::string_view idempotency_key, Result<Decision>& result);
 
   Foundation foundation_;

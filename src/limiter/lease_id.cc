@@ -196,13 +196,35 @@ bool has_holds(const Lease& lease) {
   return std::any_of(amounts.begin(), amounts.end(), [](const auto& amount) { return amount.holds != 0; });
 }
 
+constexpr std::size_t granted_size = 1 + 1 + 8 + 8;
+std::size_t granted_in(const GrantedLease& /*lease*/) { return 0; }
+std::size_t granted_in(const detail::LeaseData& lease) {
+  std::size_t uses = 0;
+  for (const detail::LeaseAmount& amount : lease.amounts) uses += amount.granted.size();
+  return uses;
+}
+void write_granted(Writer& /*writer*/, const GrantedLease& /*lease*/) {}
+void write_granted(Writer& writer, const detail::LeaseData& lease) {
+  writer.number(static_cast<std::uint16_t>(granted_in(lease)));
+  for (std::size_t i = 0; i < lease.amounts.size(); ++i) {
+    for (const detail::GrantUse& use : lease.amounts[i].granted) {
+      writer.number(static_cast<std::uint8_t>(i));
+      writer.number(use.bucket);
+      writer.number(use.end);
+      writer.number(use.amount);
+    }
+  }
+}
+
 template <class Lease>
 std::size_t size_of(const Lease& lease, std::string_view name_space) {
   std::size_t size = fixed_size + name_space.size() + lease.resource.size();
   for (const auto& bucket : buckets_of(lease)) size += bucket_size + bucket.entity.size();
   for (const auto& amount : amounts_of(lease)) size += amount_size + amount.limit.size();
   const std::size_t marker = marker_entity_of(lease).size();
-  if (has_holds(lease)) return size + 2 + marker + amounts_of(lease).size();
+  const std::size_t uses = granted_in(lease);
+  if (uses != 0) size += 2 + uses * granted_size;
+  if (uses != 0 || has_holds(lease)) return size + 2 + marker + amounts_of(lease).size();
   return marker == 0 ? size : size + 2 + marker;
 }
 
@@ -229,11 +251,13 @@ void encode(std::string& id, const Lease& lease, std::string_view name_space, co
     writer.number(amount.amount);
     writer.number(amount.buckets);
   }
-  const bool holds = has_holds(lease);
+  const bool granted = granted_in(lease) != 0;
+  const bool holds = granted || has_holds(lease);
   if (holds || !marker_entity_of(lease).empty()) writer.text(marker_entity_of(lease));
   if (holds) {
     for (const auto& amount : amounts_of(lease)) writer.number(amount.holds);
   }
+  if (granted) write_granted(writer, lease);
   assert(writer.at() == bytes.data() + bytes.size());
   const std::string_view view(bytes.data(), bytes.size());
   const Mac mac = mac_of(view.substr(mac_size), key);
@@ -283,6 +307,23 @@ std::array<std::uint64_t, 2> nonce_of_request(const store::Request& request, std
   return nonce;
 }
 
+namespace {
+
+bool read_granted(Reader& reader, std::vector<detail::LeaseAmount>& amounts) {
+  for (auto left = reader.number<std::uint16_t>(); left > 0 && !reader.failed(); --left) {
+    const auto amount = reader.number<std::uint8_t>();
+    detail::GrantUse use;
+    use.bucket = reader.number<std::uint8_t>();
+    use.end = reader.number<Time>();
+    use.amount = reader.number<std::int64_t>();
+    if (reader.failed() || amount >= amounts.size()) return false;
+    amounts[amount].granted.push_back(use);
+  }
+  return !reader.failed();
+}
+
+}  // namespace
+
 std::optional<detail::LeaseData> parse_lease_payload(std::string_view payload, std::string_view name_space) {
   Reader reader(payload);
   detail::LeaseData lease;
@@ -305,6 +346,7 @@ std::optional<detail::LeaseData> parse_lease_payload(std::string_view payload, s
   if (!reader.failed() && !reader.at_end()) {
     for (detail::LeaseAmount& amount : lease.amounts) amount.holds = reader.number<std::uint8_t>();
   }
+  if (!reader.failed() && !reader.at_end() && !read_granted(reader, lease.amounts)) return std::nullopt;
   if (!reader.at_end() || lease.buckets.size() > limits::max_chain) return std::nullopt;
   return lease;
 }

@@ -1,14 +1,16 @@
 // Lease ids: everything needed to change a lease, in one opaque text.
 //
 //     "w1" base64url( mac[16] | nonce[16] deadline[8] | namespace resource | buckets | amounts | marker?
-//     holds? )
+//     holds? grants? )
 //
 // The MAC is HMAC-SHA-256 under the store's key, cut to 16 bytes, over everything after it. Numbers are
 // little-endian; texts are a length of two bytes and the bytes; lists are a count of one byte and the items.
 // A bucket is a text and its generation[8]; an amount is a text, millitokens[8] and a byte that says which
 // buckets were charged. The marker is the entity beside which the marker is kept, if it is not that of the
 // first bucket. The holds are a byte for each amount that says in which buckets the limit is concurrent; they
-// are there if one of them is not 0, behind a marker that may be empty.
+// are there if one of them is not 0, behind a marker that may be empty. The grants are a count of two bytes
+// and, for each use of a grant, the amount and the bucket in a byte each, the grant's end[8] and
+// millitokens[8]; they are there if the lease took any, behind holds that may be 0.
 #pragma once
 
 #include <array>

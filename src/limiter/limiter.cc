@@ -86,6 +86,12 @@ Result<Page<StoredLimits>> Limiter::list_limits(const LimitsFilter& filter, cons
 
 Result<Entity> Limiter::put_entity(const Entity& entity) { return core_->put_entity(entity); }
 Result<Entity> Limiter::entity(std::string_view id) { return core_->entity(id); }
+Result<Entity> Limiter::set_access(std::string_view entity, const AccessRule& rule) {
+  return core_->set_access(entity, rule);
+}
+Result<void> Limiter::remove_access(std::string_view entity, Access access, std::string_view resource) {
+  return core_->remove_access(entity, access, resource);
+}
 Result<void> Limiter::delete_entity(std::string_view id) { return core_->delete_entity(id); }
 Result<Page<std::string>> Limiter::children(std::string_view id, const Paging& paging) {
   return core_->children(id, paging);
@@ -107,11 +113,32 @@ Result<Page<std::string>> Limiter::members(std::string_view plan, const Paging& 
   return core_->members(plan, paging);
 }
 
+Result<std::vector<Bucket>> Limiter::reset(std::string_view entity, std::string_view resource) {
+  return core_->reset(entity, resource);
+}
+
+Result<Bucket> Limiter::grant(std::string_view entity, std::string_view resource,
+                              std::span<const Charge> amounts, const GrantOptions& options) {
+  return core_->grant(entity, resource, amounts, options);
+}
+
+Result<LimitReport> Limiter::lower(std::string_view entity, std::string_view resource,
+                                   std::span<const Charge> at_most) {
+  return core_->lower(entity, resource, at_most);
+}
+
 Result<Page<Bucket>> Limiter::buckets(std::string_view entity, const Paging& paging) {
   return core_->buckets(entity, paging);
 }
+Result<Page<Bucket>> Limiter::buckets_on(std::string_view resource, const BucketsFilter& filter,
+                                         const Paging& paging) {
+  return core_->buckets_on(resource, filter, paging);
+}
 Result<Page<AuditEvent>> Limiter::audit(std::string_view subject, const Paging& paging) {
   return core_->audit(subject, paging);
+}
+Result<Page<AuditEvent>> Limiter::audit_events(const AuditFilter& filter, const Paging& paging) {
+  return core_->audit_events(filter, paging);
 }
 
 Result<Page<Usage>> Limiter::usage(const UsageFilter& filter, const Paging& paging) {
@@ -122,6 +149,7 @@ Result<std::vector<UsageTotal>> Limiter::top_usage(const UsageFilter& filter, st
                                                    std::size_t count) {
   return core_->top_usage(filter, limit, count);
 }
+Result<std::vector<std::string>> Limiter::namespaces() { return core_->namespaces(); }
 std::vector<std::string> Limiter::warnings() const { return core_->warnings(); }
 
 }  // namespace weir

@@ -6,8 +6,9 @@ namespace weir::limiter {
 
 void PendingAcquire::start(std::string_view entity, std::string_view resource,
                            std::span<const Charge> consume, const AcquireOptions& options,
-                           store::Completion<void> done) {
+                           store::Completion<void> done, Mode mode) {
   done_ = done;
+  mode_ = mode;
   store::Request request = core_.request_of(entity, resource, consume, options);
   if (!options.idempotency_key.empty()) {
     const auto nonce = core_.nonce_of(request, options.idempotency_key);
@@ -15,8 +16,9 @@ void PendingAcquire::start(std::string_view entity, std::string_view resource,
     nonce_ = *nonce;
     request.once = &*nonce_;
   }
-  if (!nonce_ && core_.plain(request) && start_carried(request)) return;
-  if (auto checked = core_.check(request, Core::Mode::acquire); !checked) return finish(checked.error());
+  const bool fast = mode == Mode::acquire && !nonce_ && !treated_as_exempt_;
+  if (fast && core_.plain(request) && start_carried(request)) return;
+  if (auto checked = core_.check(request, Mode::acquire); !checked) return finish(checked.error());
   decide(request);
 }
 
@@ -26,7 +28,8 @@ void PendingAcquire::start_every(std::string_view entity, std::string_view resou
   store::Request request = core_.request_of(entity, resource, costs.believed, options);
   request.every = &costs.amount;
   request.named = costs.named;
-  if (core_.buckets_.carries_every() && core_.plain(request) && start_carried(request)) return;
+  const bool fast = core_.buckets_.carries_every() && !treated_as_exempt_;
+  if (fast && core_.plain(request) && start_carried(request)) return;
   const Charge all[] = {{"every", costs.amount}};
   store::Request checked_as = request;
   checked_as.consume = all;
@@ -46,7 +49,8 @@ bool PendingAcquire::start_carried(const store::Request& request) {
 
 void PendingAcquire::decide(const store::Request& request) {
   deciding_ = std::make_unique<AcquireOperation>(core_.buckets_, core_.store_.catalog(), core_.shared_);
-  deciding_->start(request, Core::Mode::acquire, decision_,
+  if (treated_as_exempt_) deciding_->treat_as_exempt();
+  deciding_->start(request, mode_, decision_,
                    {[](void* self, Result<void>&& result) {
                       static_cast<PendingAcquire*>(self)->finish(std::move(result));
                     },
@@ -54,7 +58,7 @@ void PendingAcquire::decide(const store::Request& request) {
 }
 
 void PendingAcquire::finish(Result<void> result) {
-  if (result && decision_.admitted()) {
+  if (result && decision_.admitted() && (mode_ == Mode::acquire || repeats())) {
     if (nonce_) {
       core_.open_once(decision_, *nonce_);
     } else {
@@ -62,6 +66,16 @@ void PendingAcquire::finish(Result<void> result) {
     }
   }
   (*done_)(std::move(result));
+}
+
+void PendingCorrection::lower(std::string_view entity, std::string_view resource,
+                              std::span<const Charge> at_most, store::Completion<void> done) {
+  correcting_.start({core_.name_space_,
+                     entity,
+                     resource,
+                     {.verb = decision::Correction::Verb::lower, .amounts = at_most},
+                     {}},
+                    done);
 }
 
 void PendingChange::start(std::string_view id, const decision::LeaseChange& change,

@@ -9,6 +9,7 @@
 
 #include "limiter/acquire_operation.h"
 #include "limiter/core.h"
+#include "limiter/correction_operation.h"
 #include "limiter/lease_operation.h"
 
 namespace weir::limiter {
@@ -29,14 +30,23 @@ class PendingAcquire {
   PendingAcquire(const PendingAcquire&) = delete;
   PendingAcquire& operator=(const PendingAcquire&) = delete;
 
+  using Mode = AcquireOperation::Mode;
+  /// Mode::peek: decides without charging, as available() does; but a repetition of an admitted request has
+  /// its lease.
   void start(std::string_view entity, std::string_view resource, std::span<const Charge> consume,
-             const AcquireOptions& options, store::Completion<void> done);
+             const AcquireOptions& options, store::Completion<void> done, Mode mode = Mode::acquire);
   /// Charges every limit of the chain. The options have no idempotency key. `costs` must stay valid until the
   /// completion was called.
   void start_every(std::string_view entity, std::string_view resource, const CostOfEvery& costs,
                    const AcquireOptions& options, store::Completion<void> done);
+  /// Decides as if the entity were exempt, such as a replay of a decision for one. Before the start.
+  void treat_as_exempt() { treated_as_exempt_ = true; }
   /// After success.
   Decision& decision() { return decision_; }
+  /// After success: whether the entity was exempt from limits. The fast path knows no exempt entity.
+  bool exempt() const { return deciding_ && deciding_->exempt(); }
+  /// After success: whether it is admitted and repeats a keyed acquire, or is one.
+  bool repeats() { return nonce_ && decision_.admitted() && decision_.made_lease_data() != nullptr; }
 
  private:
   bool start_carried(const store::Request& request);
@@ -47,6 +57,8 @@ class PendingAcquire {
   Decision decision_;
   std::optional<Core::Nonce> nonce_;            ///< of a keyed acquire
   std::unique_ptr<AcquireOperation> deciding_;  ///< on the slow path
+  Mode mode_ = Mode::acquire;
+  bool treated_as_exempt_ = false;
   std::optional<store::Completion<void>> done_;
 };
 
@@ -65,11 +77,29 @@ class PendingChange {
   /// After success.
   const LimitReport& report() { return changing_->report(); }
   Time deadline() const { return lease_.deadline; }
+  /// The lease as it was when the change started; empty if its id cannot be used.
+  const detail::LeaseData& lease() const { return lease_; }
 
  private:
   Core& core_;
   detail::LeaseData lease_;
   std::optional<LeaseOperation> changing_;
+};
+
+/// Lowers balances (Limiter::lower). The same lifetimes hold, and the amounts are checked by the caller.
+class PendingCorrection {
+ public:
+  explicit PendingCorrection(Core& core)
+      : core_(core), correcting_(core.buckets_, core.store_.catalog(), core.shared_) {}
+  PendingCorrection(const PendingCorrection&) = delete;
+  PendingCorrection& operator=(const PendingCorrection&) = delete;
+
+  void lower(std::string_view entity, std::string_view resource, std::span<const Charge> at_most,
+             store::Completion<void> done);
+
+ private:
+  Core& core_;
+  CorrectionOperation correcting_;
 };
 
 }  // namespace weir::limiter

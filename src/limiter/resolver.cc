@@ -17,8 +17,9 @@ constexpr std::size_t most_shared = maxima::shared_resolutions;
 
 }  // namespace
 
-ResolutionRef SharedResolutions::make(const store::Found& found, const limits::LimitSetRef& request_limits,
-                                      const ResolutionRef& parent) const {
+base::Ref<Resolution> SharedResolutions::make(const store::Found& found,
+                                              const limits::LimitSetRef& request_limits,
+                                              const ResolutionRef& parent) const {
   auto resolution = limits::resolve(found.levels, request_limits, found.now, ttl_multiplier_);
   resolution->catalog_generation = found.generation;
   if (parent) {
@@ -27,13 +28,22 @@ ResolutionRef SharedResolutions::make(const store::Found& found, const limits::L
     // A chain is as current as its oldest link.
     resolution->valid_until = std::min(resolution->valid_until, parent->valid_until);
   }
+  return resolution;
+}
+
+ResolutionRef SharedResolutions::resolve(const store::Found& found, const limits::LimitSetRef& request_limits,
+                                         const ResolutionRef& parent, limits::AccessVerdictRef access) const {
+  auto resolution = make(found, request_limits, parent);
+  if (access->rule.until) resolution->valid_until = std::min(resolution->valid_until, *access->rule.until);
+  resolution->access = std::move(access);
   return ResolutionRef(resolution.get());
 }
 
 ResolutionRef SharedResolutions::resolve(const store::Found& found, const limits::LimitSetRef& request_limits,
                                          const ResolutionRef& parent) {
   const auto& levels = found.levels;
-  if (levels[0] || levels[1] || levels.plan_stamp != 0) return make(found, request_limits, parent);
+  if (levels[0] || levels[1] || levels.plan_stamp != 0)
+    return ResolutionRef(make(found, request_limits, parent).get());
   const Origin origin(levels[4].get(), levels[5].get(), request_limits.get(), parent.get(), found.parent);
   const base::Guard guard(mutex_);
   if (generation_ != found.generation || resolutions_.size() >= most_shared) {
@@ -41,7 +51,8 @@ ResolutionRef SharedResolutions::resolve(const store::Found& found, const limits
     generation_ = found.generation;
   }
   ResolutionRef& shared = resolutions_[origin];
-  if (!shared || shared->valid_until <= found.now) shared = make(found, request_limits, parent);
+  if (!shared || shared->valid_until <= found.now)
+    shared = ResolutionRef(make(found, request_limits, parent).get());
   return shared;
 }
 
@@ -69,21 +80,22 @@ void Walk::found(Result<store::Found>&& found) {
   }
   links_.push_back(*std::move(found));
   if (is_cycle()) {
-    return finish(base::error(ErrorCode::unavailable, "entity ", base::quoted(links_.back().parent),
+    return finish(base::error(ErrorCode::unavailable, "entity ", base::quoted(links_.back().above),
                               " is its own ancestor in the store, which weir does not write; put it with "
                               "another parent, or delete it"));
   }
-  if (!links_.back().parent.empty() && links_.size() < limits::max_chain) return ask(links_.back().parent);
+  // Charges may end further down, but a block holds for every descendant.
+  if (!links_.back().above.empty() && links_.size() < limits::max_chain) return ask(links_.back().above);
   finish(assemble());
 }
 
 /// Whether the parent of the last link is in the chain already. Only another program can have written that.
 bool Walk::is_cycle() const {
-  const std::string& parent = links_.back().parent;
-  if (parent.empty()) return false;
-  if (parent == subject_.entity) return true;
+  const std::string& above = links_.back().above;
+  if (above.empty()) return false;
+  if (above == subject_.entity) return true;
   return std::any_of(links_.begin(), links_.end() - 1,
-                     [&](const store::Found& link) { return link.parent == parent; });
+                     [&](const store::Found& link) { return link.above == above; });
 }
 
 void Walk::finish(Result<ResolutionRef> resolution) {
@@ -91,13 +103,28 @@ void Walk::finish(Result<ResolutionRef> resolution) {
   (*done_)(std::move(resolution));
 }
 
-/// Resolves from the end of the chain to its beginning, and links each resolution to its parent's.
+/// The rule of access that holds for the entity of a link; empty: none.
+limits::AccessVerdictRef Walk::judge(std::size_t link) const {
+  const auto has_rules = [](const store::Found& one) { return !one.access.empty(); };
+  if (std::none_of(links_.begin(), links_.end(), has_rules)) [[likely]]
+    return {};
+  std::vector<limits::AccessLink> chain;
+  for (std::size_t i = link; i < links_.size(); ++i)
+    chain.push_back({i == 0 ? subject_.entity : std::string_view(links_[i - 1].above), links_[i].access});
+  return limits::judge_access(chain, subject_.resource, links_.front().now);
+}
+
+/// Resolves from the end of the chain of charges to its beginning, and links each resolution to its parent's.
 ResolutionRef Walk::assemble() {
+  const auto ends = [](const store::Found& link) { return link.parent.empty(); };
+  const auto last = std::find_if(links_.begin(), links_.end() - 1, ends);
   ResolutionRef resolution;
-  for (std::size_t i = links_.size(); i-- > 0;) {
+  for (auto i = static_cast<std::size_t>(last - links_.begin()) + 1; i-- > 0;) {
     // Limits sent with the request are for the entity's own bucket only.
-    resolution =
-        shared_.resolve(links_[i], i == 0 ? subject_.request_limits : limits::LimitSetRef(), resolution);
+    const limits::LimitSetRef sent = i == 0 ? subject_.request_limits : limits::LimitSetRef();
+    auto access = judge(i);
+    resolution = access ? shared_.resolve(links_[i], sent, resolution, std::move(access))
+                        : shared_.resolve(links_[i], sent, resolution);
   }
   return resolution;
 }

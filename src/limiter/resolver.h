@@ -30,12 +30,15 @@ class SharedResolutions {
   /// The resolution of the found records, linked to the parent's (may be empty).
   limits::ResolutionRef resolve(const store::Found& found, const limits::LimitSetRef& request_limits,
                                 const limits::ResolutionRef& parent);
+  /// The same for an entity that is blocked or exempt. Not shared.
+  limits::ResolutionRef resolve(const store::Found& found, const limits::LimitSetRef& request_limits,
+                                const limits::ResolutionRef& parent, limits::AccessVerdictRef access) const;
 
  private:
   using Origin = std::tuple<const void*, const void*, const void*, const void*, std::string>;
 
-  limits::ResolutionRef make(const store::Found& found, const limits::LimitSetRef& request_limits,
-                             const limits::ResolutionRef& parent) const;
+  base::Ref<limits::Resolution> make(const store::Found& found, const limits::LimitSetRef& request_limits,
+                                     const limits::ResolutionRef& parent) const;
 
   const int ttl_multiplier_;
   base::Mutex mutex_;
@@ -64,6 +67,7 @@ class Walk {
   void found(Result<store::Found>&& found);
   bool is_cycle() const;
   void finish(Result<limits::ResolutionRef> resolution);
+  limits::AccessVerdictRef judge(std::size_t link) const;
   limits::ResolutionRef assemble();
 
   store::Catalog& catalog_;
@@ -71,7 +75,7 @@ class Walk {
   store::ChangesHeld held_;
   int restarts_ = 0;
   Subject subject_;
-  std::vector<store::Found> links_;
+  std::vector<store::Found> links_;  ///< the entity and all of its ancestors
   std::optional<store::Completion<limits::ResolutionRef>> done_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 namespace weir {
 
 class LimitReport;
+struct Block;
 
 /// Whether an adjust may leave a balance below 0. A debt is paid by refill before anything is admitted again.
 enum class Debt : unsigned char {
@@ -26,6 +28,14 @@ namespace detail {
 enum class Ending : unsigned char { open, settled, rolled_back };
 enum class LeaseVerb : unsigned char { adjust, settle, rollback, extend };
 
+/// What a charge took of a grant (Limiter::grant), in one bucket of the chain.
+struct GrantUse {
+  std::uint8_t bucket = 0;
+  Time end = 0;
+  std::int64_t amount = 0;  ///< millitokens
+  friend bool operator==(const GrantUse&, const GrantUse&) = default;
+};
+
 /// The amount of one limit that a lease has charged, or is about to charge, in each bucket of `buckets` (bit
 /// i: the i-th of the chain).
 struct LeaseAmount {
@@ -33,6 +43,8 @@ struct LeaseAmount {
   std::int64_t amount = 0;  ///< millitokens
   std::uint8_t buckets = 0;
   std::uint8_t holds = 0;  ///< those of the buckets in which the limit is concurrent, and holds the amount
+  /// The part of it that was taken of grants: what is given back returns to them first.
+  std::vector<GrantUse> granted = {};
   friend bool operator==(const LeaseAmount&, const LeaseAmount&) = default;
 };
 
@@ -53,6 +65,8 @@ struct LeaseData {
   std::string marker_entity = {};
   bool shared = false;           ///< an id was handed out: other processes may change the lease too
   Ending ending = Ending::open;  ///< while it is not shared
+  /// Why there is no lease. Here, since a decision has either a lease or a reason, and most have a lease.
+  std::shared_ptr<const Block> block = {};
 };
 
 /// Carries out the changes of a lease; implemented by a Limiter.
