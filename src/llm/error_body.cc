@@ -67,9 +67,7 @@ std::string gemini_body(const ErrorText& error, const std::string& message) {
   return body + "}}";
 }
 
-}  // namespace
-
-std::string error_body(Vendor vendor, const ErrorText& error) {
+std::string vendor_body(Vendor vendor, const ErrorText& error) {
   const std::string message = base::json_string(error.message);
   if (vendor == Vendor::gemini) return gemini_body(error, message);
   if (vendor == Vendor::anthropic) {
@@ -81,6 +79,16 @@ std::string error_body(Vendor vendor, const ErrorText& error) {
   return base::join(R"({"error":{"message":)", message, R"(,"type":")", openai_type(error.status),
                     R"(","param":null,"code":)", code.empty() ? std::string("null") : base::json_string(code),
                     "}}");
+}
+
+}  // namespace
+
+std::string error_body(Vendor vendor, const ErrorText& error) {
+  std::string body = vendor_body(vendor, error);
+  if (error.decision.empty()) return body;
+  // Clients of every vendor skip a member that they do not know.
+  body.pop_back();
+  return body + base::join(R"(,"decision":")", error.decision, "\"}");
 }
 
 }  // namespace weir::llm

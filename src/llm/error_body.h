@@ -14,6 +14,7 @@ struct ErrorText {
   std::string_view message;
   std::string_view code = {};  ///< OpenAI's, for programs; empty: the usual one of the status
   std::optional<long long> retry_after_ms = {};
+  std::string_view decision = {};  ///< the id of the refusal in the decision log; empty: none
 };
 
 /// A JSON body.

@@ -292,6 +292,8 @@ Result<void> Runner::make_bucket(const Write& write) {
   const Charge nothing[] = {{write.shares.front().first, Amount()}};
   auto made = limiter_.acquire(write.entity, write.resource, nothing);
   if (!made) return made.error();
+  if (made->block() != nullptr || made->limits().empty())
+    return base::error(ErrorCode::conflict, "no bucket can be made while the entity is blocked or exempt");
   return {};
 }
 
