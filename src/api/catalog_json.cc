@@ -1,8 +1,8 @@
 #include "api/catalog_json.h"
 
-#include "api/bucket_now.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "store/bucket_now.h"
 
 namespace weir::api {
 namespace {
@@ -23,7 +23,7 @@ void add_settings(JsonWriter& json, const StoredLimits& stored) {
 
 std::string limit_json(const Bucket& bucket, const BucketLimit& limit, Time now) {
   auto json = JsonWriter::object();
-  json.text("name", limit.name).raw("remaining", held_at(bucket, limit, now).to_string());
+  json.text("name", limit.name).raw("remaining", store::held_at(bucket, limit, now).to_string());
   json.raw("tokens", limit.tokens.to_string()).raw("consumed", limit.consumed.to_string());
   json.raw("capacity", limit.limit.capacity().to_string()).raw("burst", limit.limit.burst().to_string());
   if (limit.limit.kind() == Kind::concurrent) {
@@ -37,7 +37,16 @@ std::string limit_json(const Bucket& bucket, const BucketLimit& limit, Time now)
     json.raw("refill_amount", limit.limit.refill_amount().to_string());
     json.number("refill_period_ms", limit.limit.refill_period().count());
   }
-  json.number("full_at_ms", full_at(bucket, limit, now)).flag("in_force", limit.in_force);
+  if (!limit.grants.empty()) {
+    auto grants = JsonWriter::array();
+    for (const GrantLeft& one : limit.grants) {
+      auto entry = JsonWriter::object();
+      if (one.end) entry.number("end_ms", *one.end);
+      grants.add(entry.raw("amount", one.amount.to_string()).str());
+    }
+    json.raw("grants", grants.str());
+  }
+  json.number("full_at_ms", store::full_at(bucket, limit, now)).flag("in_force", limit.in_force);
   return json.str();
 }
 
@@ -75,6 +84,25 @@ std::string to_json(const EffectiveLimits& effective) {
   return json.str();
 }
 
+namespace {
+
+/// `only`: rules of this kind.
+std::string rules_json(const std::vector<AccessRule>& rules, std::optional<Access> only) {
+  auto list = JsonWriter::array();
+  for (const AccessRule& rule : rules) {
+    if (only && rule.access != *only) continue;
+    auto json = JsonWriter::object();
+    json.text("access", name_of(rule.access));
+    if (!rule.resource.empty()) json.text("resource", rule.resource);
+    json.text("reason", rule.reason).number("since_ms", rule.since);
+    if (rule.until) json.number("until_ms", *rule.until);
+    list.add(json.str());
+  }
+  return list.str();
+}
+
+}  // namespace
+
 std::string to_json(const Entity& entity) {
   auto metadata = JsonWriter::object();
   for (const auto& [name, value] : entity.metadata) metadata.text(name, value);
@@ -86,7 +114,13 @@ std::string to_json(const Entity& entity) {
   if (!entity.name.empty()) json.text("name", entity.name);
   json.raw("metadata", metadata.str()).number("created_at_ms", entity.created_at);
   if (entity.from_file) json.flag("from_file", true);
+  if (!entity.access.empty()) json.raw("access", rules_json(entity.access, std::nullopt));
   return json.str();
+}
+
+std::string access_json(const Entity& entity, Access access) {
+  auto json = JsonWriter::object();
+  return json.text("entity", entity.id).raw("rules", rules_json(entity.access, access)).str();
 }
 
 std::string to_json(const LimitsPlan& plan) {

@@ -20,6 +20,8 @@ std::string item_json(const StoredLimits& stored);
 std::string to_json(const EffectiveLimits& effective);
 
 std::string to_json(const Entity& entity);
+/// `{"entity":"key-9","rules":[{"access":"blocked","reason":"abuse","since_ms":N}]}`: the rules of one kind.
+std::string access_json(const Entity& entity, Access access);
 std::string to_json(const LimitsPlan& plan);
 
 /// The event. `before` and `after` are JSON already; null where empty.

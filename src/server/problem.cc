@@ -58,16 +58,17 @@ int status_of(ErrorCode code) {
   return 500;
 }
 
-Reply problem(int status, std::string_view type, std::string_view detail) {
+Reply problem(int status, std::string_view type, std::string_view detail, std::string_view decision) {
   auto json = base::JsonWriter::object();
   json.text("type", type.empty() ? std::string_view("about:blank") : type).text("title", title_of(status));
   json.number("status", status).text("detail", detail);
+  if (!decision.empty()) json.text("decision", decision);
   return {.status = status, .body = json.str(), .content_type = "application/problem+json"};
 }
 
-Reply problem(const Error& error) {
+Reply problem(const Error& error, std::string_view decision) {
   const int status = status_of(error.code);
-  Reply reply = problem(status, name_of(error.code), error.message);
+  Reply reply = problem(status, name_of(error.code), error.message, decision);
   // Contention and an unavailable store are temporary; after an unknown outcome a retry needs an idempotency
   // key.
   if (status == 503 && error.code != ErrorCode::outcome_unknown) reply.fields = "Retry-After: 1\r\n";

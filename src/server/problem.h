@@ -19,7 +19,8 @@ struct Reply {
 int status_of(ErrorCode code);
 
 /// `type` is a word such as "unknown-limit"; empty: the status is enough.
-Reply problem(int status, std::string_view type, std::string_view detail);
-Reply problem(const Error& error);
+/// `decision`: the id that explains it; empty: none.
+Reply problem(int status, std::string_view type, std::string_view detail, std::string_view decision = {});
+Reply problem(const Error& error, std::string_view decision = {});
 
 }  // namespace weir::server

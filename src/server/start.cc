@@ -12,6 +12,14 @@ Result<std::unique_ptr<telemetry::AccessLog>> open_access_log(const std::string&
   return telemetry::AccessLog::open(path, {.format = format});
 }
 
+bool is_loopback(const net::Address& address) {
+  if (!address.v6) return address.bytes[0] == 127;
+  net::Address loopback = address;
+  loopback.bytes = {};
+  loopback.bytes[15] = 1;
+  return address.bytes == loopback.bytes;
+}
+
 std::string url_of(const net::Server& server, bool tls) {
   return base::join(tls ? "https://" : "http://", server.addresses().front().to_string());
 }

@@ -21,6 +21,9 @@ std::string kind_of(const std::string& store);
 Result<std::unique_ptr<telemetry::AccessLog>> open_access_log(const std::string& path,
                                                               telemetry::LogFormat format);
 
+/// Whether only this machine reaches the address.
+bool is_loopback(const net::Address& address);
+
 /// "http://127.0.0.1:8080": the first address of the server.
 std::string url_of(const net::Server& server, bool tls);
 
