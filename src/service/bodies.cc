@@ -8,6 +8,7 @@
 #include "limits/names.h"
 #include "service/plain_acquire.h"
 #include "service/plan_body.h"
+#include "weir/limiter.h"
 
 namespace weir::service {
 namespace {
@@ -41,6 +42,16 @@ std::chrono::milliseconds read_lease_ms(Document& document, json::Value& value, 
   return std::chrono::milliseconds(lease_ms);
 }
 
+std::chrono::milliseconds read_max_wait_ms(Document& document, json::Value& value, std::string_view of) {
+  const std::int64_t wait_ms = document.integer(value, of);
+  if (wait_ms < 0 || wait_ms > AcquireOptions::longest_wait.count()) {
+    document.invalidate(base::join("max_wait_ms must be 0 to ",
+                                   std::to_string(AcquireOptions::longest_wait.count()),
+                                   "; a longer wait is for the caller, by retry_after_ms"));
+  }
+  return std::chrono::milliseconds(wait_ms);
+}
+
 }  // namespace
 
 Parsed<AcquireBody> parse_acquire(std::string_view json) {
@@ -53,7 +64,8 @@ Parsed<AcquireBody> parse_any_acquire(std::string_view json) {
   Document document(json);
   AcquireBody body;
   document.members([&](std::string_view key, json::Value& value) {
-    static constexpr std::string_view known[] = {"entity", "resource", "consume", "limits", "lease_ms"};
+    static constexpr std::string_view known[] = {"entity", "resource", "consume",
+                                                 "limits", "lease_ms", "max_wait_ms"};
     if (key == "entity") {
       body.entity = document.text(value, key);
     } else if (key == "resource") {
@@ -64,6 +76,8 @@ Parsed<AcquireBody> parse_any_acquire(std::string_view json) {
       body.limits = document.limits(value, key);
     } else if (key == "lease_ms") {
       body.lease_for = read_lease_ms(document, value, key);
+    } else if (key == "max_wait_ms") {
+      body.max_wait = read_max_wait_ms(document, value, key);
     } else {
       document.unknown(key, known);
     }
@@ -92,6 +106,24 @@ Parsed<AdjustBody> parse_adjust(std::string_view json) {
       read_amounts(document, value, key, body.consume);
     } else if (key == "enforce") {
       body.debt = document.flag(value, key) ? Debt::refused : Debt::allowed;
+    } else {
+      document.unknown(key, known);
+    }
+  });
+  return document.result(std::move(body));
+}
+
+Parsed<GrantBody> parse_grant(std::string_view json) {
+  Document document(json);
+  GrantBody body;
+  document.members([&](std::string_view key, json::Value& value) {
+    static constexpr std::string_view known[] = {"resource", "amounts", "expires_in_ms"};
+    if (key == "resource") {
+      body.resource = document.text(value, key);
+    } else if (key == "amounts") {
+      read_amounts(document, value, key, body.amounts);
+    } else if (key == "expires_in_ms") {
+      body.expires_in = std::chrono::milliseconds(document.integer(value, key));
     } else {
       document.unknown(key, known);
     }
@@ -173,6 +205,8 @@ Parsed<Entity> parse_entity(std::string_view json, std::string_view id) {
       static_cast<void>(document.integer(value, key));
     } else if (key == "from_file") {
       static_cast<void>(document.flag(value, key));
+    } else if (key == "access") {
+      // Set by calls of its own; a member that is not read is skipped.
     } else {
       document.unknown(key, known);
     }

@@ -36,6 +36,7 @@ struct AcquireBody {
   Amounts consume;
   std::vector<NamedLimit> limits;          ///< sent with the request; may be empty
   std::chrono::milliseconds lease_for{0};  ///< 0: as long as the service says
+  std::chrono::milliseconds max_wait{0};   ///< 0: refused at once
   friend bool operator==(const AcquireBody&, const AcquireBody&) = default;
 };
 
@@ -44,7 +45,7 @@ struct LimitsBody {
   SetLimitsOptions options;
 };
 
-/// `{"entity","resource","consume":{...},"limits"?:{...},"lease_ms"?}`.
+/// `{"entity","resource","consume":{...},"limits"?:{...},"lease_ms"?,"max_wait_ms"?}`.
 Parsed<AcquireBody> parse_acquire(std::string_view json);
 /// The same without the shortcut of plain_acquire.h; for tests of it.
 Parsed<AcquireBody> parse_any_acquire(std::string_view json);
@@ -56,6 +57,13 @@ struct AdjustBody {
 };
 /// `{"consume":{...},"enforce":true}` of an adjust.
 Parsed<AdjustBody> parse_adjust(std::string_view json);
+struct GrantBody {
+  std::string resource;
+  Amounts amounts;
+  std::optional<std::chrono::milliseconds> expires_in;
+};
+/// `{"resource","amounts":{...},"expires_in_ms"?}`.
+Parsed<GrantBody> parse_grant(std::string_view json);
 /// `{"actual":{...}}`, `{}` or nothing.
 Parsed<Amounts> parse_settle(std::string_view json);
 /// `{"limits":{...},"on_unavailable"?,"bucket_ttl_refill_multiplier"?,"usage"?,"owner"?,"ttl_ms"?}`.

@@ -1,25 +1,14 @@
 #include "service/calls.h"
 
-#include <algorithm>
-
 #include "api/decision_json.h"
-#include "base/maxima.h"
 #include "base/text.h"
 #include "server/observing.h"
 #include "server/rate_limit_fields.h"
+#include "service/worker_executor.h"
 #include "telemetry/trace.h"
 
 namespace weir::service {
 namespace {
-
-constexpr std::size_t longest_request_id = maxima::request_id;
-
-/// An id from a proxy in front is kept if it is safe in a header and in a log line.
-bool usable_id(std::string_view id) {
-  return !id.empty() && id.size() <= longest_request_id && std::all_of(id.begin(), id.end(), [](char c) {
-    return c > ' ' && c < 0x7f && c != '"' && c != '\\';
-  });
-}
 
 Reply degraded() { return {.body = api::degraded_json(), .fields = "Weir-Degraded: true\r\n"}; }
 
@@ -42,12 +31,7 @@ Answering::Answering(Service& service, net::Exchange exchange)
   // Several traceparents are ambiguous and ignored.
   if (parent && !telemetry::trace_id_of(*parent).empty() && request().fields().count("traceparent") == 1)
     extra_->traceparent = *parent;
-  const auto given = request().fields().find("x-request-id");
-  if (given && usable_id(*given)) {
-    request_id_ = *given;
-  } else {
-    request_id_ = service.next_request_id();
-  }
+  request_id_ = service.request_ids_.id_for(request().fields().find("x-request-id"));
 }
 
 void Answering::send(Reply&& reply) {
@@ -86,6 +70,7 @@ void Answering::observe(const Reply& reply) {
 
 void AcquireCall::start() {
   started = std::chrono::steady_clock::now();
+  asked_at = answering.asked_at();
   charges = body.consume.charges();
   AcquireOptions options;
   if (!body.limits.empty()) {
@@ -96,10 +81,36 @@ void AcquireCall::start() {
   }
   options.idempotency_key = key;
   options.lease_for = body.lease_for;
+  if (body.max_wait.count() != 0) {
+    options.max_wait = body.max_wait;
+    WorkerExecutor* const executor = WorkerExecutor::of(service);
+    waiting = std::make_unique<Waiting>(*this, executor == nullptr ? nullptr : &executor->loop());
+    return waiting->acquire.start(
+        body.entity, body.resource, charges, options,
+        {[](void* self, Result<void>&& result) { static_cast<Waiting*>(self)->done(std::move(result)); },
+         waiting.get()});
+  }
   pending.start(
       body.entity, body.resource, charges, options,
       {[](void* self, Result<void>&& result) { static_cast<AcquireCall*>(self)->done(std::move(result)); },
        this});
+}
+
+AcquireCall::Waiting::Waiting(AcquireCall& call_in, net::Loop* loop_in)
+    : call(call_in),
+      loop(loop_in),
+      acquire(
+          *call_in.core, loop_in == nullptr
+                             ? limiter::WaitingAcquire::Run()
+                             : [loop_in](std::function<void()> step) { loop_in->post(std::move(step)); }) {
+  if (loop != nullptr) call.answering.exchange().observe(this);
+}
+
+void AcquireCall::Waiting::done(Result<void>&& result) {
+  if (loop == nullptr) return call.done(std::move(result));
+  if (!loop->is_here()) return loop->post([this, result] { done(Result<void>(result)); });
+  call.answering.exchange().observe(nullptr);
+  call.done(std::move(result));
 }
 
 void AcquireCall::done(Result<void>&& result) {
@@ -117,15 +128,17 @@ void AcquireCall::done(Result<void>&& result) {
 
 bool AcquireCall::observe(const Result<void>& result) {
   using telemetry::Outcome;
-  const auto took = std::chrono::steady_clock::now() - started;
+  auto took = std::chrono::steady_clock::now() - started;
+  // The time in a queue is not the store's.
+  if (waiting && result) took = std::max(took - decision().waited(), decltype(took)::zero());
   const auto count = [&](Outcome outcome, bool known_only = false) {
     service.metrics_->decided(core->name_space(), body.resource, outcome, took, known_only);
   };
   if (result) {
     service.outage_.succeeded();
-    const Decision& decision = pending.decision();
-    count(server::outcome_of(decision));
-    if (decision.admitted() && decision.limits().would_refuse())
+    const Decision& decided = decision();
+    count(server::outcome_of(decided));
+    if (decided.admitted() && decided.limits().would_refuse())
       service.metrics_->would_refuse(core->name_space(), body.resource);
     return false;
   }
@@ -140,35 +153,41 @@ bool AcquireCall::observe(const Result<void>& result) {
 }
 
 void AcquireCall::reply_with(Reply& reply) {
-  Decision& decision = pending.decision();
+  Decision& decided = decision();
+  const std::optional waited = waiting ? std::optional(decided.waited()) : std::nullopt;
   reply.fields.clear();
   reply.body.clear();
-  server::append_rate_limit_fields(reply.fields, decision.limits());
-  server::append_would_refuse(reply.fields, decision.limits());
+  server::append_rate_limit_fields(reply.fields, decided.limits());
+  server::append_would_refuse(reply.fields, decided.limits());
   if (authorizes) {
-    reply.status = decision.admitted() ? 200 : *authorizes;
-    if (decision.refused()) server::append_retry_after(reply.fields, decision);
-  } else if (decision.admitted()) {
+    reply.status = decided.admitted() ? 200 : *authorizes;
+    if (decided.refused()) server::append_retry_after(reply.fields, decided);
+    server::append_decision(reply.fields, keep({}));
+  } else if (decided.admitted()) {
     reply.status = 200;
     reply.content_type = Reply().content_type;
     thread_local std::string lease;
     lease.clear();
-    core->append_id(lease, decision);
-    const bool shows_deadline = body.lease_for.count() != 0 || decision.limits().has_concurrent();
-    api::append_admitted(reply.body, decision.limits(), lease,
-                         shows_deadline ? decision.lease().deadline() : 0);
+    core->append_id(lease, decided);
+    const bool shows_deadline = body.lease_for.count() != 0 || decided.limits().has_concurrent();
+    api::append_admitted(reply.body, decided.limits(), lease, shows_deadline ? decided.lease().deadline() : 0,
+                         waited);
+    keep(lease);
   } else {
     reply.status = 429;
     reply.content_type = "application/problem+json";
-    server::append_retry_after(reply.fields, decision);
-    reply.body = api::refused_json(decision);
+    server::append_retry_after(reply.fields, decided);
+    const std::string id = keep({});
+    server::append_decision(reply.fields, id);
+    reply.body = api::refused_json(decided, id, waited);
   }
 }
 
-void LeaseCall::start(detail::LeaseVerb verb) {
+void LeaseCall::start(detail::LeaseVerb verb_in) {
   started = std::chrono::steady_clock::now();
+  asked_at = answering.asked_at();
   charges = amounts.charges();
-  extends = verb == detail::LeaseVerb::extend;
+  verb = verb_in;
   pending.start(
       id, {.verb = verb, .key = key, .charges = charges, .lease_for = lease_for.count(), .debt = debt},
       {[](void* self, Result<void>&& result) { static_cast<LeaseCall*>(self)->done(std::move(result)); },
@@ -180,9 +199,13 @@ void LeaseCall::done(Result<void>&& result) {
   service.metrics_->store_took(op, std::chrono::steady_clock::now() - started);
   if (result) service.outage_.succeeded();
   if (!result && Outage::is_outage(result.error())) service.outage_.failed(result.error());
-  Reply reply = !result   ? problem(result.error())
-                : extends ? Reply{.body = api::extended_json(pending.deadline())}
-                          : Reply{.body = api::to_json(pending.report())};
+  if (result) keep();
+  const bool refused = !result && result.error().code == ErrorCode::exhausted;
+  const std::string decision = refused ? keep_refused(result.error()) : std::string();
+  Reply reply = !result                             ? problem(result.error(), decision)
+                : verb == detail::LeaseVerb::extend ? Reply{.body = api::extended_json(pending.deadline())}
+                                                    : Reply{.body = api::to_json(pending.report())};
+  server::append_decision(reply.fields, decision);
   last_of(this).send(std::move(reply));
 }
 

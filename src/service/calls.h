@@ -9,6 +9,7 @@
 
 #include "base/recycled.h"
 #include "limiter/pending.h"
+#include "limiter/waiting_acquire.h"
 #include "net/handler.h"
 #include "service/bodies.h"
 #include "service/service.h"
@@ -31,6 +32,9 @@ class Answering {
     if (extra_) extra_->name_space = name_space;
   }
   const wire::http::RequestHead& request() const { return exchange_.request(); }
+  const std::string& request_id() const { return request_id_; }
+  /// The present, if the decision log keeps all; otherwise 0.
+  Time asked_at() const;
   /// The caller may reuse the memory of the reply.
   void send(Reply&& reply);
 
@@ -64,8 +68,12 @@ struct AcquireCall final : base::Recycled<AcquireCall, 256> {
   void start();
   void done(Result<void>&& result);
   void reply_with(Reply& reply);
+  Decision& decision() { return waiting ? waiting->acquire.decision() : pending.decision(); }
   /// Counts the outcome. True if the request is admitted although the store could not decide.
   bool observe(const Result<void>& result);
+  /// Adds the decision to the decision log, if it is kept there; `lease` is its id. Returns the id of the
+  /// decision; empty: it is not kept.
+  std::string keep(std::string_view lease);
 
   Service& service;
   Answering answering;
@@ -77,7 +85,23 @@ struct AcquireCall final : base::Recycled<AcquireCall, 256> {
   std::vector<Charge> charges;
   std::optional<RequestLimits> limits;
   limiter::PendingAcquire pending;
+  /// With max_wait_ms, in place of `pending`. Steps and answers happen on the thread of the connection, where
+  /// the client may go away.
+  struct Waiting final : net::ExchangeObserver {
+    Waiting(AcquireCall& call_in, net::Loop* loop_in);
+    void done(Result<void>&& result);
+    void on_body(std::string_view, bool) override {}
+    void on_writable() override {}
+    void on_gone(const wire::http::Refusal&) override { acquire.hurry(); }
+    void on_ended() override { acquire.hurry(); }
+
+    AcquireCall& call;
+    net::Loop* const loop;  ///< null outside of a server
+    limiter::WaitingAcquire acquire;
+  };
+  std::unique_ptr<Waiting> waiting;
   std::chrono::steady_clock::time_point started;
+  Time asked_at = 0;  ///< only where the decision log keeps all
 };
 
 /// A change to a lease.
@@ -87,6 +111,12 @@ struct LeaseCall {
 
   void start(detail::LeaseVerb verb);
   void done(Result<void>&& result);
+  /// Adds the change to the decision log, if it keeps all.
+  void keep();
+  /// Adds an adjust that was refused, since it would have left a debt. Returns the id of the decision; empty:
+  /// it is not kept.
+  std::string keep_refused(const Error& error);
+  decision_log::Record record() const;
 
   Answering answering;
   std::shared_ptr<limiter::Core> core;
@@ -95,11 +125,12 @@ struct LeaseCall {
   Amounts amounts;
   std::chrono::milliseconds lease_for{0};  ///< of an extend
   Debt debt = Debt::allowed;               ///< of an adjust
-  bool extends = false;
+  detail::LeaseVerb verb = detail::LeaseVerb::adjust;
   std::vector<Charge> charges;
   limiter::PendingChange pending;
   telemetry::StoreOp op = telemetry::StoreOp::adjust;
   std::chrono::steady_clock::time_point started;
+  Time asked_at = 0;  ///< only where the decision log keeps all
 };
 
 /// Calls that are answered synchronously: availability, limits, entities, audit.
@@ -107,6 +138,14 @@ Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::
                      std::string_view body, Time now, telemetry::Metrics& metrics);
 
 /// GET /v1/usage.
+/// Fills buckets to capacity.
+Reply reset(limiter::Core& core, const std::string& entity, std::string_view body, Time now);
+/// Grants more beside the balances of a bucket.
+Reply grant(limiter::Core& core, const std::string& entity, const wire::http::RequestHead& request,
+            std::string_view body, Time now);
+/// Blocks and exemptions: get, put or delete.
+Reply access(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
+             std::string_view body);
 Reply usage(limiter::Core& core, std::string_view query);
 
 /// Reads the request of a proxy: from the query, else from the fields Weir-Entity, Weir-Resource and

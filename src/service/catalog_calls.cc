@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "server/rate_limit_fields.h"
 #include "service/calls.h"
-#include "service/paging.h"
 #include "service/plan_body.h"
 #include "service/query.h"
 
@@ -153,12 +152,40 @@ Reply listing(limiter::Core& core, const Route& route, std::string_view query_te
                     [now](const Bucket& bucket) { return api::to_json(bucket, now); });
 }
 
-Reply audit(limiter::Core& core, std::string_view query_text) {
-  const Query query(query_text, {"entity", "limit", "cursor"});
+Reply buckets_on(limiter::Core& core, std::string_view query_text, Time now) {
+  const Query query(query_text, {"resource", "sort", "below", "by", "limit", "cursor"});
   if (!query.error().empty()) return malformed(query.error());
+  if (query.has("by") && query.get("by").empty()) return malformed("by is empty; leave it out for any limit");
+  if (query.has("resource") && query.get("resource").empty())
+    return malformed("resource is empty; leave it out for every resource, or name one");
+  BucketsFilter filter{.limit = query.get("by")};
+  const std::string sort = query.get("sort");
+  if (sort == "remaining") filter.order = BucketOrder::remaining;
+  if (sort == "consumed") filter.order = BucketOrder::consumed;
+  if (query.has("sort") && filter.order == BucketOrder::entity)
+    return malformed("sort must be remaining or consumed; without it buckets come by entity");
+  if (query.has("below")) {
+    const auto below = Amount::parse(query.get("below"));
+    if (!below || *below <= Amount()) return malformed("below must be a percentage above 0, such as 10");
+    filter.below_percent = *below;
+  }
   const auto paging = paging_of(query);
   if (!paging) return malformed(paging.error().message);
-  return page_reply(core.audit(query.get("entity"), *paging), "events",
+  return page_reply(core.buckets_on(query.get("resource"), filter, *paging), "buckets",
+                    [now](const Bucket& bucket) { return api::to_json(bucket, now); });
+}
+
+Reply audit(limiter::Core& core, std::string_view query_text) {
+  const Query query(query_text, {"entity", "from", "to", "principal", "kind", "limit", "cursor"});
+  if (!query.error().empty()) return malformed(query.error());
+  if (query.has("kind") && query.get("kind").empty()) return malformed("kind is empty; leave it out for all");
+  AuditFilter filter{
+      .subject = query.get("entity"), .principal = query.get("principal"), .kind = query.get("kind")};
+  if (auto read = read_moment(query, "from", filter.from); !read) return malformed(read.error().message);
+  if (auto read = read_moment(query, "to", filter.to); !read) return malformed(read.error().message);
+  const auto paging = paging_of(query);
+  if (!paging) return malformed(paging.error().message);
+  return page_reply(core.audit_events(filter, *paging), "events",
                     [](const AuditEvent& event) { return api::to_json(event); });
 }
 
@@ -179,8 +206,17 @@ Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::
       return entity(core, route.names[0], request.method(), body);
     case Call::plan:
       return plan(core, route.names[0], request.method(), body);
+    case Call::block:
+    case Call::exempt:
+      return access(core, route, request, body);
+    case Call::reset:
+      return reset(core, route.names[0], body, now);
+    case Call::grant:
+      return grant(core, route.names[0], request, body, now);
     case Call::usage:
       return usage(core, request.query());
+    case Call::buckets_on:
+      return buckets_on(core, request.query(), now);
     case Call::audit:
       return audit(core, request.query());
     default:

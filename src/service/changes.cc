@@ -26,6 +26,8 @@ struct Members {
   bool inherits = false;      ///< has a member that limits.set and plan.put may have
   bool about_plan = false;    ///< has a member that only plan.put may have
   bool about_entity = false;  ///< has a member that only entity.put may have
+  AccessRule rule;            ///< its end and its reason
+  bool about_rule = false;    ///< has one of them, which only entity.block and entity.exempt may have
 };
 
 void read_option(Document& document, std::string_view key, json::Value& value, SetLimitsOptions& options) {
@@ -72,7 +74,8 @@ void read_member(Document& document, std::string_view key, json::Value& value, M
                                                "name",      "metadata",
                                                "from_file", "bucket_ttl_refill_multiplier",
                                                "inherit",   "plan",
-                                               "resources", "usage"};
+                                               "resources", "usage",
+                                               "until_ms",  "reason"};
   if (key == "change") {
     members.change = document.text(value, key);
   } else if (key == "level") {
@@ -99,6 +102,10 @@ void read_member(Document& document, std::string_view key, json::Value& value, M
   } else if (key == "parent" || key == "cascade" || key == "name" || key == "metadata") {
     members.about_entity = true;
     read_fact(document, key, value, members.record);
+  } else if (key == "until_ms" || key == "reason") {
+    members.about_rule = true;
+    if (key == "reason") members.rule.reason = document.text(value, key);
+    if (key == "until_ms") members.rule.until = document.integer(value, key);
   } else {
     document.unknown(key, known);
   }
@@ -127,12 +134,16 @@ void check_members(Document& document, const Members& members) {
   const bool set = change == "limits.set", put = change == "entity.put", put_plan = change == "plan.put";
   const bool limits = set || change == "limits.delete", plan = put_plan || change == "plan.delete";
   const bool entity = put || change == "entity.delete";
-  if (!limits && !entity && !plan)
+  const bool sets_rule = change == "entity.block" || change == "entity.exempt";
+  const bool rule = sets_rule || change == "entity.unblock" || change == "entity.unexempt";
+  if (!limits && !entity && !plan && !rule)
     document.invalidate(
-        "change must be limits.set, limits.delete, entity.put, entity.delete, plan.put or plan.delete");
+        "change must be limits.set, limits.delete, entity.put, entity.delete, entity.block, entity.unblock, "
+        "entity.exempt, entity.unexempt, plan.put or plan.delete");
   if ((!set && members.about_limits) || (!set && !put_plan && (members.limits || members.inherits)) ||
       (!put && members.about_entity) || (!put_plan && members.about_plan) ||
-      (!set && !put && !put_plan && members.from_file) || (!limits && (members.level || members.resource)) ||
+      (!set && !put && !put_plan && members.from_file) || (!limits && members.level) ||
+      (!limits && !rule && members.resource) || (!sets_rule && members.about_rule) ||
       (!put && !plan && members.plan) || (plan && members.entity))
     document.invalidate(join(change, " has a field that belongs to another change"));
 }
@@ -148,6 +159,15 @@ CatalogChange plan_change_of(Document& document, Members& members) {
   return PutPlan{std::move(plan)};
 }
 
+CatalogChange rule_change_of(Members& members) {
+  const std::string entity = members.entity.value_or("");
+  AccessRule& rule = members.rule;
+  rule.access = members.change.ends_with("block") ? Access::blocked : Access::exempt;
+  rule.resource = members.resource.value_or("");
+  if (members.change.starts_with("entity.un")) return RemoveAccess{entity, rule.access, rule.resource};
+  return SetAccess{entity, std::move(rule)};
+}
+
 CatalogChange change_of(Document& document, Members& members) {
   check_members(document, members);
   if (members.change.starts_with("plan.")) return plan_change_of(document, members);
@@ -160,6 +180,7 @@ CatalogChange change_of(Document& document, Members& members) {
     return SetLimits{level, std::move(members.limits).value_or(std::vector<NamedLimit>()), members.options};
   }
   if (!members.entity) document.invalidate(join(members.change, " needs an entity"));
+  if (members.change.ends_with("block") || members.change.ends_with("exempt")) return rule_change_of(members);
   if (!put) return DeleteEntity{members.entity.value_or("")};
   members.record.id = members.entity.value_or("");
   members.record.plan = members.plan.value_or("");

@@ -45,7 +45,7 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
                                            Identity& identity) {
   if (auto twice = check_single(request.fields())) return twice;
   identity.principal = options_.principal;
-  identity.name_space = request.fields().find("weir-namespace").value_or("default");
+  identity.name_space = request.fields().find("weir-namespace").value_or(options_.name_space);
   identity.bound = false;
   const std::shared_ptr<const Tokens> tokens =
       asks_for_tokens_.load(std::memory_order_acquire) ? current_tokens() : nullptr;

@@ -1,49 +1,15 @@
-// The query of a call.
+// The query of a call, as server/ reads it.
 #pragma once
 
-#include <algorithm>
-#include <initializer_list>
-#include <map>
-#include <span>
-#include <string>
-#include <string_view>
-
-#include "base/text.h"
-#include "wire/http_text.h"
+#include "server/paging.h"
+#include "server/query.h"
 
 namespace weir::service {
 
-/// The parameters of a query, each at most once and only those that are known.
-class Query {
- public:
-  Query(std::string_view text, std::initializer_list<std::string_view> known) {
-    using wire::http::QueryParameters;
-    QueryParameters parameters(text);
-    std::string name;
-    std::string value;
-    while (error_.empty()) {
-      const auto next = parameters.next(name, value);
-      if (next == QueryParameters::Next::end) break;
-      if (next == QueryParameters::Next::malformed) {
-        error_ = "the query cannot be read";
-      } else if (std::find(known.begin(), known.end(), name) == known.end()) {
-        error_ = base::join("parameter ", base::quoted(name), " is not known here",
-                            base::did_you_mean(name, std::span(known.begin(), known.size())));
-      } else if (!values_.emplace(name, value).second) {
-        error_ = base::join("parameter ", base::quoted(name), " is given twice");
-      }
-    }
-  }
-  const std::string& error() const { return error_; }
-  bool has(const std::string& name) const { return values_.contains(name); }
-  std::string get(const std::string& name) const {
-    const auto found = values_.find(name);
-    return found == values_.end() ? std::string() : found->second;
-  }
-
- private:
-  std::map<std::string, std::string> values_;
-  std::string error_;
-};
+using server::malformed;
+using server::page_reply;
+using server::paging_of;
+using server::Query;
+using server::read_moment;
 
 }  // namespace weir::service

@@ -30,15 +30,23 @@ constexpr Pattern patterns[] = {
     {Call::limits_of_level, "/v1/limits/entity/*/*", get_put_delete},
     {Call::list_entities, "/v1/entities", only_get},
     {Call::entity, "/v1/entities/*", get_put_delete},
+    {Call::block, "/v1/entities/*/block", get_put_delete},
+    {Call::exempt, "/v1/entities/*/exempt", get_put_delete},
+    {Call::reset, "/v1/entities/*/reset", only_post},
+    {Call::grant, "/v1/entities/*/grants", only_post},
     {Call::children, "/v1/entities/*/children", only_get},
     {Call::buckets, "/v1/entities/*/buckets", only_get},
+    {Call::buckets_on, "/v1/buckets", only_get},
     {Call::list_plans, "/v1/plans", only_get},
     {Call::plan, "/v1/plans/*", get_put_delete},
     {Call::members, "/v1/plans/*/members", only_get},
     {Call::usage, "/v1/usage", only_get},
     {Call::audit, "/v1/audit", only_get},
+    {Call::decisions, "/v1/decisions", only_get},
+    {Call::decision, "/v1/decisions/*", only_get},
     {Call::changes, changes_path, only_post},
     {Call::check_store, "/v1/store/check", only_get},
+    {Call::namespaces, "/v1/namespaces", only_get},
     {Call::livez, "/livez", only_get},
     {Call::readyz, "/readyz", only_get},
     {Call::openapi, "/openapi.json", only_get},
@@ -74,10 +82,13 @@ std::span<const Pattern> all_patterns() { return patterns; }
 
 std::span<const std::string_view> call_names() {
   static constexpr std::string_view names[] = {
-      "acquire", "authorize",   "adjust",           "settle",  "rollback",      "extend",  "available",
-      "limits",  "list_limits", "effective_limits", "entity",  "list_entities", "plan",    "list_plans",
-      "members", "children",    "buckets",          "usage",   "audit",         "changes", "check_store",
-      "livez",   "readyz",      "openapi",          "metrics", "none"};
+      "acquire",   "authorize",     "adjust",      "settle",      "rollback",
+      "extend",    "available",     "limits",      "list_limits", "effective_limits",
+      "entity",    "list_entities", "block",       "exempt",      "reset",
+      "grant",     "plan",          "list_plans",  "members",     "children",
+      "buckets",   "buckets_on",    "usage",       "audit",       "decision",
+      "decisions", "changes",       "check_store", "namespaces",  "livez",
+      "readyz",    "openapi",       "metrics",     "none"};
   static_assert(std::size(names) == no_call + 1);
   return names;
 }
@@ -130,6 +141,10 @@ bool needs_token(Call call) {
   return call != Call::livez && call != Call::readyz && call != Call::openapi;
 }
 
+bool is_long(Call call) {
+  return call == Call::usage || call == Call::buckets_on || call == Call::audit || is_of_decisions(call);
+}
+
 bool takes_query(Call call) {
   switch (call) {
     case Call::authorize:
@@ -137,12 +152,16 @@ bool takes_query(Call call) {
     case Call::list_limits:
     case Call::effective:
     case Call::list_entities:
+    case Call::block:
+    case Call::exempt:
     case Call::list_plans:
     case Call::members:
     case Call::children:
     case Call::buckets:
+    case Call::buckets_on:
     case Call::usage:
     case Call::audit:
+    case Call::decisions:
       return true;
     default:
       return false;

@@ -24,15 +24,23 @@ enum class Call : unsigned char {
   effective,
   entity,  ///< get, put or delete
   list_entities,
+  block,   ///< get, put or delete
+  exempt,  ///< get, put or delete
+  reset,
+  grant,
   plan,  ///< get, put or delete
   list_plans,
   members,
   children,
   buckets,
+  buckets_on,
   usage,
   audit,
+  decision,
+  decisions,
   changes,
   check_store,
+  namespaces,
   livez,
   readyz,
   openapi,
@@ -75,6 +83,10 @@ Match match(const wire::http::RequestHead& request);
 /// The role that a call needs, if it needs a token at all (`needs_token`).
 Role role_for(Call call, wire::http::Method method);
 bool needs_token(Call call);
+/// Whether a call reads the decision log.
+constexpr bool is_of_decisions(Call call) { return call == Call::decision || call == Call::decisions; }
+/// Whether a call may read very many records, and gets threads of its own.
+bool is_long(Call call);
 /// Whether a call has parameters in its query.
 bool takes_query(Call call);
 

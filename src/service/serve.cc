@@ -6,7 +6,6 @@
 #include "app/check_store.h"
 #include "app/open_store.h"
 #include "app/store_url.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "limiter/lease_id.h"
 #include "net/server.h"
@@ -34,23 +33,6 @@ Result<wire::HostPort> parse_listen(const std::string& text) {
   return at;
 }
 
-bool is_loopback(const net::Address& address) {
-  if (!address.v6) return address.bytes[0] == 127;
-  net::Address loopback = address;
-  loopback.bytes = {};
-  loopback.bytes[15] = 1;
-  return address.bytes == loopback.bytes;
-}
-
-Result<std::shared_ptr<const Tokens>> read_tokens(const std::string& path) {
-  if (path.empty()) return std::shared_ptr<const Tokens>();
-  const auto text = base::read_file(path);
-  if (!text) return invalid("--tokens: ", text.error().message);
-  auto tokens = Tokens::parse(*text, path);
-  if (!tokens) return tokens.error();
-  return std::shared_ptr<const Tokens>(std::make_shared<Tokens>(*std::move(tokens)));
-}
-
 Result<net::ServerOptions> server_options(const ServeOptions& options) {
   auto at = parse_listen(options.listen);
   if (!at) return at.error();
@@ -58,7 +40,7 @@ Result<net::ServerOptions> server_options(const ServeOptions& options) {
     return invalid("--tls-cert and --tls-key belong together; give both or none");
   auto address = net::Address::parse(at->host, at->port);
   if (!address) return address.error();
-  if (!is_loopback(*address) && options.tokens.empty() && !options.insecure) {
+  if (!server::is_loopback(*address) && options.tokens.empty() && !options.insecure) {
     return invalid("--listen ", options.listen,
                    " can be reached from other machines and no tokens are asked for; give --tokens FILE, or "
                    "--insecure if you mean it");
@@ -85,9 +67,9 @@ void tell(telemetry::Log& log, const Result<T>& result, std::string_view done, s
 }
 
 void reload(const ServeOptions& options, Service& service, net::Server& server, telemetry::AccessLog* access,
-            telemetry::Log& log) {
+            server::DecisionLog* decisions, telemetry::Log& log) {
   if (!options.tokens.empty()) {
-    auto tokens = read_tokens(options.tokens);
+    auto tokens = read_tokens(options.tokens, "--tokens");
     if (tokens) service.set_tokens(*tokens);
     tell(log, tokens, "read the tokens again", "the old tokens stay");
   }
@@ -97,6 +79,9 @@ void reload(const ServeOptions& options, Service& service, net::Server& server, 
   }
   if (access != nullptr)
     tell(log, access->reopen(), "opened the access log again", "the old access log stays");
+  if (decisions != nullptr && !options.decisions.lines.empty())
+    tell(log, decisions->reopen_lines(), "opened the lines of decisions again",
+         "the old lines of decisions stay");
 }
 
 void greet(const ServeOptions& options, const std::string& url, std::ostream& out) {
@@ -129,7 +114,7 @@ Error with_hint(Error error) {
 Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream& log_out) {
   auto listen = server_options(options);
   if (!listen) return listen.error();
-  auto tokens = read_tokens(options.tokens);
+  auto tokens = read_tokens(options.tokens, "--tokens");
   if (!tokens) return tokens.error();
   // Before any thread starts, so that all threads inherit the blocked signals.
   const server::Signals signals;
@@ -146,6 +131,10 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
       app::open_store(options.store, {.must_be_reachable = false}, foundation.clock, *foundation.entropy);
   if (!store) return store.error();
   foundation.store = *store;
+  auto kept = server::open_decision_log(options.decisions, options.store, *foundation.clock,
+                                        *foundation.entropy, log);
+  if (!kept) return kept.error();
+  const std::unique_ptr<server::DecisionLog> decisions = *std::move(kept);
   std::unique_ptr<store::Aggregation> aggregation;
   if (options.aggregate) {
     const auto report = [&log](const std::string& message) { log.warning("usage", {{"problem", message}}); };
@@ -159,6 +148,7 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
                                .store = server::kind_of(options.store),
                                .log = &log,
                                .access_log = access.get(),
+                               .decisions = decisions.get(),
                                .check_store =
                                    [&options](const std::string& name_space) {
                                      return app::check_namespace(options.store, {}, name_space);
@@ -170,24 +160,32 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   if (!server) return with_hint(server.error());
   const std::string url = server::url_of(**server, !options.tls_cert.empty());
   server::add_metrics(*service.metrics(), **server, access.get());
+  if (decisions) server::add_metrics(*service.metrics(), *decisions);
   if (aggregation) add_metrics(*service.metrics(), *aggregation);
   foundation.store->announce(join("which serves it at ", url, " (weir --server ", url, " reaches it)"));
   foundation.store->observe_commits([metrics = service.metrics()](std::chrono::nanoseconds took) {
     metrics->store_took(telemetry::StoreOp::commit, took);
   });
   greet(options, url, out);
-  log.info(
-      "weir listens",
-      {{"url", url}, {"store", server::kind_of(options.store)}, {"threads", std::to_string(threads), true}});
+  log.info("weir listens", {{"url", url},
+                            {"store", server::kind_of(options.store)},
+                            {"threads", std::to_string(threads), true},
+                            // By which operators find the process of a decision.
+                            {"decision_log", decisions ? decisions->id() : "off"}});
+  if (decisions) decisions->set_place(url);
   const std::string status = join("listens on ", url);
   manager.ready(status);
+  std::string trouble;
   for (int signal = 0; signal == 0 || signal == SIGHUP;) {
     signal = signals.wait_for(looks_at_warnings_apart);
     telemetry::warn_of_new(log, foundation.store->warnings(), told);
+    if (decisions) server::warn_of_trouble(*decisions, log, trouble);
     if (signal != SIGHUP) continue;
-    server::tell_of_reload(manager, status, [&] { reload(options, service, **server, access.get(), log); });
+    server::tell_of_reload(manager, status,
+                           [&] { reload(options, service, **server, access.get(), decisions.get(), log); });
   }
   service.set_ready(false);
+  service.stop_waiting();
   server::drain(**server, options.drain, log, manager);
   if (aggregation) aggregation->stop(options.drain);
   log.info("weir ends");

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "decision_log/decision_log.h"
 #include "telemetry/log.h"
 #include "weir/catalog.h"
 #include "weir/result.h"
@@ -22,7 +23,8 @@ struct ServeOptions {
   bool insecure = false;  ///< listen beyond loopback without tokens
   std::optional<OnUnavailable> on_unavailable;
   telemetry::LogOptions log = {};
-  std::string access_log;                   ///< a file, or - for stdout; empty: none
+  std::string access_log;  ///< a file, or - for stdout; empty: none
+  decision_log::DecisionLogOptions decisions = {};
   bool aggregate = false;                   ///< count usage from the stream of a dynamodb: table
   std::chrono::milliseconds drain{10'000};  ///< how long a shutdown waits for calls in progress
 };

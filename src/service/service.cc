@@ -37,6 +37,12 @@ Reply empty_key() {
                  "the header Idempotency-Key is empty; send a new key with each call, or leave it out");
 }
 
+/// All callers wait in the same queues.
+limiter::Foundation with_waiting_room(limiter::Foundation foundation) {
+  if (!foundation.waiting) foundation.waiting = std::make_shared<limiter::WaitingRoom>(foundation.clock);
+  return foundation;
+}
+
 void change_lease(Answering answering, const Route& route, const std::shared_ptr<limiter::Core>& core) {
   using detail::LeaseVerb;
   const std::string_view body = answering.exchange().body();
@@ -72,7 +78,7 @@ void change_lease(Answering answering, const Route& route, const std::shared_ptr
 }  // namespace
 
 Service::Service(limiter::Foundation foundation, ServiceOptions options)
-    : foundation_(std::move(foundation)),
+    : foundation_(with_waiting_room(std::move(foundation))),
       options_(std::move(options)),
       metrics_(std::make_shared<telemetry::Metrics>(telemetry::MetricsOptions{
           .store = options_.store,
@@ -81,6 +87,8 @@ Service::Service(limiter::Foundation foundation, ServiceOptions options)
           .seed = {foundation_.entropy->next() | 1U, foundation_.entropy->next() | 1U}})),
       outage_({*foundation_.store, *foundation_.clock, *metrics_, options_.log, options_.on_unavailable}) {
   metrics_->add_counters([store = foundation_.store.get()] { return store->counters(); });
+  metrics_->add_gauge("weir_waiting_requests", "Acquires that wait for their bucket to refill.",
+                      [room = foundation_.waiting] { return static_cast<double>(room->size()); });
   // A remote store may be unavailable from the start.
   (void)outage_.look();
 }
@@ -175,6 +183,10 @@ void Service::dispatch(Answering answering, const Route& route, const Identity& 
       return run_task(std::move(answering), route, core);
     case Call::check_store:
       return check_store(std::move(answering), identity);
+    case Call::namespaces:
+      return list_namespaces(std::move(answering), identity, core);
+    case Call::decision:
+      return find_decision(std::move(answering), std::string(route.names[0]), identity);
     case Call::livez:
       return answering.send({.body = "ok\n", .content_type = "text/plain"});
     case Call::readyz:
@@ -190,11 +202,13 @@ void Service::dispatch(Answering answering, const Route& route, const Identity& 
 
 /// Whether an answer may have to wait for a disk or a remote store, or has much to sum up.
 bool Service::may_wait(Call call, wire::http::Method method) const {
-  return foundation_.store->is_elsewhere() || call == Call::usage || role_for(call, method) == Role::admin;
+  return foundation_.store->is_elsewhere() || is_long(call) || role_for(call, method) == Role::admin;
 }
 
 Reply Service::at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,
                        limiter::Core& core) {
+  if (route.call == Call::decisions)
+    return server::decisions_reply(options_.decisions, request.query(), core.name_space());
   const auto started = std::chrono::steady_clock::now();
   Reply reply = answer_at_once(core, route, request, body, foundation_.clock->now(), *metrics_);
   const auto took = std::chrono::steady_clock::now() - started;
@@ -229,7 +243,7 @@ void Service::describe(const wire::http::Refusal& refusal, wire::Buffer& fields,
   const Reply reply = problem(refusal.status, {}, refusal.reason);
   metrics_->answered(no_call, refusal.status);
   wire::http::write_field(fields, "Content-Type", reply.content_type);
-  wire::http::write_field(fields, "X-Request-Id", next_request_id());
+  wire::http::write_field(fields, "X-Request-Id", request_ids_.next());
   body.append(reply.body);
 }
 

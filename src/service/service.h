@@ -11,8 +11,10 @@
 #include "base/lock.h"
 #include "limiter/core.h"
 #include "net/handler.h"
+#include "server/decisions.h"
 #include "server/outage.h"
 #include "server/problem.h"
+#include "server/request_id.h"
 #include "service/routes.h"
 #include "service/thread_pool.h"
 #include "service/tokens.h"
@@ -34,6 +36,8 @@ struct ServiceOptions {
   std::string store = "memory";                      ///< the kind of store, for metrics
   telemetry::Log* log = nullptr;                     ///< for outages of the store; outlives the service
   telemetry::AccessLog* access_log = nullptr;        ///< for each request; outlives the service
+  server::DecisionLog* decisions = nullptr;          ///< null: none are kept; outlives the service
+  std::string name_space = "default";                ///< of requests that name none
   /// Checks the stored data, from any thread: of a namespace alone, or of the whole store if the name is
   /// empty. An empty function: not supported.
   std::function<Result<std::vector<store::Finding>>(const std::string& name_space)> check_store = {};
@@ -61,6 +65,10 @@ class Service final : public net::Handler {
   void set_tokens(std::shared_ptr<const Tokens> tokens);
   /// The answer of readyz: a service that is shutting down is alive but not ready.
   void set_ready(bool ready) { ready_.store(ready, std::memory_order_relaxed); }
+  /// Refuses the requests that wait, and lets no further ones wait: the service is shutting down.
+  void stop_waiting() { foundation_.waiting->close(); }
+  /// How many acquires wait in the queues of their buckets, those that are being decided left out.
+  std::size_t waiting() const { return foundation_.waiting->resting(); }
   /// Its metrics; more may be added.
   const std::shared_ptr<telemetry::Metrics>& metrics() { return metrics_; }
 
@@ -91,10 +99,9 @@ class Service final : public net::Handler {
                                     Identity& identity);
   CoreRef core_of(const Identity& identity);
   CoreRef find_core(const Identity& identity);
-  std::string next_request_id() {
-    return "weir-" + std::to_string(next_request_.fetch_add(1, std::memory_order_relaxed) + 1);
-  }
   void check_store(Answering answering, const Identity& identity);
+  void list_namespaces(Answering answering, const Identity& identity, const CoreRef& core);
+  void find_decision(Answering answering, const std::string& id, const Identity& identity);
   void run_task(Answering answering, const Route& route, const CoreRef& core);
   void dispatch(Answering answering, const Route& route, const Identity& identity);
   bool may_wait(Call call, wire::http::Method method) const;
@@ -108,7 +115,7 @@ class Service final : public net::Handler {
   Outage outage_;
   std::atomic<bool> ready_{true};
   std::atomic<bool> asks_for_tokens_{false};
-  std::atomic<std::uint64_t> next_request_{0};
+  server::RequestIds request_ids_;
   base::Mutex mutex_;
   std::shared_ptr<const Tokens> tokens_ WEIR_GUARDED_BY(mutex_);
   std::map<Identity, CoreRef> cores_ WEIR_GUARDED_BY(mutex_);

@@ -58,6 +58,16 @@ Reply checked_store(const ServiceOptions& options, const std::string& name_space
   return {.body = base::JsonWriter::object().raw("findings", list.str()).str()};
 }
 
+Reply namespaces(limiter::Core& core, const std::string& only) {
+  const auto names = core.namespaces();
+  if (!names) return problem(names.error());
+  auto list = base::JsonWriter::array();
+  for (const std::string& name : *names) {
+    if (only.empty() || name == only) list.add(base::json_string(name));
+  }
+  return {.body = base::JsonWriter::object().raw("namespaces", list.str()).str()};
+}
+
 /// Answers with the result of `work`. Releases the store first, as every call does.
 template <class Work>
 class AnsweringTask final : public Task {
@@ -97,6 +107,22 @@ void Service::check_store(Answering answering, const Identity& identity) {
             });
 }
 
+void Service::list_namespaces(Answering answering, const Identity& identity, const CoreRef& core) {
+  hand_over(sums_, "contention", std::move(answering),
+            [core, only = identity.bound ? identity.name_space : std::string()](const Answering&) {
+              return namespaces(*core, only);
+            });
+}
+
+void Service::find_decision(Answering answering, const std::string& id, const Identity& identity) {
+  using decision_log::Audience;
+  const Audience audience = identity.bound ? Audience::one_namespace : Audience::whole_log;
+  hand_over(sums_, "contention", std::move(answering),
+            [this, id, name_space = identity.name_space, audience](const Answering&) {
+              return server::decision_reply(options_.decisions, id, name_space, audience);
+            });
+}
+
 void Service::run_task(Answering answering, const Route& route, const CoreRef& core) {
   switch (route.call) {
     case Call::metrics:
@@ -108,7 +134,7 @@ void Service::run_task(Answering answering, const Route& route, const CoreRef& c
         return change(*core, asked.exchange().body(), outage_, *metrics_);
       });
     default:
-      return hand_over(route.call == Call::usage ? sums_ : lookups_, "contention", std::move(answering),
+      return hand_over(is_long(route.call) ? sums_ : lookups_, "contention", std::move(answering),
                        [this, core, route](const Answering& asked) {
                          return at_once(route, asked.request(), asked.exchange().body(), *core);
                        });

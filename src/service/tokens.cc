@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "base/file.h"
 #include "base/hex.h"
 #include "base/text.h"
 #include "limits/names.h"
@@ -116,6 +117,15 @@ const Caller* Tokens::find(std::string_view token) const {
     if (CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0) found = &entry.caller;
   }
   return found;
+}
+
+Result<std::shared_ptr<const Tokens>> read_tokens(const std::string& path, std::string_view option) {
+  if (path.empty()) return std::shared_ptr<const Tokens>();
+  const auto text = base::read_file(path);
+  if (!text) return base::invalid(option, ": ", text.error().message);
+  auto tokens = Tokens::parse(*text, path);
+  if (!tokens) return tokens.error();
+  return std::shared_ptr<const Tokens>(std::make_shared<Tokens>(*std::move(tokens)));
 }
 
 }  // namespace weir::service

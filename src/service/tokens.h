@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,5 +52,8 @@ class Tokens {
 
   std::vector<Entry> entries_;
 };
+
+/// Reads a tokens file; null without a path. `option`: what named the path, for errors.
+Result<std::shared_ptr<const Tokens>> read_tokens(const std::string& path, std::string_view option);
 
 }  // namespace weir::service

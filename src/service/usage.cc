@@ -1,26 +1,10 @@
 // GET /v1/usage.
 #include "api/usage_json.h"
-#include "base/rfc3339.h"
 #include "service/calls.h"
-#include "service/paging.h"
 #include "service/query.h"
 
 namespace weir::service {
 namespace {
-
-/// A moment of the query. A `+` of an offset that was not escaped arrives as a space.
-Result<void> read_moment(const Query& query, const char* name, Time& moment) {
-  if (!query.has(name)) return {};
-  std::string text = query.get(name);
-  if (const std::size_t space = text.rfind(' '); space != std::string::npos && space > 10) text[space] = '+';
-  const auto parsed = base::parse_rfc3339(text);
-  if (!parsed) {
-    return base::invalid(name,
-                         " must be a moment such as 2026-11-17T05:00:00Z, or a date such as 2026-11-17");
-  }
-  moment = *parsed;
-  return {};
-}
 
 Result<UsageFilter> read_filter(const Query& query) {
   UsageFilter filter{
