@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "server/problem.h"
 
 namespace weir::gateway {
 namespace {
@@ -16,21 +15,49 @@ void answer(net::Exchange exchange, const server::Reply& reply) {
   exchange.answer({.status = reply.status, .fields = fields, .body = reply.body});
 }
 
+constexpr std::string_view decisions_path = "/v1/decisions";
+
 server::Reply text(std::string body) { return {.body = std::move(body), .content_type = "text/plain"}; }
 
+server::Reply no_api() { return server::problem(404, "not-found", "there are /livez, /readyz and /metrics"); }
+
+/// The paths that the gateway itself answers.
+bool is_own(std::string_view path) { return path == "/livez" || path == "/readyz" || path == "/metrics"; }
+
 }  // namespace
+
+net::BodyPlan Admin::plan(const wire::http::RequestHead& request) {
+  AdminApi* const behind = api();
+  return behind == nullptr || is_own(request.path()) ? Handler::plan(request) : behind->plan(request);
+}
+
+/// An API that is set later has no state for each thread, and needs none.
+void Admin::on_thread(net::Loop& loop) {
+  if (AdminApi* const behind = api()) behind->on_thread(loop);
+}
+
+void Admin::describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) {
+  if (AdminApi* const behind = api()) return behind->describe(refusal, fields, body);
+  Handler::describe(refusal, fields, body);
+}
 
 void Admin::handle(net::Exchange exchange) {
   const wire::http::RequestHead& request = exchange.request();
   using wire::http::Method;
   const std::string_view path = request.path();
-  if (path != "/livez" && path != "/readyz" && path != "/metrics") {
-    return answer(std::move(exchange),
-                  server::problem(404, "not-found", "there are /livez, /readyz and /metrics"));
+  const bool of_decisions = path == decisions_path || path.starts_with("/v1/decisions/");
+  if (!is_own(path)) {
+    // The API has the decisions, too, and checks who asks.
+    if (AdminApi* const behind = api()) return behind->handle(std::move(exchange));
+    if (!of_decisions || !serves_decisions_) return answer(std::move(exchange), no_api());
   }
   if (request.method() != Method::get && request.method() != Method::head) {
     server::Reply reply = server::problem(405, "method-not-allowed", "use GET, HEAD");
     reply.fields = "Allow: GET, HEAD\r\n";
+    return answer(std::move(exchange), reply);
+  }
+  if (of_decisions) {
+    const server::Reply reply = decisions(request);
     return answer(std::move(exchange), reply);
   }
   if (path == "/livez") return answer(std::move(exchange), text("ok\n"));
@@ -42,6 +69,14 @@ void Admin::handle(net::Exchange exchange) {
   Decider* const decider = gateway_.decider();
   const bool up = decider != nullptr && decider->outage.look().ok();
   answer(std::move(exchange), text(up ? "ready\n" : "ready, but the store is unavailable\n"));
+}
+
+server::Reply Admin::decisions(const wire::http::RequestHead& request) const {
+  server::DecisionLog* const log = gateway_.options().decisions;
+  // The command line sends the namespace of its options; the gateway has one.
+  const std::string& name_space = gateway_.options().name_space;
+  if (request.path() == decisions_path) return server::decisions_reply(log, request.query(), name_space);
+  return server::decision_reply(log, request.path().substr(decisions_path.size() + 1), name_space);
 }
 
 std::string Admin::metrics() const {

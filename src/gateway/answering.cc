@@ -90,6 +90,7 @@ void ProxiedRequest::start_answer() {
   if (calls_) {
     llm_->drop_body();
     llm_->start_answer(answer_);
+    follow_vendor();
   }
   wire::Buffer& fields = worker_.scratch();
   const AnswerFields found = write_answer_fields(fields, answer_, {.without_vendor_limits = calls_});

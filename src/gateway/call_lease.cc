@@ -9,8 +9,13 @@
 namespace weir::gateway {
 using detail::LeaseVerb;
 
-CallLease::CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, net::Loop& loop)
-    : gateway_(gateway), loop_(loop), lease_for_(gateway.options().call_lease), pending_(core) {
+CallLease::CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, net::Loop& loop,
+                     std::uint64_t kept_as)
+    : gateway_(gateway),
+      loop_(loop),
+      lease_for_(gateway.options().call_lease),
+      kept_as_(kept_as),
+      pending_(core) {
   gateway_.call_leases().add();
   pending_.take(decision);
   loop_.set_timer(*this, lease_for_ / 3);
@@ -63,6 +68,7 @@ void CallLease::on_deadline() {
 }
 
 void CallLease::start(LeaseVerb verb) {
+  verb_ = verb;
   ended_ = verb == LeaseVerb::settle || verb == LeaseVerb::rollback;
   sent_.clear();
   if (verb == LeaseVerb::settle) sent_.swap(totals_);
@@ -85,9 +91,11 @@ void CallLease::start(LeaseVerb verb) {
 /// A failed extension is tried again by the timer. Where the last change fails, the deadline gives back what
 /// is held of concurrent limits, and the rest stays charged.
 void CallLease::changed(const Result<void>& result) {
+  if (result && kept_as_ != 0) keep();
   if (!result && result.error().code == ErrorCode::exhausted)
     exhausted_.store(true, std::memory_order_release);
   if (ended_) {
+    if (after_end_) after_end_();
     delete this;
     return;
   }

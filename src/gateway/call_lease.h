@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,8 +21,10 @@ class Gateway;
 /// gone. So its operations use no executor, and their completions may be called on a thread of the store.
 class CallLease final : private net::Timer {
  public:
-  /// Takes the lease of an admitted decision.
-  CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, net::Loop& loop);
+  /// Takes the lease of an admitted decision. `kept_as`: its number in the decision log, which gets the
+  /// changes, too; 0: it is not kept.
+  CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, net::Loop& loop,
+            std::uint64_t kept_as);
 
   /// Charges more while the request goes on. A charge that fails is left to the end.
   void add(std::span<const Charge> charges, Debt debt);
@@ -32,6 +35,8 @@ class CallLease final : private net::Timer {
   /// The same: everything is given back.
   void roll_back() { ending_verb_ = detail::LeaseVerb::rollback; }
 
+  /// Sets what follows the end, once the store has it. May be called on a thread of the store.
+  void after_end(std::function<void()> next) { after_end_ = std::move(next); }
   /// Ends the lease. On the thread of the loop; deletes the object, now or later.
   void end();
 
@@ -45,11 +50,16 @@ class CallLease final : private net::Timer {
   void start(detail::LeaseVerb verb);
   void start_ending() { start(ending_verb_); }
   void changed(const Result<void>& result);
+  /// Adds the change that was made to the decision log.
+  void keep();
 
+  std::function<void()> after_end_;
   Gateway& gateway_;
   net::Loop& loop_;
   const std::chrono::milliseconds lease_for_;
+  const std::uint64_t kept_as_;
   limiter::PendingChange pending_;
+  detail::LeaseVerb verb_ = detail::LeaseVerb::settle;  ///< of the operation that goes on
   detail::LeaseVerb ending_verb_ = detail::LeaseVerb::settle;
   std::atomic<bool> exhausted_{false};
   std::vector<OwnCharge> totals_;

@@ -14,7 +14,9 @@
 #include "gateway/routing.h"
 #include "limiter/core.h"
 #include "net/handler.h"
+#include "server/decisions.h"
 #include "server/outage.h"
+#include "server/request_id.h"
 #include "telemetry/access_log.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -33,8 +35,9 @@ struct GatewayOptions {
   std::chrono::milliseconds call_lease{60'000};
   std::shared_ptr<const Clock> clock = {};
   std::shared_ptr<base::Entropy> entropy = {};
-  telemetry::Log* log = nullptr;               ///< outlives the gateway, as the next
+  telemetry::Log* log = nullptr;               ///< outlives the gateway, as the next two
   telemetry::AccessLog* access_log = nullptr;  ///< for each request
+  server::DecisionLog* decisions = nullptr;    ///< null: none are kept
 };
 
 /// The limiter, once there is a store.
@@ -85,6 +88,7 @@ class Gateway final : public net::Handler {
   telemetry::Metrics& metrics() { return *metrics_; }
   Counts& counts() { return *counts_; }
   OpenCallLeases& call_leases() { return call_leases_; }
+  server::RequestIds& request_ids() { return request_ids_; }
   NewClients& new_clients() { return new_clients_; }
   /// Of a name from outside, for tables in memory.
   std::uint64_t hash_of(std::string_view name) const { return base::hash(name, hash_seed_); }
@@ -106,6 +110,7 @@ class Gateway final : public net::Handler {
   const base::HashSeed hash_seed_;
   NewClients new_clients_;
   OpenCallLeases call_leases_;
+  server::RequestIds request_ids_;
   std::unique_ptr<Decider> owned_;
   std::atomic<Decider*> decider_{nullptr};
   store::Buckets* rounds_ = nullptr;  ///< null if the store was set after threads had started

@@ -4,12 +4,14 @@
 #include <array>
 #include <limits>
 
+#include "base/duration.h"
 #include "base/maxima.h"
 #include "base/text.h"
 #include "config/limits_reader.h"
 #include "config/mapping.h"
 #include "config/problems.h"
 #include "config/yaml_tree.h"
+#include "decision_log/settings.h"
 #include "limits/names.h"
 #include "wire/http_chars.h"
 
@@ -39,8 +41,9 @@ class Reader {
 
   GatewaySettings read() {
     constexpr std::uint32_t root = 0;
-    constexpr std::array<std::string_view, 14> names{"listen",
+    constexpr std::array<std::string_view, 16> names{"listen",
                                                      "admin_listen",
+                                                     "admin_tokens",
                                                      "tls",
                                                      "store",
                                                      "namespace",
@@ -52,16 +55,22 @@ class Reader {
                                                      "max_new_clients",
                                                      "max_new_clients_per_address",
                                                      "max_connections_per_address",
+                                                     "decision_log",
                                                      "routes"};
     if (in_.is_empty(root)) {
       in_.problem(in_.place(root), "the file is empty; write \"routes: [", route_example, "]\", for example");
       return {};
     }
     const auto found = in_.fields(root, file_, names, "{listen: \"127.0.0.1:8080\", routes: [...]}");
-    const auto [listen, admin, tls, store, name_space, threads, policy, trusted, multiplier, log, clients,
-                clients_per_address, connections, routes] = found;
+    const auto [listen, admin, tokens, tls, store, name_space, threads, policy, trusted, multiplier, log,
+                clients, clients_per_address, connections, decisions, routes] = found;
     if (listen != 0) read_listen(listen, "listen", out_.listen);
     if (admin != 0) read_listen(admin, "admin_listen", out_.admin_listen.emplace());
+    if (tokens != 0) {
+      out_.admin_tokens = in_.text_of(tokens, file_, "admin_tokens", "a file of tokens").value_or("");
+      if (admin == 0)
+        in_.problem(in_.place(tokens), "admin_tokens is for the API on admin_listen; set admin_listen too");
+    }
     if (tls != 0) read_tls(tls);
     if (store != 0) out_.store = in_.text_of(store, file_, "store", "a store's URL, such as memory");
     if (name_space != 0) read_namespace(name_space);
@@ -71,7 +80,7 @@ class Reader {
     if (trusted != 0) read_trusted(trusted);
     if (multiplier != 0) {
       out_.bucket_ttl_refill_multiplier = static_cast<int>(
-          in_.number_of(multiplier, file_, names[8], 1, std::numeric_limits<int>::max()).value_or(2));
+          in_.number_of(multiplier, file_, names[9], 1, std::numeric_limits<int>::max()).value_or(2));
     }
     if (log != 0)
       out_.access_log = in_.text_of(log, file_, "access_log", "a file, or - for stdout").value_or("");
@@ -84,6 +93,7 @@ class Reader {
     read_bound(clients_per_address, "max_new_clients_per_address", out_.new_clients.per_network);
     if (connections != 0)
       read_bound(connections, "max_connections_per_address", out_.max_connections_per_address.emplace(1));
+    if (decisions != 0) read_decisions(decisions);
     if (routes == 0) {
       if (in_.node(root).kind == config::NodeKind::mapping)
         in_.problem(in_.place(root), "the file has no routes; write \"routes: [", route_example,
@@ -130,6 +140,35 @@ class Reader {
       in_.problem(in_.place(id), "cert and key of tls belong together; give both or none");
   }
 
+  void read_decisions(std::uint32_t id) {
+    constexpr std::array<std::string_view, 5> names{"mode", "path", "size", "keep", "lines"};
+    const Subject subject{"decision_log"};
+    const auto [mode, path, size, keep, lines] =
+        in_.fields(id, subject, names, "{mode: refusals, path: decisions.db, size: 256MB, keep: 30d}");
+    decision_log::DecisionLogOptions& options = out_.decisions;
+    const auto take = [&](std::uint32_t at, std::string_view name, std::string_view what) {
+      return at == 0 ? std::nullopt : in_.text_of(at, subject, name, what);
+    };
+    if (const auto text = take(mode, "mode", "off, refusals or all")) {
+      const auto keeps = decision_log::parse_keeps("mode", *text);
+      if (!keeps) return in_.problem(in_.place(mode), keeps.error().message);
+      options.keeps = *keeps;
+    }
+    options.path = take(path, "path", "a file").value_or("");
+    options.lines = take(lines, "lines", "a file, or - for stdout").value_or("");
+    if (const auto text = take(size, "size", "a size, such as 256MB")) {
+      const auto bytes = decision_log::parse_size("size", *text);
+      if (!bytes) return in_.problem(in_.place(size), bytes.error().message);
+      options.most_bytes = *bytes;
+    }
+    if (const auto text = take(keep, "keep", "a duration, such as 30d")) {
+      const auto time = base::parse_duration(*text);
+      if (!time)
+        return in_.problem(in_.place(keep), "keep of decision_log: write a duration, such as 12h or 30d");
+      options.keep_for = std::chrono::milliseconds(*time);
+    }
+  }
+
   void read_namespace(std::uint32_t id) {
     const YamlNode* const node = in_.scalar(id, file_, "namespace", "a name");
     if (node == nullptr) return;
@@ -170,7 +209,7 @@ class Reader {
   }
 
   void read_route(std::uint32_t id) {
-    constexpr std::array<std::string_view, 27> names{"path",
+    constexpr std::array<std::string_view, 28> names{"path",
                                                      "upstream",
                                                      "name",
                                                      "host",
@@ -196,13 +235,14 @@ class Reader {
                                                      "prices",
                                                      "upstream_key",
                                                      "on_disconnect",
-                                                     "on_exhausted"};
+                                                     "on_exhausted",
+                                                     "upstream_entity"};
     // The name of the route for messages, before its fields are read.
     const std::string called = name_in(id);
     const Subject subject{"route", called};
     const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, told, upgrade, unknown,
                 paths, path_case, path_parameters, mode, usage, headers, llm, models, charge, unknown_models,
-                unpriced, prices, upstream_key, on_disconnect, on_exhausted] =
+                unpriced, prices, upstream_key, on_disconnect, on_exhausted, upstream_entity] =
         in_.fields(id, subject, names, route_example);
     if (in_.node(id).kind != config::NodeKind::mapping) return;
     RouteSettings route;
@@ -243,10 +283,10 @@ class Reader {
     if (usage != 0)
       config::read_word(in_, usage, subject, "usage", config::Words<bool>{{"on", true}, {"off", false}},
                         route.usage);
-    route.llm = read_llm(
-        in_,
-        {llm, models, charge, unknown_models, unpriced, prices, upstream_key, on_disconnect, on_exhausted},
-        subject);
+    route.llm = read_llm(in_,
+                         {llm, models, charge, unknown_models, unpriced, prices, upstream_key, on_disconnect,
+                          on_exhausted, upstream_entity},
+                         subject);
     // Vendors choose the site by the host.
     if (route.llm && told == 0) route.upstream_host = {HostTold::Kind::upstream};
     using Dialects = config::Words<std::optional<server::Dialect>>;

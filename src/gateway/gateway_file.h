@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "decision_log/decision_log.h"
 #include "gateway/llm_settings.h"
 #include "gateway/networks.h"
 #include "gateway/new_clients.h"
@@ -116,6 +117,7 @@ struct TlsSettings {
 struct GatewaySettings {
   HostPort listen{"127.0.0.1", 8080};
   std::optional<HostPort> admin_listen = {};
+  std::string admin_tokens = {};  ///< a file; empty: the API on admin_listen asks for none
   TlsSettings tls = {};
   std::optional<std::string> store = {};
   std::optional<std::string> name_space = {};
@@ -124,6 +126,7 @@ struct GatewaySettings {
   Networks trusted_proxies = {};
   int bucket_ttl_refill_multiplier = 2;
   std::string access_log = {};  ///< a file, or - for stdout; empty: none
+  decision_log::DecisionLogOptions decisions = {};
   std::optional<unsigned> max_connections_per_address = {};
   NewClientBounds new_clients = {};
   std::vector<RouteSettings> routes = {};

@@ -37,6 +37,8 @@ void LlmCall::start(const RouteSettings& route, const wire::http::RequestHead& r
   price_.reset();
   estimate_ = {};
   held_.clear();
+  upstream_limits_.clear();
+  left_ = {};
   held_output_ = 0;
   mode_ = Mode::none;
   observed_ = {};
@@ -182,9 +184,15 @@ void LlmCall::admitted(const LimitReport& report) {
     held_.push_back({std::string(status.name), route_->llm->charges.of(status.name, figures)});
   }
   held_output_ = estimate_.output;
+  if (!route_->llm->upstream_entity.empty())
+    upstream_limits_ = upstream_limits(report, route_->llm->upstream_entity);
 }
 
 void LlmCall::start_answer(const wire::http::ResponseHead& answer) {
+  if (!upstream_limits_.empty())
+    left_ = llm::read_vendor_left(endpoint_.vendor, answer.status(), [&](std::string_view name) {
+      return std::string_view(answer.fields().find(name).value_or(""));
+    });
   failed_ = answer.status() >= 400;
   mode_ = Mode::none;
   const auto type = answer.fields().find("content-type");

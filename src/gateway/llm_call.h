@@ -10,6 +10,7 @@
 
 #include "gateway/gateway_file.h"
 #include "gateway/heads.h"
+#include "gateway/upstream_limits.h"
 #include "llm/answer_reader.h"
 #include "llm/estimate.h"
 #include "llm/event_stream.h"
@@ -83,6 +84,9 @@ class LlmCall {
   void admitted(const LimitReport& report);
 
   void start_answer(const wire::http::ResponseHead& answer);
+  /// After start_answer(): the limits of the upstream's entity of which the vendor has less than its bucket,
+  /// with what the vendor has.
+  std::vector<Charge> vendor_lowers() const { return lower_ones(upstream_limits_, left_); }
   /// Whether the answer is shorter than it comes: an event that the client did not ask for is taken out.
   bool shortens_answer() const { return mode_ == Mode::events && (removes_ || ends_when_exhausted()); }
   /// Whether the stream is ended when no more can be charged for it.
@@ -139,6 +143,8 @@ class LlmCall {
   std::vector<Held> held_;
   std::int64_t held_output_ = 0;
   std::vector<Charge> more_;
+  std::vector<UpstreamLimit> upstream_limits_;  ///< as the decision left them
+  llm::VendorLeft left_;
 
   Mode mode_ = Mode::none;
   bool failed_ = false;  ///< the vendor has answered with an error

@@ -82,6 +82,21 @@ void ProxiedRequest::hold_call() {
   }
 }
 
+/// The vendor has less left than the bucket of its key. A call that failed gives back what it holds, and the
+/// bucket is lowered after that: otherwise as much would pass again.
+void ProxiedRequest::follow_vendor() {
+  const std::vector<Charge> lower = llm_->vendor_lowers();
+  if (lower.empty()) return;
+  Gateway& gateway = worker_.gateway();
+  auto lowering = make_lowering(gateway, gateway.decider()->core, route_->settings.llm->upstream_entity,
+                                llm_->resource(), lower);
+  if (call_lease_ && answer_.status() >= 400) {
+    call_lease_->after_end(std::move(lowering));
+  } else {
+    lowering();
+  }
+}
+
 CallEnd ProxiedRequest::call_end() const {
   if (answer_ended_) return CallEnd::complete;
   if (answer_begun_) return CallEnd::cut;
@@ -106,9 +121,11 @@ void ProxiedRequest::refuse_call() {
   if (const auto time = decision.retry_after()) wait = time->count();
   server::Reply reply{
       .status = 429,
-      .body = llm::error_body(llm_->vendor(),
-                              {.status = 429, .message = message, .code = {}, .retry_after_ms = wait}),
+      .body = llm::error_body(
+          llm_->vendor(),
+          {.status = 429, .message = message, .code = {}, .retry_after_ms = wait, .decision = decision_id_}),
       .content_type = "application/json"};
+  server::append_decision(reply.fields, decision_id_);
   server::append_refusal(reply.fields, dialect(), decision);
   send(std::move(reply));
 }
@@ -170,7 +187,10 @@ bool ProxiedRequest::drain_head() {
       return false;
     }
     const bool interim = answer_.interim();
-    if (!interim) llm_->start_answer(answer_);
+    if (!interim) {
+      llm_->start_answer(answer_);
+      follow_vendor();
+    }
     in.consume(parser_.size());
     if (!interim) {
       answer_begun_ = true;

@@ -86,7 +86,7 @@ std::optional<LlmSettings> read_llm(MappingReader& in, const LlmFields& fields, 
   if (fields.llm == 0) {
     for (const std::uint32_t id :
          {fields.models, fields.charge, fields.unknown_models, fields.unpriced, fields.prices,
-          fields.upstream_key, fields.on_disconnect, fields.on_exhausted}) {
+          fields.upstream_key, fields.on_disconnect, fields.on_exhausted, fields.upstream_entity}) {
       if (id == 0) continue;
       in.problem(in.place(id), "this field of ", subject.text(),
                  " is for language models; add llm: openai, anthropic, gemini or auto");
@@ -119,6 +119,12 @@ std::optional<LlmSettings> read_llm(MappingReader& in, const LlmFields& fields, 
   if (fields.models != 0) read_models(in, fields.models, subject, settings);
   if (fields.charge != 0) read_charges(in, fields.charge, subject, settings);
   if (fields.upstream_key != 0) read_key(in, fields.upstream_key, subject, settings);
+  if (fields.upstream_entity != 0) {
+    const YamlNode* const node = in.scalar(fields.upstream_entity, subject, "upstream_entity", "an entity");
+    const auto checked = node != nullptr ? limits::check_entity(in.text(*node)) : Result<void>();
+    if (!checked) in.problem(node->place, checked.error().message);
+    if (node != nullptr && checked) settings.upstream_entity = in.text(*node);
+  }
   if (fields.prices != 0) {
     const YamlNode* const node = in.scalar(fields.prices, subject, "prices", "a file");
     if (node != nullptr) settings.prices_file = in.text(*node);

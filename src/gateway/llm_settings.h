@@ -44,6 +44,8 @@ struct LlmSettings {
   llm::Charges charges = {};
   std::string prices_file = {};          ///< empty: none
   std::string upstream_key_source = {};  ///< env:NAME or file:PATH; empty: the client's key is passed on
+  /// The entity whose bucket follows the vendor's own limits; empty: none.
+  std::string upstream_entity = {};
   // What load_llm_files() reads.
   std::shared_ptr<const Prices> prices = {};
   std::string upstream_key = {};
@@ -61,6 +63,7 @@ struct LlmFields {
   std::uint32_t upstream_key = 0;
   std::uint32_t on_disconnect = 0;
   std::uint32_t on_exhausted = 0;
+  std::uint32_t upstream_entity = 0;
 };
 
 /// Reports what is wrong as problems. Nothing if the route has no `llm`.

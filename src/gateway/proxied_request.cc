@@ -86,7 +86,6 @@ void ProxiedRequest::name_entity() {
   if (settings.unknown_clients == UnknownClients::limit &&
       worker_.admitted().have(entity_hash_, since_start(started_)))
     return decide();
-  if (address) return limit_client(false);
   look_up_client();
 }
 
@@ -114,6 +113,8 @@ void ProxiedRequest::looked_up(Result<store::Found>&& found) {
   if (client_gone_) return answer_gone();
   // The decision fails for the same reason, and the policy for outages applies.
   if (!found) return decide();
+  // A block or an exemption is about the client's own entity, known or not.
+  if (!found->access.empty()) return decide();
   limit_client(found->known());
 }
 
@@ -167,6 +168,8 @@ void ProxiedRequest::decide() {
 }
 
 void ProxiedRequest::ask_store(Decider& decider) {
+  const GatewayOptions& options = worker_.gateway().options();
+  if (options.decisions != nullptr && options.decisions->keeps_all()) asked_at_ = options.clock->now();
   pending_.emplace(decider.core);
   pending_->start_every(entity_, resource_, costs_,
                         {.limits = route_->limits ? &*route_->limits : nullptr,
@@ -194,6 +197,7 @@ void ProxiedRequest::decided(const Result<void>& result) {
   rate_fields_.clear();
   if (calls_ && result && !client_gone_ && decide_again()) return;
   const bool pass = observe(result);
+  if (result && worker_.gateway().options().decisions != nullptr) keep();
   if (calls_ && result) {
     hold_call();
   } else if (result && pending_->decision().limits().has_concurrent()) [[unlikely]] {
@@ -220,7 +224,7 @@ void ProxiedRequest::hold_limits() {
   Decision& decision = pending_->decision();
   if (decision.refused()) return;
   Gateway& gateway = worker_.gateway();
-  call_lease_.reset(new CallLease(gateway, gateway.decider()->core, decision, worker_.loop()));
+  call_lease_.reset(new CallLease(gateway, gateway.decider()->core, decision, worker_.loop(), kept_as_));
 }
 
 /// The client left, or sent a body that cannot be read, while the store decided.
@@ -255,7 +259,8 @@ bool ProxiedRequest::observe(const Result<void>& result) {
   // No level has limits for this entity on this route: the request is not limited.
   if (error.code == ErrorCode::no_limits) return true;
   if (decider != nullptr && server::Outage::is_outage(error)) decider->outage.failed(error);
-  // A route in shadow mode refuses nothing, for whatever reason.
+  // A route in shadow mode lets pass what cannot be decided. A block, which is a decision, refuses there,
+  // too: it is an operator's explicit act, and no limit that is being watched.
   const bool watched = route_->settings.mode == Mode::shadow;
   const auto policy = watched ? OnUnavailable::allow : gateway.policy(*routing_->routing, *route_);
   const server::Undecided ends = server::undecided(error, policy);
@@ -266,7 +271,8 @@ bool ProxiedRequest::observe(const Result<void>& result) {
 void ProxiedRequest::refuse() {
   if (calls_) return refuse_call();
   reply_.fields.swap(rate_fields_);
-  write_refusal(reply_, pending_->decision(), accept());
+  server::append_decision(reply_.fields, decision_id_);
+  write_refusal(reply_, pending_->decision(), accept(), decision_id_);
   send_now();
 }
 
@@ -332,7 +338,7 @@ void ProxiedRequest::settle_accounts(int status, std::uint64_t bytes) {
             .status = status,
             .bytes = bytes,
             .took = Steady::now() - started_,
-            .request_id = request().fields().find("x-request-id").value_or(""),
+            .request_id = request_id(),
             .client = client,
             .route = route_ != nullptr ? std::string_view(route_->settings.name) : std::string_view(),
             .upstream = upstream});
@@ -361,6 +367,9 @@ void ProxiedRequest::finish() {
   client_gone_ = body_begun_ = body_ended_ = held_back_ = paused_ = false;
   sent_ = answer_begun_ = answer_ended_ = calls_ = false;
   resource_ = {};
+  kept_as_ = 0;
+  decision_id_.clear();
+  request_id_.clear();
   worker_.give_back(*this);
 }
 

@@ -77,6 +77,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   void decide_call(Decider& decider);
   void refuse_call();
   bool decide_again();
+  void follow_vendor();
   void hold_call();
   void settle_call();
   void fail_call(int status, std::string_view code, std::string_view text,
@@ -102,6 +103,9 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   void hold_limits();
   void answer_gone();
   bool observe(const Result<void>& result);
+  // The decision log (kept_decisions.cc).
+  void keep();
+  const std::string& request_id();
   void refuse();
   void answer_without_store(const Error& error);
   void fail(int status, std::string_view type, std::string_view detail);
@@ -173,6 +177,10 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   bool calls_ = false;            ///< this request is a call to a model
   std::optional<limiter::PendingAcquire> pending_;
   std::optional<Result<void>> elsewhere_;  ///< the decision of another thread
+  Time asked_at_ = 0;                      ///< only where the decision log keeps all
+  std::uint64_t kept_as_ = 0;              ///< the number of the decision in the decision log; 0: not kept
+  std::string decision_id_;                ///< of a refusal that is kept
+  std::string request_id_;                 ///< empty until it is needed
   CallLeasePtr call_lease_;                ///< of a request that holds concurrent limits
   std::string rate_fields_;                ///< the RateLimit fields of the answer
   server::Reply reply_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "api/decision_json.h"
+#include "base/rfc3339.h"
 #include "base/text.h"
 #include "base/text_writer.h"
 #include "server/rate_limit_fields.h"
@@ -54,11 +55,20 @@ struct Explanation {
   const std::vector<std::string_view>& names;  ///< of the limits that refused
   std::string_view wait;                       ///< empty: no wait helps, or none is known
   bool never_fits;
-  bool is_blocked;
+  bool is_blocked;  ///< by a limit of 0
   bool from_memory;
+  const Block* block;     ///< by an operator; null: not
+  std::string_view ends;  ///< of that block; empty: it has no end
 };
 
+/// Clients do not learn the reason, which is written for operators.
 void write_detail(TextWriter& writer, const Explanation& explanation) {
+  if (explanation.block != nullptr) {
+    writer.put("blocked");
+    if (explanation.ends.empty()) return;
+    writer.put(" until ");
+    return writer.text(explanation.ends);
+  }
   writer.put("over the limit");
   std::string_view separator = explanation.names.size() == 1 ? " " : "s ";
   for (const std::string_view name : explanation.names) {
@@ -76,7 +86,7 @@ void write_detail(TextWriter& writer, const Explanation& explanation) {
 }
 
 /// Names of limits need no escapes in JSON.
-void write_problem(TextWriter& writer, const Explanation& explanation) {
+void write_problem(TextWriter& writer, const Explanation& explanation, std::string_view decision) {
   writer.put(
       R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
       R"("title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"detail":")");
@@ -88,6 +98,18 @@ void write_problem(TextWriter& writer, const Explanation& explanation) {
     writer.text(explanation.never_fits ? R"(null,"never_fits":true)" : R"(null,"never_fits":false)");
   }
   if (explanation.from_memory) writer.put(R"(,"from_memory":true)");
+  if (explanation.block != nullptr) {
+    writer.put(R"(,"blocked":true)");
+    if (explanation.block->until) {
+      writer.put(R"(,"until_ms":)");
+      writer.number(*explanation.block->until);
+    }
+  }
+  if (!decision.empty()) {
+    writer.put(R"(,"decision":")");
+    writer.text(decision);
+    writer.put("\"");
+  }
   writer.put(R"(,"violated-policies":[)");
   std::string_view separator = "\"";
   for (const std::string_view name : explanation.names) {
@@ -130,7 +152,11 @@ void explain(const Decision& refused, Use&& use) {
   TextWriter wait(digits);
   if (const auto time = refused.retry_after()) wait.number(time->count());
   const std::string_view waits(digits, static_cast<std::size_t>(wait.at() - digits));
-  use(Explanation{names, waits, refused.never_fits(), api::is_blocked(refused), refused.from_memory()},
+  const Block* const block = refused.block();
+  const std::string ends =
+      block != nullptr && block->until ? base::rfc3339_text(*block->until) : std::string();
+  use(Explanation{names, waits, refused.never_fits(), api::is_blocked(refused), refused.from_memory(), block,
+                  ends},
       refused.limits().text_size() + 3 * names.size());
 }
 
@@ -148,7 +174,8 @@ std::string refusal_detail(const Decision& refused) {
   return detail;
 }
 
-void write_refusal(server::Reply& reply, const Decision& refused, std::string_view accept) {
+void write_refusal(server::Reply& reply, const Decision& refused, std::string_view accept,
+                   std::string_view decision) {
   reply.status = 429;
   reply.body.clear();
   server::append_retry_after(reply.fields, refused);
@@ -156,10 +183,15 @@ void write_refusal(server::Reply& reply, const Decision& refused, std::string_vi
   reply.content_type = text ? "text/plain; charset=utf-8" : "application/problem+json";
   explain(refused, [&](const Explanation& explanation, std::size_t room) {
     // The body has each name twice.
-    base::append_written(reply.body, fixed + 2 * room, [&](TextWriter& writer) {
-      if (!text) return write_problem(writer, explanation);
+    base::append_written(reply.body, fixed + 2 * room + decision.size(), [&](TextWriter& writer) {
+      if (!text) return write_problem(writer, explanation, decision);
       writer.put("Too many requests: ");
       write_detail(writer, explanation);
+      if (!decision.empty()) {
+        writer.put(" (decision ");
+        writer.text(decision);
+        writer.put(")");
+      }
       writer.put("\n");
     });
   });

@@ -13,8 +13,10 @@ namespace weir::gateway {
 bool prefers_text(std::string_view accept);
 
 /// 429 with Retry-After, and a body with the exceeded limits and the wait. Reveals nothing about other
-/// entities of the chain. The caller adds the RateLimit fields.
-void write_refusal(server::Reply& reply, const Decision& refused, std::string_view accept);
+/// entities of the chain. The caller adds the RateLimit fields. `decision`: the id that explains it; empty:
+/// none.
+void write_refusal(server::Reply& reply, const Decision& refused, std::string_view accept,
+                   std::string_view decision = {});
 
 /// The same in words: "over the limit tpm; retry in 1200 ms".
 std::string refusal_detail(const Decision& refused);

@@ -10,10 +10,11 @@
 #include "app/store_url.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "gateway/admin.h"
 #include "gateway/gateway.h"
+#include "limiter/lease_id.h"
 #include "net/server.h"
 #include "net/tls.h"
+#include "server/decisions.h"
 #include "server/notify.h"
 #include "server/signals.h"
 #include "server/start.h"
@@ -57,6 +58,10 @@ net::ServerOptions server_options(const GatewaySettings& settings) {
   return server;
 }
 
+std::string store_of(const GatewaySettings& settings, const std::optional<std::string>& given) {
+  return given.value_or(settings.store.value_or("sqlite:weir.db"));
+}
+
 milliseconds monotonic_now_ms() {
   return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
 }
@@ -70,7 +75,7 @@ class Running {
         clock_(std::make_shared<SystemClock>()),
         entropy_(std::make_shared<base::SystemEntropy>()),
         log_(log_out, *clock_, options.log),
-        store_url_(options.store.value_or(settings_.store.value_or("sqlite:weir.db"))) {}
+        store_url_(store_of(settings_, options.store)) {}
 
   Result<void> start();
   /// Serves until a signal stops it.
@@ -78,11 +83,14 @@ class Running {
   void stop(const server::Notifier& manager);
   std::string url() const { return server::url_of(*server_, !settings_.tls.cert.empty()); }
   std::string admin_url() const { return admin_server_ ? server::url_of(*admin_server_, false) : ""; }
+  bool has_api() const { return admin_ && admin_->api() != nullptr; }
   const std::string& store_url() const { return store_url_; }
 
  private:
   Result<void> open_store();
   Result<void> listen();
+  void prepare_admin();
+  Result<void> open_api();
   /// Tells processes that want the store's file what holds it.
   void announce() const;
   void look_up(const Routing& routing);
@@ -96,6 +104,8 @@ class Running {
   telemetry::Log log_;
   const std::string store_url_;
   std::unique_ptr<telemetry::AccessLog> access_;
+  std::unique_ptr<server::DecisionLog> decisions_;
+  std::string decisions_trouble_;
   std::shared_ptr<store::Store> store_;
   std::size_t warnings_told_ = 0;
   std::unique_ptr<Gateway> gateway_;
@@ -109,6 +119,9 @@ Result<void> Running::start() {
   auto access = server::open_access_log(settings_.access_log, options_.log.format);
   if (!access) return access.error();
   access_ = *std::move(access);
+  auto decisions = server::open_decision_log(settings_.decisions, store_url_, *clock_, *entropy_, log_);
+  if (!decisions) return decisions.error();
+  decisions_ = *std::move(decisions);
   gateway_ = std::make_unique<Gateway>(
       GatewayOptions{.name_space = options_.name_space.value_or(settings_.name_space.value_or("default")),
                      .store = server::kind_of(store_url_),
@@ -117,11 +130,13 @@ Result<void> Running::start() {
                      .clock = clock_,
                      .entropy = entropy_,
                      .log = &log_,
-                     .access_log = access_.get()});
+                     .access_log = access_.get(),
+                     .decisions = decisions_.get()});
   auto routing = Routing::make(settings_, nullptr);
   if (!routing) return routing.error();
   look_up(**routing);
   gateway_->set_routing(*routing);
+  prepare_admin();
   if (auto opened = open_store(); !opened) {
     if (opened.error().code != ErrorCode::unavailable) return opened.error();
     log_.warning(
@@ -139,15 +154,40 @@ Result<void> Running::open_store() {
   store_ = *std::move(store);
   gateway_->set_store(store_);
   telemetry::warn_of_new(log_, store_->warnings(), warnings_told_);
+  if (auto opened = open_api(); !opened) return opened.error();
   announce();
+  return {};
+}
+
+/// Health and metrics are for every one that can connect.
+void Running::prepare_admin() {
+  if (!settings_.admin_listen) return;
+  admin_ = std::make_unique<Admin>(*gateway_);
+  if (may_serve_api(settings_) && settings_.admin_tokens.empty()) admin_->serve_decisions();
+}
+
+/// Other processes can change the limits of a store elsewhere; those of a store in this process only this
+/// one.
+Result<void> Running::open_api() {
+  if (!admin_ || !may_serve_api(settings_) || !options_.make_api || store_->is_elsewhere()) return {};
+  auto api = options_.make_api({.foundation = {clock_, entropy_, store_},
+                                .store = store_url_,
+                                .name_space = gateway_->options().name_space,
+                                .tokens = settings_.admin_tokens,
+                                .log = &log_,
+                                .decisions = decisions_.get()});
+  if (!api) return api.error();
+  admin_->set_api(*std::move(api));
   return {};
 }
 
 void Running::announce() const {
   if (!store_ || !server_) return;
-  store_->announce(
-      join("a gateway at ", url(),
-           ", which cannot be asked to change limits (those of its file are read again on SIGHUP)"));
+  const std::string advice =
+      has_api() && admin_server_
+          ? join(", which serves its API at ", admin_url(), " (weir --server ", admin_url(), " reaches it)")
+          : ", which serves no API (set admin_listen in its file, and limits can be changed there)";
+  store_->announce(join("a gateway at ", url(), advice));
 }
 
 Result<void> Running::listen() {
@@ -159,16 +199,23 @@ Result<void> Running::listen() {
   auto server = net::Server::start(server_options(settings_), *gateway_);
   if (!server) return with_hint(server.error(), "listen");
   server_ = *std::move(server);
-  if (settings_.admin_listen) {
-    admin_ = std::make_unique<Admin>(*gateway_);
+  if (admin_) {
     net::ServerOptions options;
     options.listen.push_back({settings_.admin_listen->host, settings_.admin_listen->port, false});
     options.max_connections = 256;
+    // A path may hold the id of a lease on a long chain.
+    options.limits.start_line = limiter::max_lease_id + 1024;
     auto admin = net::Server::start(options, *admin_);
     if (!admin) return with_hint(admin.error(), "admin_listen");
     admin_server_ = *std::move(admin);
   }
   server::add_metrics(gateway_->metrics(), *server_, access_.get());
+  if (decisions_) {
+    server::add_metrics(gateway_->metrics(), *decisions_);
+    decisions_->set_place(admin_url());
+    // By which operators find the process of a decision.
+    log_.info("decisions are kept", {{"decision_log", decisions_->id()}});
+  }
   announce();
   return {};
 }
@@ -189,6 +236,7 @@ void Running::serve(const server::Signals& signals, const server::Notifier& mana
     if (signal == SIGINT || signal == SIGTERM) return;
     if (signal == SIGHUP) server::tell_of_reload(manager, status, [this] { reload(); });
     if (store_) telemetry::warn_of_new(log_, store_->warnings(), warnings_told_);
+    if (decisions_) server::warn_of_trouble(*decisions_, log_, decisions_trouble_);
     if (waits_for_store && open_store()) log_.warning("the store is back");
     if (monotonic_now_ms() - looked_up_ >= lookups_apart) look_up(*gateway_->routing());
   }
@@ -198,7 +246,7 @@ void Running::reload() {
   const auto kept = [this](const Error& error) {
     log_.warning("the gateway's file is not used, the old one stays", {{"error", error.message}});
   };
-  auto settings = check(options_.config);
+  auto settings = check(options_.config, options_.store);
   if (!settings) return kept(settings.error());
   const auto before = gateway_->routing();
   auto routing = Routing::make(*settings, before.get());
@@ -210,9 +258,17 @@ void Running::reload() {
   look_up(**routing);
   gateway_->set_routing(*routing);
   warn_of_restart(*settings);
+  if (AdminApi* const api = admin_ ? admin_->api() : nullptr) {
+    if (auto loaded = api->reload(); !loaded)
+      log_.warning("the old tokens stay", {{"error", loaded.error().message}});
+  }
   if (access_) {
     if (auto opened = access_->reopen(); !opened)
       log_.warning("the old access log stays", {{"error", opened.error().message}});
+  }
+  if (decisions_) {
+    if (auto opened = decisions_->reopen_lines(); !opened)
+      log_.warning("the old lines of decisions stay", {{"error", opened.error().message}});
   }
   log_.info("read the gateway's file again", {{"routes", std::to_string(settings->routes.size()), true}});
 }
@@ -224,6 +280,7 @@ void Running::warn_of_restart(const GatewaySettings& now) {
   };
   warn(now.listen != settings_.listen, "listen");
   warn(now.admin_listen != settings_.admin_listen, "admin_listen");
+  warn(now.admin_tokens != settings_.admin_tokens, "admin_tokens");
   warn(now.tls.cert.empty() != settings_.tls.cert.empty(), "tls");
   warn(now.store != settings_.store, "store");
   warn(now.name_space != settings_.name_space, "namespace");
@@ -231,10 +288,16 @@ void Running::warn_of_restart(const GatewaySettings& now) {
   warn(now.bucket_ttl_refill_multiplier != settings_.bucket_ttl_refill_multiplier,
        "bucket_ttl_refill_multiplier");
   warn(now.access_log != settings_.access_log, "access_log");
+  warn(now.decisions.keeps != settings_.decisions.keeps || now.decisions.path != settings_.decisions.path ||
+           now.decisions.most_bytes != settings_.decisions.most_bytes ||
+           now.decisions.keep_for != settings_.decisions.keep_for ||
+           now.decisions.lines != settings_.decisions.lines,
+       "decision_log");
 }
 
 void Running::stop(const server::Notifier& manager) {
   if (admin_) admin_->set_ready(false);
+  if (AdminApi* const api = admin_ ? admin_->api() : nullptr) api->stop();
   server::drain(*server_, options_.drain, log_, manager);
   admin_server_.reset();
   log_.info("weir ends");
@@ -242,7 +305,17 @@ void Running::stop(const server::Notifier& manager) {
 
 }  // namespace
 
-Result<GatewaySettings> check(const std::string& config) {
+Result<void> check_admin(const GatewaySettings& settings, const std::string& store) {
+  const std::string kind = server::kind_of(store);
+  const bool has_api = kind == "memory" || kind == "sqlite";
+  if (!has_api || !settings.admin_listen || may_serve_api(settings)) return {};
+  return base::invalid(
+      "admin_listen ", settings.admin_listen->to_string(),
+      " can be reached from other machines and no tokens are asked for; set admin_tokens: FILE, "
+      "or let it be an address of this machine alone, such as 127.0.0.1:8001");
+}
+
+Result<GatewaySettings> check(const std::string& config, const std::optional<std::string>& store) {
   auto text = base::read_file(config);
   if (!text) return text.error();
   auto settings = read_gateway_file(*text, config);
@@ -251,6 +324,8 @@ Result<GatewaySettings> check(const std::string& config) {
     if (auto url = app::check_store_url(*settings->store); !url)
       return base::invalid(config, ": store: ", url.error().message);
   }
+  if (auto admin = check_admin(*settings, store_of(*settings, store)); !admin)
+    return base::invalid(config, ": ", admin.error().message);
   if (!settings->tls.cert.empty()) {
     if (auto tls = net::load_server_tls({settings->tls.cert, settings->tls.key}); !tls) return tls.error();
   }
@@ -267,8 +342,15 @@ Result<GatewaySettings> check(const std::string& config) {
   return settings;
 }
 
+bool may_serve_api(const GatewaySettings& settings) {
+  if (!settings.admin_listen) return false;
+  if (!settings.admin_tokens.empty()) return true;
+  const auto address = net::Address::parse(settings.admin_listen->host, settings.admin_listen->port);
+  return address && server::is_loopback(*address);
+}
+
 Result<void> run(const RunOptions& options, std::ostream& out, std::ostream& log) {
-  auto settings = check(options.config);
+  auto settings = check(options.config, options.store);
   if (!settings) return settings.error();
   // Before any thread starts, so that all threads inherit the blocked signals.
   const server::Signals signals;
@@ -276,7 +358,9 @@ Result<void> run(const RunOptions& options, std::ostream& out, std::ostream& log
   Running running(options, *std::move(settings), log);
   if (auto started = running.start(); !started) return started.error();
   out << "weir gateway listens on " << running.url() << ", store " << server::kind_of(running.store_url());
-  if (!running.admin_url().empty()) out << "; health and metrics on " << running.admin_url();
+  if (!running.admin_url().empty())
+    out << (running.has_api() ? "; health, metrics and API on " : "; health and metrics on ")
+        << running.admin_url();
   out << std::endl;
   running.serve(signals, manager);
   running.stop(manager);
