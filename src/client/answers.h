@@ -30,16 +30,21 @@ Result<EffectiveLimits> read_effective(std::string_view json);
 Result<Page<StoredLimits>> read_limits_page(std::string_view json);
 
 Result<Entity> read_entity(std::string_view json);
+/// An entity with the rules of one kind.
+Result<Entity> read_access(std::string_view json);
 Result<Page<Entity>> read_entities_page(std::string_view json);
 Result<LimitsPlan> read_plan(std::string_view json);
 Result<Page<LimitsPlan>> read_plans_page(std::string_view json);
 /// `name`: of the list, "children" or "members".
 Result<Page<std::string>> read_ids_page(std::string_view json, const char* name);
+Result<Bucket> read_one_bucket(std::string_view json);
 Result<Page<Bucket>> read_buckets_page(std::string_view json);
 
 Result<Page<AuditEvent>> read_audit_page(std::string_view json);
 Result<Page<Usage>> read_usage_page(std::string_view json);
 Result<std::vector<UsageTotal>> read_top_usage(std::string_view json);
+Result<decision_log::Entry> read_entry(std::string_view json);
+Result<Page<decision_log::Entry>> read_entries_page(std::string_view json);
 Result<std::vector<store::Finding>> read_findings(std::string_view json);
 
 Result<Problem> read_problem(std::string_view json);

@@ -96,6 +96,28 @@ std::string change_json(const DeletePlan& erase) {
   return JsonWriter::object().text("change", "plan.delete").text("plan", erase.name).str();
 }
 
+const char* verb_of(Access access) { return access == Access::blocked ? "block" : "exempt"; }
+
+void add_rule(JsonWriter& json, const AccessRule& rule) {
+  if (!rule.resource.empty()) json.text("resource", rule.resource);
+  if (rule.until) json.number("until_ms", *rule.until);
+  json.text("reason", rule.reason);
+}
+
+std::string change_json(const SetAccess& set) {
+  auto json = JsonWriter::object();
+  json.text("change", join("entity.", verb_of(set.rule.access))).text("entity", set.entity);
+  add_rule(json, set.rule);
+  return json.str();
+}
+
+std::string change_json(const RemoveAccess& remove) {
+  auto json = JsonWriter::object();
+  json.text("change", join("entity.un", verb_of(remove.access))).text("entity", remove.entity);
+  if (!remove.resource.empty()) json.text("resource", remove.resource);
+  return json.str();
+}
+
 std::string charges_json(std::span<const Charge> charges) {
   auto json = JsonWriter::object();
   for (const Charge& charge : charges) json.raw(charge.limit, charge.amount.to_string());
@@ -127,6 +149,7 @@ std::string acquire_body(const Request& request) {
   json.raw("consume", charges_json(request.consume));
   if (!request.limits.empty()) json.raw("limits", limits_json(request.limits));
   if (request.lease_for.count() != 0) json.number("lease_ms", request.lease_for.count());
+  if (request.max_wait.count() != 0) json.number("max_wait_ms", request.max_wait.count());
   return json.str();
 }
 
@@ -183,20 +206,57 @@ std::string path_of(const Level& level) {
   }
 }
 
+std::string access_body(const AccessRule& rule) {
+  auto json = JsonWriter::object();
+  add_rule(json, rule);
+  return json.str();
+}
+
+std::string path_of_access(std::string_view entity, Access access) {
+  return join("/v1/entities/", escaped(entity), "/", verb_of(access));
+}
+
 std::string path_of_plan(std::string_view name) { return join("/v1/plans/", escaped(name)); }
+
+namespace {
+
+/// Appends a parameter to a target that has one already; an empty value is left out.
+void add_parameter(std::string& target, std::string_view name, std::string_view value) {
+  if (!value.empty()) target += join("&", name, "=", escaped(value));
+}
+
+void add_range(std::string& target, Time from, Time to) {
+  // Moments that have no such text are beyond everything that is stored.
+  constexpr Time end_of_9999 = 253'402'300'800'000;
+  if (from > 0 && from < end_of_9999) add_parameter(target, "from", base::rfc3339_text(from));
+  if (to < end_of_9999) add_parameter(target, "to", base::rfc3339_text(std::max<Time>(to, 0)));
+}
+
+}  // namespace
 
 std::string usage_target(const UsageFilter& filter) {
   std::string target = join("/v1/usage?window=", name_of(filter.window));
-  const auto add = [&](std::string_view name, std::string_view value) {
-    if (!value.empty()) target += join("&", name, "=", escaped(value));
-  };
-  add("entity", filter.entity);
-  add("parent", filter.parent);
-  add("resource", filter.resource);
-  // Moments that have no such text are beyond all usage.
-  constexpr Time end_of_9999 = 253'402'300'800'000;
-  if (filter.from > 0 && filter.from < end_of_9999) add("from", base::rfc3339_text(filter.from));
-  if (filter.to < end_of_9999) add("to", base::rfc3339_text(std::max<Time>(filter.to, 0)));
+  add_parameter(target, "entity", filter.entity);
+  add_parameter(target, "parent", filter.parent);
+  add_parameter(target, "resource", filter.resource);
+  add_range(target, filter.from, filter.to);
+  return target;
+}
+
+std::string audit_target(const AuditFilter& filter, std::string target) {
+  add_parameter(target, "entity", filter.subject);
+  add_parameter(target, "principal", filter.principal);
+  add_parameter(target, "kind", filter.kind);
+  add_range(target, filter.from, filter.to);
+  return target;
+}
+
+std::string buckets_target(std::string_view resource, const BucketsFilter& filter, std::string target) {
+  add_parameter(target, "resource", resource);
+  if (filter.order == BucketOrder::remaining) add_parameter(target, "sort", "remaining");
+  if (filter.order == BucketOrder::consumed) add_parameter(target, "sort", "consumed");
+  if (filter.below_percent) add_parameter(target, "below", filter.below_percent->to_string());
+  add_parameter(target, "by", filter.limit);
   return target;
 }
 

@@ -67,7 +67,22 @@ StoredLimits read_item(Answer& answer, json::Value& element) {
   return stored;
 }
 
+void read_rules(Answer& answer, json::Value& value, std::string_view of, std::vector<AccessRule>& rules) {
+  answer.elements(value, of, maxima::access_rules, [&](json::Value& element) {
+    AccessRule& rule = rules.emplace_back();
+    answer.members(element, of, [&](std::string_view key, json::Value& member) {
+      if (key == "access" && answer.text(member, key) == name_of(Access::exempt))
+        rule.access = Access::exempt;
+      if (key == "resource") rule.resource = answer.text(member, key);
+      if (key == "reason") rule.reason = answer.text(member, key);
+      if (key == "since_ms") rule.since = answer.integer(member, key);
+      if (key == "until_ms") rule.until = answer.integer(member, key);
+    });
+  });
+}
+
 void read_entity_member(Answer& answer, std::string_view key, json::Value& value, Entity& entity) {
+  if (key == "access") read_rules(answer, value, key, entity.access);
   if (key == "entity") entity.id = answer.text(value, key);
   if (key == "parent" && !answer.is_null(value)) entity.parent = answer.text(value, key);
   if (key == "plan") entity.plan = answer.text(value, key);
@@ -92,6 +107,18 @@ std::vector<HeldAmount> read_held(Answer& answer, json::Value& value, std::strin
     });
   });
   return held;
+}
+
+std::vector<GrantLeft> read_grants(Answer& answer, json::Value& value, std::string_view of) {
+  std::vector<GrantLeft> grants;
+  answer.elements(value, of, maxima::grants, [&](json::Value& element) {
+    GrantLeft& one = grants.emplace_back();
+    answer.members(element, of, [&](std::string_view key, json::Value& member) {
+      if (key == "end_ms") one.end = answer.count(member, key);
+      if (key == "amount") one.amount = answer.amount(member, key);
+    });
+  });
+  return grants;
 }
 
 void read_plan_member(Answer& answer, std::string_view key, json::Value& value, LimitsPlan& plan) {
@@ -124,6 +151,7 @@ BucketLimit read_bucket_limit(Answer& answer, json::Value& element) {
     if (key == "in_force") read.in_force = answer.flag(value, key);
     if (key == "kind") spec.kind = answer.kind(value, key);
     if (key == "held") read.held = read_held(answer, value, key);
+    if (key == "grants") read.grants = read_grants(answer, value, key);
   });
   if (answer.failed()) return read;
   auto limit = Limit::make(spec);
@@ -132,18 +160,22 @@ BucketLimit read_bucket_limit(Answer& answer, json::Value& element) {
   return read;
 }
 
-Bucket read_bucket(Answer& answer, json::Value& element) {
+void read_bucket_member(Answer& answer, std::string_view key, json::Value& value, Bucket& bucket) {
   constexpr std::size_t most_limits = 1000;  // current limits and dormant ones
+  if (key == "entity") bucket.entity = answer.text(value, key);
+  if (key == "resource") bucket.resource = answer.text(value, key);
+  if (key == "refilled_at_ms") bucket.refilled_at = answer.count(value, key);
+  if (key == "expires_at_ms") bucket.expires_at = answer.integer(value, key);
+  if (key == "version") bucket.version = answer.integer(value, key);
+  if (key != "limits") return;
+  answer.elements(value, key, most_limits,
+                  [&](json::Value& one) { bucket.limits.push_back(read_bucket_limit(answer, one)); });
+}
+
+Bucket read_bucket(Answer& answer, json::Value& element) {
   Bucket bucket;
   answer.members(element, "buckets", [&](std::string_view key, json::Value& value) {
-    if (key == "entity") bucket.entity = answer.text(value, key);
-    if (key == "resource") bucket.resource = answer.text(value, key);
-    if (key == "refilled_at_ms") bucket.refilled_at = answer.count(value, key);
-    if (key == "expires_at_ms") bucket.expires_at = answer.integer(value, key);
-    if (key == "version") bucket.version = answer.integer(value, key);
-    if (key != "limits") return;
-    answer.elements(value, key, most_limits,
-                    [&](json::Value& one) { bucket.limits.push_back(read_bucket_limit(answer, one)); });
+    read_bucket_member(answer, key, value, bucket);
   });
   return bucket;
 }
@@ -232,6 +264,16 @@ Result<Page<Entity>> read_entities_page(std::string_view json) {
   });
 }
 
+Result<Entity> read_access(std::string_view json) {
+  Answer answer(json);
+  Entity entity;
+  answer.members([&](std::string_view key, json::Value& value) {
+    if (key == "entity") entity.id = answer.text(value, key);
+    if (key == "rules") read_rules(answer, value, key, entity.access);
+  });
+  return answer.finish(std::move(entity));
+}
+
 Result<LimitsPlan> read_plan(std::string_view json) {
   Answer answer(json);
   LimitsPlan plan;
@@ -253,6 +295,14 @@ Result<Page<LimitsPlan>> read_plans_page(std::string_view json) {
 Result<Page<std::string>> read_ids_page(std::string_view json, const char* name) {
   return read_page<std::string>(
       json, name, [&](Answer& answer, json::Value& element) { return answer.text(element, name); });
+}
+
+Result<Bucket> read_one_bucket(std::string_view json) {
+  Answer answer(json);
+  Bucket bucket;
+  answer.members(
+      [&](std::string_view key, json::Value& value) { read_bucket_member(answer, key, value, bucket); });
+  return answer.finish(std::move(bucket));
 }
 
 Result<Page<Bucket>> read_buckets_page(std::string_view json) {

@@ -6,6 +6,7 @@
 #include "client/reading.h"
 #include "limiter/lease_id.h"
 #include "limits/names.h"
+#include "limits/record.h"
 
 namespace weir::client {
 namespace {
@@ -22,15 +23,10 @@ struct ReadLine {
   Mode mode = Mode::enforce;
   Kind kind = Kind::rate;
   bool would_refuse = false;
+  std::int64_t version = 0;
 
   bool of_same_bucket(const ReadLine& other) const { return entity == other.entity; }
 };
-
-/// The wait; nothing for null: the request never fits.
-std::optional<std::int64_t> read_wait(Answer& answer, json::Value& value, std::string_view of) {
-  if (answer.is_null(value)) return std::nullopt;
-  return answer.count(value, of);
-}
 
 ReadLine read_line(Answer& answer, json::Value& element) {
   ReadLine read;
@@ -52,6 +48,7 @@ ReadLine read_line(Answer& answer, json::Value& element) {
     if (key == "mode") read.mode = answer.mode(value, key);
     if (key == "kind") read.kind = answer.kind(value, key);
     if (key == "would_refuse") read.would_refuse = answer.flag(value, key);
+    if (key == "version") read.version = answer.integer(value, key);
   });
   if (exceeded) read.line.wait = wait.value_or(LimitReport::never_fits);
   for (const auto& checked : {limits::check_entity(read.entity), limits::check_resource(read.resource),
@@ -74,6 +71,7 @@ void add_bucket(LimitReport& report, std::span<ReadLine> lines) {
   bucket.entity_size = static_cast<std::uint16_t>(first.entity.size());
   bucket.source = first.source;
   bucket.owner = first.owner;
+  bucket.version = first.version;
   bucket.remaining_is_upper_bound = first.remaining_at_most;
   LimitReport::Line* to = report.add_bucket(join(first.entity, first.resource), bucket, names, lines.size());
   for (const ReadLine& read : lines) *to++ = read.line;
@@ -82,7 +80,14 @@ void add_bucket(LimitReport& report, std::span<ReadLine> lines) {
   }
 }
 
-/// The array of limits. A report holds no more limits than a chain can have, so the number is checked.
+}  // namespace
+
+std::optional<std::int64_t> read_wait(Answer& answer, json::Value& value, std::string_view of) {
+  if (answer.is_null(value)) return std::nullopt;
+  return answer.count(value, of);
+}
+
+/// A report holds no more limits than a chain can have, so the number is checked.
 LimitReport read_limits(Answer& answer, json::Value& value, std::string_view of) {
   constexpr std::size_t most = limits::max_chain * limits::max_limits;
   std::vector<ReadLine> lines;
@@ -98,6 +103,8 @@ LimitReport read_limits(Answer& answer, json::Value& value, std::string_view of)
   }
   return report;
 }
+
+namespace {
 
 void decide(Answer& answer, Decision& decision, std::optional<bool> allowed, std::optional<std::int64_t> wait,
             std::optional<bool> never_fits) {
@@ -122,17 +129,35 @@ Result<Acquired> read_acquired(std::string_view json) {
   std::optional<std::int64_t> wait = 0;
   std::optional<bool> never_fits;
   bool from_memory = false;
+  bool blocked = false;
+  Block block;
+  std::int64_t waited = 0;
   answer.members([&](std::string_view key, json::Value& value) {
+    if (key == "blocked") blocked = answer.flag(value, key);
+    if (key == "blocked_resource") block.resource = answer.text(value, key);
+    if (key == "blocked_entity") block.entity = answer.text(value, key);
+    if (key == "until_ms") block.until = answer.integer(value, key);
+    if (key == "reason") block.reason = answer.text(value, key);
     if (key == "allowed") allowed = answer.flag(value, key);
     if (key == "from_memory") from_memory = answer.flag(value, key);
     if (key == "degraded") acquired.degraded = answer.flag(value, key);
     if (key == "lease" && !answer.is_null(value)) acquired.lease = answer.text(value, key);
     if (key == "retry_after_ms") wait = read_wait(answer, value, key);
     if (key == "never_fits") never_fits = answer.flag(value, key);
+    if (key == "waited_ms") waited = answer.count(value, key);
+    if (key == "decision") acquired.id = answer.text(value, key);
     if (key == "limits") acquired.decision.report() = read_limits(answer, value, key);
   });
   decide(answer, acquired.decision, allowed, wait, never_fits);
   if (from_memory) acquired.decision.set_from_memory();
+  // The wait is counted from the moment of the answer, as that of any refusal.
+  if (blocked) {
+    const Time until = std::clamp<Time>(block.until.value_or(0), 0, limits::latest_stamp);
+    const Time answered = until - std::clamp<Time>(wait.value_or(0), 0, limits::latest_stamp);
+    if (block.until) block.until = until;
+    acquired.decision.set_blocked(std::move(block), answered);
+  }
+  acquired.decision.set_waited(std::chrono::milliseconds(waited));
   acquired.deadline = limiter::deadline_of(acquired.lease).value_or(0);
   return answer.finish(std::move(acquired));
 }

@@ -79,8 +79,8 @@ Error of_problem(const net::HttpAnswer& answer, const Problem& problem, const As
   if (answer.status == 404 && problem.detail.starts_with("there are /livez")) {
     return error(
         ErrorCode::unavailable, asked.server,
-        " is the admin address of a gateway, which cannot be asked about limits; --server needs the address "
-        "of a service (weir serve)");
+        " is the admin address of a gateway whose store is elsewhere, or not open yet; use --store, or the "
+        "address of a service (weir serve)");
   }
   if (problem.type == "malformed") return error(ErrorCode::invalid_argument, problem.detail);
   if (answer.status == 413) {

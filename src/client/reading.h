@@ -1,6 +1,7 @@
 // The shared parts of the parsers of answers.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "base/text.h"
 #include "json/document.h"
 #include "weir/catalog.h"
+#include "weir/report.h"
 #include "weir/result.h"
 
 namespace weir::client {
@@ -61,6 +63,11 @@ class Answer : public json::Document {
     return number;
   }
 };
+
+/// The limits of a decision: an array of L, as docs/openapi.yaml has them.
+LimitReport read_limits(Answer& answer, json::Value& value, std::string_view of);
+/// A wait; nothing for null.
+std::optional<std::int64_t> read_wait(Answer& answer, json::Value& value, std::string_view of);
 
 /// Reads `{"NAME":[...],"next"?}`. `item` reads one element.
 template <class T, class ReadItem>

@@ -1,9 +1,13 @@
 #include "client/remote.h"
 
+#include "base/json.h"
+#include "base/rfc3339.h"
 #include "base/text.h"
 #include "client/answers.h"
 #include "client/bodies.h"
 #include "client/failures.h"
+#include "decision_log/reader.h"
+#include "limits/access.h"
 #include "limits/limit_set.h"
 #include "limits/names.h"
 #include "limits/plan.h"
@@ -119,18 +123,23 @@ Result<std::string> Remote::ask(Call call) {
 
 Result<std::string> Remote::get(std::string target) { return ask({.target = std::move(target)}); }
 
+std::string Remote::new_key() {
+  return join("weir-", std::to_string(entropy_->next()), "-", std::to_string(entropy_->next()));
+}
+
 Result<Acquired> Remote::acquire(const Request& request, bool /*with_lease*/) {
   if (auto checked = check_names(request.entity, request.resource); !checked) return checked.error();
   if (auto checked = check_charges(request.consume); !checked) return checked.error();
   // The idempotency key makes an acquire safe to retry.
-  const std::string key =
-      join("weir-", std::to_string(entropy_->next()), "-", std::to_string(entropy_->next()));
+  std::string key;
+  if (request.keyed) key = field("Idempotency-Key", new_key());
   return read<Acquired>(ask({.method = Method::post,
                              .target = "/v1/acquire",
                              .body = acquire_body(request),
-                             .fields = field("Idempotency-Key", key),
-                             .repeatable = true,
-                             .may_be_refused = true}),
+                             .fields = std::move(key),
+                             .repeatable = request.keyed,
+                             .may_be_refused = true,
+                             .extra_patience = request.max_wait}),
                         read_acquired);
 }
 
@@ -240,6 +249,22 @@ Result<void> Remote::delete_entity(std::string_view id) {
   return deleted ? Result<void>() : deleted.error();
 }
 
+Result<Entity> Remote::set_access(std::string_view entity, const AccessRule& rule) {
+  if (auto checked = limits::check_entity(entity); !checked) return checked.error();
+  if (auto checked = limits::check_access(rule); !checked) return checked.error();
+  return read<Entity>(
+      ask({.method = Method::put, .target = path_of_access(entity, rule.access), .body = access_body(rule)}),
+      read_access);
+}
+
+Result<void> Remote::remove_access(std::string_view entity, Access access, std::string_view resource) {
+  if (auto checked = limits::check_entity(entity); !checked) return checked.error();
+  std::string target = path_of_access(entity, access);
+  if (!resource.empty()) target += join("?resource=", escaped(resource));
+  auto deleted = ask({.method = Method::delete_, .target = std::move(target)});
+  return deleted ? Result<void>() : deleted.error();
+}
+
 Result<Page<std::string>> Remote::children(std::string_view id, const Paging& paging) {
   if (auto checked = limits::check_entity(id); !checked) return checked.error();
   return read<Page<std::string>>(get(paged(join("/v1/entities/", escaped(id), "/children"), paging)),
@@ -277,6 +302,42 @@ Result<Page<Entity>> Remote::entities(const Paging& paging) {
   return read<Page<Entity>>(get(paged("/v1/entities", paging)), read_entities_page);
 }
 
+Result<std::vector<Bucket>> Remote::reset(std::string_view entity, std::string_view resource) {
+  if (auto checked = limits::check_entity(entity); !checked) return checked.error();
+  std::string body = "{}";
+  if (!resource.empty()) body = base::JsonWriter::object().text("resource", resource).str();
+  auto page = read<Page<Bucket>>(ask({.method = Method::post,
+                                      .target = join("/v1/entities/", escaped(entity), "/reset"),
+                                      .body = std::move(body)}),
+                                 read_buckets_page);
+  if (!page) return page.error();
+  return std::move(page->items);
+}
+
+Result<Bucket> Remote::grant(std::string_view entity, std::string_view resource,
+                             std::span<const Charge> amounts, const GrantOptions& options) {
+  if (auto checked = check_names(entity, resource); !checked) return checked.error();
+  if (auto checked = check_charges(amounts); !checked) return checked.error();
+  // The service takes no grant without a key, so that its answer can get lost.
+  const std::string key = options.key.empty() ? new_key() : options.key;
+  const std::string line = field("Idempotency-Key", key);
+  if (line.empty()) {
+    return base::invalid("key ", base::quoted(key),
+                         " cannot be sent to a service; use letters, digits and punctuation");
+  }
+  auto body = base::JsonWriter::object();
+  auto granted = base::JsonWriter::object();
+  for (const Charge& charge : amounts) granted.raw(charge.limit, charge.amount.to_string());
+  body.text("resource", resource).raw("amounts", granted.str());
+  if (options.expires_in) body.number("expires_in_ms", options.expires_in->count());
+  return read<Bucket>(ask({.method = Method::post,
+                           .target = join("/v1/entities/", escaped(entity), "/grants"),
+                           .body = body.str(),
+                           .fields = line,
+                           .repeatable = true}),
+                      read_one_bucket);
+}
+
 Result<Page<Bucket>> Remote::buckets(std::string_view entity, const Paging& paging) {
   if (auto checked = limits::check_entity(entity); !checked) return checked.error();
   return read<Page<Bucket>>(get(paged(join("/v1/entities/", escaped(entity), "/buckets"), paging)),
@@ -295,10 +356,17 @@ Result<void> Remote::change(std::span<const CatalogChange> changes, const Change
   return changed ? Result<void>() : changed.error();
 }
 
-Result<Page<AuditEvent>> Remote::audit(std::string_view subject, const Paging& paging) {
-  std::string target = paged("/v1/audit", paging);
-  if (!subject.empty()) target += join("&entity=", escaped(subject));
-  return read<Page<AuditEvent>>(get(std::move(target)), read_audit_page);
+Result<Page<Bucket>> Remote::buckets_on(std::string_view resource, const BucketsFilter& filter,
+                                        const Paging& paging) {
+  if (!resource.empty()) {
+    if (auto checked = limits::check_resource(resource); !checked) return checked.error();
+  }
+  return read<Page<Bucket>>(get(buckets_target(resource, filter, paged("/v1/buckets", paging))),
+                            read_buckets_page);
+}
+
+Result<Page<AuditEvent>> Remote::audit(const AuditFilter& filter, const Paging& paging) {
+  return read<Page<AuditEvent>>(get(audit_target(filter, paged("/v1/audit", paging))), read_audit_page);
 }
 
 Result<Page<Usage>> Remote::usage(const UsageFilter& filter, const Paging& paging) {
@@ -310,6 +378,33 @@ Result<std::vector<UsageTotal>> Remote::top_usage(const UsageFilter& filter, std
   std::string target = join(usage_target(filter), "&top=", std::to_string(count));
   if (!limit.empty()) target += join("&by=", escaped(limit));
   return read<std::vector<UsageTotal>>(get(std::move(target)), read_top_usage);
+}
+
+Result<decision_log::Entry> Remote::decision(std::string_view id) {
+  if (auto parsed = decision_log::parse_id(id); !parsed) return parsed.error();
+  return read<decision_log::Entry>(get(join("/v1/decisions/", escaped(id))), read_entry);
+}
+
+Result<Page<decision_log::Entry>> Remote::decisions(const decision_log::Filter& filter,
+                                                    const Paging& paging) {
+  std::string target = paged("/v1/decisions", paging);
+  const auto add = [&](std::string_view name, std::string_view value) {
+    if (!value.empty()) target += join("&", name, "=", escaped(value));
+  };
+  add("entity", filter.entity);
+  add("chain", filter.chain);
+  add("resource", filter.resource);
+  if (filter.outcome) add("outcome", decision_log::outcome_names[static_cast<std::size_t>(*filter.outcome)]);
+  if (filter.from != 0) add("from", base::rfc3339_text(filter.from));
+  if (filter.to != decision_log::Filter().to) add("to", base::rfc3339_text(filter.to));
+  return read<Page<decision_log::Entry>>(get(std::move(target)), read_entries_page);
+}
+
+Result<std::vector<std::string>> Remote::namespaces() {
+  auto page = read<Page<std::string>>(
+      get("/v1/namespaces"), [](std::string_view json) { return read_ids_page(json, "namespaces"); });
+  if (!page) return page.error();
+  return std::move(page->items);
 }
 
 Result<std::vector<store::Finding>> Remote::check() {
