@@ -35,6 +35,7 @@ struct Arguments {
   bool lease = false;
   std::string lease_id;
   std::optional<std::string> lease_for;
+  std::optional<std::string> wait;
   bool enforce = false;
   std::optional<std::string> key;
 
@@ -60,12 +61,31 @@ struct Arguments {
   std::optional<std::string> name;
   std::vector<std::string> metadata;  ///< NAME=VALUE
 
+  // Access.
+  std::optional<std::string> until;
+  std::optional<std::string> reason;
+  bool remove = false;
+  bool fill = false;  ///< the buckets, with the limits of their entity
+
   // The audit and the store.
   std::optional<std::string> limit;
   std::optional<std::string> keep_audit;
   std::optional<std::string> store_template;
   std::optional<std::string> rate;
+  std::optional<std::string> copy_from;
+  std::optional<std::string> copy_to;
   bool cost = false;
+  std::optional<std::string> sort;
+  std::optional<std::string> below;
+  std::optional<std::string> rows;
+  std::optional<std::string> kind;
+  std::optional<std::string> since;
+
+  // The load test.
+  std::optional<std::string> concurrency;
+  std::optional<std::string> duration;
+  std::optional<std::string> requests;
+  std::optional<std::string> confirm;
 
   // Usage.
   std::optional<std::string> children_of;
@@ -90,6 +110,11 @@ struct Arguments {
   std::optional<std::string> log_format;
   std::optional<std::string> log_level;
   std::optional<std::string> access_log;
+  std::optional<std::string> decision_log;
+  std::optional<std::string> decision_log_mode;
+  std::optional<std::string> decision_log_size;
+  std::optional<std::string> decision_log_keep;
+  std::optional<std::string> decision_log_lines;
 
   // The gateway.
   std::string config;
@@ -103,6 +128,11 @@ struct Arguments {
   std::optional<std::string> demand;
   std::optional<std::string> floor;
   bool once = false;
+
+  // Decisions.
+  std::optional<std::string> decision;
+  std::optional<std::string> log_file;
+  std::optional<std::string> at;
 
   std::string shell;
   std::vector<std::string> topic;

@@ -31,19 +31,33 @@ Result<ExitCode> plan_delete(Session& session, const Arguments& arguments);
 Result<ExitCode> plan_list(Session& session, const Arguments& arguments);
 Result<ExitCode> plan_members(Session& session, const Arguments& arguments);
 
+Result<ExitCode> block(Session& session, const Arguments& arguments);
+Result<ExitCode> exempt(Session& session, const Arguments& arguments);
+Result<ExitCode> reset(Session& session, const Arguments& arguments);
+Result<ExitCode> grant(Session& session, const Arguments& arguments);
 Result<ExitCode> entity_create(Session& session, const Arguments& arguments);
 Result<ExitCode> entity_get(Session& session, const Arguments& arguments);
 Result<ExitCode> entity_delete(Session& session, const Arguments& arguments);
+Result<ExitCode> entity_list(Session& session, const Arguments& arguments);
 Result<ExitCode> entity_children(Session& session, const Arguments& arguments);
+
+Result<ExitCode> namespace_list(Session& session, const Arguments& arguments);
 
 Result<ExitCode> usage(Session& session, const Arguments& arguments);
 Result<ExitCode> audit(Session& session, const Arguments& arguments);
 
+Result<ExitCode> explain(Session& session, const Arguments& arguments);
+Result<ExitCode> what_if(Session& session, const Arguments& arguments);
+
 Result<ExitCode> store_init(Session& session, const Arguments& arguments);
+Result<ExitCode> loadtest(Session& session, const Arguments& arguments);
 Result<ExitCode> bench(Session& session, const Arguments& arguments);
 Result<ExitCode> store_migrate(Session& session, const Arguments& arguments);
+Result<ExitCode> store_copy(Session& session, const Arguments& arguments);
 Result<ExitCode> store_check(Session& session, const Arguments& arguments);
 Result<ExitCode> store_show(Session& session, const Arguments& arguments);
+Result<ExitCode> store_list(Session& session, const Arguments& arguments);
+Result<ExitCode> top(Session& session, const Arguments& arguments);
 
 Result<ExitCode> serve(Session& session, const Arguments& arguments);
 Result<ExitCode> aggregate(Session& session, const Arguments& arguments);

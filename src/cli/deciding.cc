@@ -7,6 +7,7 @@
 #include "cli/read.h"
 #include "cli/text_table.h"
 #include "cli/words.h"
+#include "weir/limiter.h"
 
 namespace weir::cli {
 namespace {
@@ -51,7 +52,12 @@ void print_report(const Session& session, const LimitReport& report, Asked asked
 }
 
 /// "refused: rpm of key-1 ... wait 12 s". Also for `available`.
-void print_refusal(const Session& session, const Decision& decision, const char* word) {
+void print_refusal(const Session& session, const Decision& decision, const std::string& word) {
+  if (decision.block() != nullptr) {
+    session.out() << session.style()(Tone::bad, word) << ": " << printable(api::refusal_text(decision))
+                  << '\n';
+    return;
+  }
   std::string advice = "never fits; ask for less, or raise the burst";
   if (const auto wait = decision.retry_after()) {
     advice = join("retry in ", duration_text(*wait), " (", std::to_string(wait->count()), " ms)");
@@ -69,6 +75,7 @@ struct Wanted {
   std::vector<Charge> charges;
   std::vector<NamedLimit> limits;
   std::chrono::milliseconds lease_for{0};
+  std::chrono::milliseconds max_wait{0};
 };
 
 Result<Wanted> read_wanted(const Arguments& arguments) {
@@ -84,21 +91,36 @@ Result<Wanted> read_wanted(const Arguments& arguments) {
     if (!lease_for) return lease_for.error();
     wanted.lease_for = *lease_for;
   }
+  if (arguments.wait) {
+    const auto wait = read_duration("--wait", *arguments.wait);
+    if (!wait) return wait.error();
+    if (*wait > AcquireOptions::longest_wait)
+      return base::invalid("--wait ", *arguments.wait, ": the longest wait is ",
+                           duration_text(AcquireOptions::longest_wait));
+    wanted.max_wait = *wait;
+  }
   return wanted;
 }
 
 client::Request request_of(const Arguments& arguments, const Wanted& wanted) {
-  return {*arguments.entity, *arguments.resource, wanted.charges, wanted.limits, wanted.lease_for};
+  return {*arguments.entity, *arguments.resource, wanted.charges,
+          wanted.limits,     wanted.lease_for,    wanted.max_wait};
 }
 
-void print_admitted(const Session& session, const client::Acquired& acquired, bool with_lease) {
+/// " after 1.2 s", of a request that was to wait.
+std::string after_text(const Decision& decision, const api::Waited& waited) {
+  return waited ? join(" after ", duration_text(decision.waited())) : std::string();
+}
+
+void print_admitted(const Session& session, const client::Acquired& acquired, bool with_lease,
+                    const api::Waited& waited) {
   if (session.json()) {
     if (acquired.degraded) return session.print_json(api::degraded_json());
     const bool holds = acquired.decision.limits().has_concurrent();
-    return session.print_json(
-        api::admitted_json(acquired.decision.limits(), acquired.lease, holds ? acquired.deadline : 0));
+    return session.print_json(api::admitted_json(acquired.decision.limits(), acquired.lease,
+                                                 holds ? acquired.deadline : 0, waited));
   }
-  session.out() << session.style()(Tone::good, "admitted") << '\n';
+  session.out() << session.style()(Tone::good, "admitted") << after_text(acquired.decision, waited) << '\n';
   if (acquired.degraded)
     return session.warn("the service cannot reach its store and was told to admit then; nothing was charged");
   print_report(session, acquired.decision.limits(), Asked::requested, false);
@@ -136,14 +158,19 @@ Result<ExitCode> acquire(Session& session, const Arguments& arguments) {
       session.target().acquire(request_of(arguments, *wanted), session.json() || arguments.lease);
   if (!acquired) return acquired.error();
   session.warn_if_forgotten();
-  if (acquired->decision.admitted()) {
-    print_admitted(session, *acquired, arguments.lease);
+  const Decision& decision = acquired->decision;
+  const api::Waited waited = arguments.wait ? api::Waited(decision.waited()) : std::nullopt;
+  if (decision.admitted()) {
+    print_admitted(session, *acquired, arguments.lease, waited);
     return done;
   }
   if (session.json()) {
-    session.print_json(api::refused_json(acquired->decision));
+    session.print_json(api::refused_json(decision, acquired->id, waited));
   } else {
-    print_refusal(session, acquired->decision, "refused");
+    print_refusal(session, decision, join("refused", after_text(decision, waited)));
+    // For people; programs read the JSON.
+    if (!acquired->id.empty() && session.world().err_is_terminal)
+      session.note(join("weir explain ", acquired->id, " says why"));
   }
   return refused;
 }

@@ -1,14 +1,26 @@
-// entity create, get, delete and children.
+// entity create, get, delete, list and children; namespace list.
 #include "api/catalog_json.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/text_table.h"
 #include "cli/words.h"
 
 namespace weir::cli {
 namespace {
 
 using base::join;
+
+/// "blocked on gpt-4 until 2026-11-17 05:00:00 (abuse), exempt (launch day)".
+std::string rules_text(const std::vector<AccessRule>& rules) {
+  std::string text;
+  for (const AccessRule& rule : rules) {
+    text += join(text.empty() ? "" : ", ", name_of(rule.access), rule.resource.empty() ? "" : " on ",
+                 rule.resource, rule.until ? " until " + moment_text(*rule.until) : std::string(), " (",
+                 rule.reason, ")");
+  }
+  return text;
+}
 
 void print_entity(const Session& session, const Entity& entity) {
   if (session.json()) return session.print_json(api::to_json(entity));
@@ -24,7 +36,8 @@ void print_entity(const Session& session, const Entity& entity) {
                         {"created", join(relative_text(entity.created_at, session.now()), ", ",
                                          moment_text(entity.created_at))},
                         {"metadata", metadata},
-                        {"from file", entity.from_file ? "yes" : ""}});
+                        {"from file", entity.from_file ? "yes" : ""},
+                        {"access", rules_text(entity.access)}});
 }
 
 Result<Entity> read_entity(const Arguments& arguments) {
@@ -70,6 +83,42 @@ Result<ExitCode> entity_delete(Session& session, const Arguments& arguments) {
   if (auto deleted = target.delete_entity(*arguments.entity); !deleted) return deleted.error();
   if (!session.json())
     session.out() << "deleted entity " << printable(*arguments.entity) << ", its limits and its buckets\n";
+  return done;
+}
+
+Result<ExitCode> entity_list(Session& session, const Arguments& /*arguments*/) {
+  client::Target& target = session.existing();
+  TextTable table({{"ENTITY"}, {"PARENT"}, {"CASCADE"}, {"PLAN"}, {"NAME"}, {"CREATED"}});
+  JsonList json(session.out(), "items");
+  bool found = false;
+  const auto visit = [&](const Entity& entity) {
+    found = true;
+    if (session.json()) return json.add(api::to_json(entity));
+    table.add({{entity.id},
+               {entity.parent},
+               {entity.cascade ? "yes" : ""},
+               {entity.plan},
+               {entity.name},
+               {relative_text(entity.created_at, session.now())}});
+  };
+  auto listed = for_each_item([&](const Paging& paging) { return target.entities(paging); }, visit);
+  if (!listed) return listed.error();
+  if (!found) session.note_empty_namespace();
+  if (session.json()) {
+    json.end();
+  } else if (found) {
+    table.print(session.out(), session.style());
+  }
+  return done;
+}
+
+Result<ExitCode> namespace_list(Session& session, const Arguments& /*arguments*/) {
+  const auto names = session.existing().namespaces();
+  if (!names) return names.error();
+  JsonList json(session.out(), "namespaces");
+  for (const std::string& name : *names)
+    session.json() ? json.add(base::json_string(name)) : void(session.out() << printable(name) << '\n');
+  if (session.json()) json.end();
   return done;
 }
 

@@ -163,6 +163,8 @@ Result<ExitCode> limits_set(Session& session, const Arguments& arguments) {
   }
   const auto options = read_set_options(arguments);
   if (!options) return options.error();
+  if (arguments.fill && level->entity().empty())
+    return base::invalid("--fill needs --entity; weir reset ENTITY fills the buckets of one afterwards");
   client::Target& target = session.target();
   const auto stored = target.set_limits(*level, std::span(std::as_const(*limits)), *options);
   if (!stored) return stored.error();
@@ -173,6 +175,12 @@ Result<ExitCode> limits_set(Session& session, const Arguments& arguments) {
   }
   if (!stored->inherit) warn_of_hidden(session, target, *stored);
   session.warn_if_forgotten();
+  if (arguments.fill) {
+    const auto filled = target.reset(level->entity(), arguments.resource.value_or(""));
+    if (!filled)
+      return base::error(filled.error().code,
+                         "the limits are set, but the buckets were not filled: ", filled.error().message);
+  }
   print_stored(session, *stored);
   return done;
 }

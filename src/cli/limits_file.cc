@@ -1,5 +1,5 @@
 // limits plan, apply and diff.
-#include "config/limits_file.h"
+#include "cli/limits_file.h"
 
 #include <algorithm>
 #include <iterator>
@@ -15,17 +15,17 @@
 #include "config/plan.h"
 
 namespace weir::cli {
-namespace {
 
 using base::join;
 using config::Change;
 using config::ChangeKind;
 using config::Plan;
 
-/// A mistake in a file is a failure, not a misuse of the command.
 Error as_failure(const Error& error) {
   return {error.code == ErrorCode::invalid_argument ? ErrorCode::conflict : error.code, error.message};
 }
+
+namespace {
 
 Result<std::string> read_text(const World& world, const std::string& file) {
   std::ostringstream text;
@@ -38,7 +38,9 @@ Result<std::string> read_text(const World& world, const std::string& file) {
   return read;
 }
 
-Result<config::Desired> read_file(const World& world, const std::string& file) {
+}  // namespace
+
+Result<config::Desired> read_desired(const World& world, const std::string& file) {
   const auto text = read_text(world, file);
   if (!text) return text.error();
   const std::string shown = file == "-" ? "stdin" : file;
@@ -50,7 +52,6 @@ Result<config::Desired> read_file(const World& world, const std::string& file) {
   return desired;
 }
 
-/// A file with a namespace is applied to no other, even if a forgotten environment variable names one.
 Result<void> choose_namespace(Session& session, const config::Desired& desired) {
   if (!desired.name_space) return {};
   const std::string& name_space = session.options().name_space;
@@ -76,8 +77,10 @@ Result<config::Current> read_current(client::Target& target) {
   return current;
 }
 
+namespace {
+
 Result<Plan> plan_of(Session& session, const Arguments& arguments) {
-  const auto desired = read_file(session.world(), arguments.file);
+  const auto desired = read_desired(session.world(), arguments.file);
   if (!desired) return desired.error();
   if (auto chosen = choose_namespace(session, *desired); !chosen) return chosen.error();
   client::Target& target = session.target();

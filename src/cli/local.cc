@@ -3,6 +3,7 @@
 #include <optional>
 #include <ostream>
 
+#include "cli/decision_file.h"
 #include "cli/words.h"
 
 namespace weir::cli {
@@ -14,7 +15,7 @@ using client::Request;
 /// Calls `decide` with the options of the request.
 template <class Decide>
 Result<Decision> with_options(const Request& request, Decide decide) {
-  AcquireOptions options{.lease_for = request.lease_for};
+  AcquireOptions options{.lease_for = request.lease_for, .max_wait = request.max_wait};
   if (request.limits.empty()) return decide(options);
   const auto limits = RequestLimits::make(request.limits);
   if (!limits) return limits.error();
@@ -149,6 +150,23 @@ Result<Page<std::string>> Local::members(std::string_view plan, const Paging& pa
   return with([&](Limiter& limiter) { return limiter.members(plan, paging); });
 }
 
+Result<std::vector<Bucket>> Local::reset(std::string_view entity, std::string_view resource) {
+  return with([&](Limiter& limiter) { return limiter.reset(entity, resource); });
+}
+
+Result<Bucket> Local::grant(std::string_view entity, std::string_view resource,
+                            std::span<const Charge> amounts, const GrantOptions& options) {
+  return with([&](Limiter& limiter) { return limiter.grant(entity, resource, amounts, options); });
+}
+
+Result<Entity> Local::set_access(std::string_view entity, const AccessRule& rule) {
+  return with([&](Limiter& limiter) { return limiter.set_access(entity, rule); });
+}
+
+Result<void> Local::remove_access(std::string_view entity, Access access, std::string_view resource) {
+  return with([&](Limiter& limiter) { return limiter.remove_access(entity, access, resource); });
+}
+
 Result<Page<Bucket>> Local::buckets(std::string_view entity, const Paging& paging) {
   return with([&](Limiter& limiter) { return limiter.buckets(entity, paging); });
 }
@@ -157,8 +175,17 @@ Result<void> Local::change(std::span<const CatalogChange> changes, const ChangeO
   return with([&](Limiter& limiter) { return limiter.change(changes, options); });
 }
 
-Result<Page<AuditEvent>> Local::audit(std::string_view subject, const Paging& paging) {
-  return with([&](Limiter& limiter) { return limiter.audit(subject, paging); });
+Result<Page<Bucket>> Local::buckets_on(std::string_view resource, const BucketsFilter& filter,
+                                       const Paging& paging) {
+  return with([&](Limiter& limiter) { return limiter.buckets_on(resource, filter, paging); });
+}
+
+Result<Page<AuditEvent>> Local::audit(const AuditFilter& filter, const Paging& paging) {
+  return with([&](Limiter& limiter) { return limiter.audit_events(filter, paging); });
+}
+
+Result<std::vector<std::string>> Local::namespaces() {
+  return with([&](Limiter& limiter) { return limiter.namespaces(); });
 }
 
 Result<Page<Usage>> Local::usage(const UsageFilter& filter, const Paging& paging) {
@@ -168,6 +195,21 @@ Result<Page<Usage>> Local::usage(const UsageFilter& filter, const Paging& paging
 Result<std::vector<UsageTotal>> Local::top_usage(const UsageFilter& filter, std::string_view limit,
                                                  std::size_t count) {
   return with([&](Limiter& limiter) { return limiter.top_usage(filter, limit, count); });
+}
+
+/// The log of the process that serves the store, which is beside its file.
+Result<decision_log::Entry> Local::decision(std::string_view id) {
+  const auto log = DecisionFile::of_store(url_);
+  if (!log) return log.error();
+  return log->reader().find(id, options_.name_space);
+}
+
+Result<Page<decision_log::Entry>> Local::decisions(const decision_log::Filter& filter, const Paging& paging) {
+  const auto log = DecisionFile::of_store(url_);
+  if (!log) return log.error();
+  decision_log::Filter here = filter;
+  here.name_space = options_.name_space;
+  return log->reader().list(here, paging);
 }
 
 }  // namespace weir::cli

@@ -34,6 +34,8 @@ class Local final : public client::Target {
   Result<Entity> put_entity(const Entity& entity) override;
   Result<Entity> entity(std::string_view id) override;
   Result<void> delete_entity(std::string_view id) override;
+  Result<Entity> set_access(std::string_view entity, const AccessRule& rule) override;
+  Result<void> remove_access(std::string_view entity, Access access, std::string_view resource) override;
   Result<Page<std::string>> children(std::string_view id, const Paging& paging) override;
   Result<Page<Entity>> entities(const Paging& paging) override;
   Result<LimitsPlan> put_plan(const LimitsPlan& plan) override;
@@ -42,12 +44,21 @@ class Local final : public client::Target {
   Result<Page<LimitsPlan>> plans(const Paging& paging) override;
   Result<Page<std::string>> members(std::string_view plan, const Paging& paging) override;
   Result<Page<Bucket>> buckets(std::string_view entity, const Paging& paging) override;
+  Result<std::vector<Bucket>> reset(std::string_view entity, std::string_view resource) override;
+  Result<Bucket> grant(std::string_view entity, std::string_view resource, std::span<const Charge> amounts,
+                       const GrantOptions& options) override;
+  Result<Page<Bucket>> buckets_on(std::string_view resource, const BucketsFilter& filter,
+                                  const Paging& paging) override;
 
   Result<void> change(std::span<const CatalogChange> changes, const ChangeOptions& options) override;
-  Result<Page<AuditEvent>> audit(std::string_view subject, const Paging& paging) override;
+  Result<Page<AuditEvent>> audit(const AuditFilter& filter, const Paging& paging) override;
   Result<Page<Usage>> usage(const UsageFilter& filter, const Paging& paging) override;
   Result<std::vector<UsageTotal>> top_usage(const UsageFilter& filter, std::string_view limit,
                                             std::size_t count) override;
+  Result<decision_log::Entry> decision(std::string_view id) override;
+  Result<Page<decision_log::Entry>> decisions(const decision_log::Filter& filter,
+                                              const Paging& paging) override;
+  Result<std::vector<std::string>> namespaces() override;
   Result<std::vector<store::Finding>> check() override { return world_.check(url_, options_); }
 
  private:

@@ -1,5 +1,6 @@
 // The program weir: connects the commands to the real environment.
 #include <pwd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -50,6 +51,11 @@ bool wait_for_user(std::chrono::milliseconds time) {
   return interrupted == 0;
 }
 
+std::size_t terminal_rows() {
+  struct winsize size = {};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+}
+
 int run_here(const std::vector<std::string>& words) {
   const SystemClock clock;
   OutputBuffer buffer(STDOUT_FILENO);
@@ -64,10 +70,12 @@ int run_here(const std::vector<std::string>& words) {
               .login = login_name(),
               .open = open_limiter,
               .check = app::check_store,
-              .wait = [&](std::chrono::milliseconds time) {
-                // After a failed write the reader of the output is gone.
-                return buffer.problem() == 0 && wait_for_user(time);
-              }};
+              .wait =
+                  [&](std::chrono::milliseconds time) {
+                    // After a failed write the reader of the output is gone.
+                    return buffer.problem() == 0 && wait_for_user(time);
+                  },
+              .terminal_rows = terminal_rows};
   const int ended = run(words, world);
   out.flush();
   // A closed pipe (`| head`) is no failure; a full disk is.

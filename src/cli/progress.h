@@ -21,13 +21,15 @@ class Progress {
 
   /// Writes only if the percentage has changed, so frequent calls are cheap.
   void show(std::size_t finished, std::size_t of);
+  /// The same where the end is not known: writes how many are finished, now and then.
+  void count(std::size_t finished);
   void clear();
 
  private:
   std::ostream& err_;
   bool shown_;
   std::string title_;
-  std::size_t percent_ = static_cast<std::size_t>(-1);
+  std::size_t shown_step_ = static_cast<std::size_t>(-1);
 };
 
 }  // namespace weir::cli

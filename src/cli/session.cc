@@ -53,13 +53,17 @@ Result<Session> Session::make(World& world, const Common& common, const CommandS
   return session;
 }
 
+std::unique_ptr<client::Target> Session::another_target() const {
+  client::RemoteOptions server = *place_.server;
+  // Otherwise the token may determine the namespace.
+  if (namespace_was_said_) server.name_space = options_.name_space;
+  return std::make_unique<client::Remote>(std::move(server), world_->entropy);
+}
+
 client::Target& Session::target() {
   if (target_ != nullptr) return *target_;
   if (place_.server) {
-    client::RemoteOptions server = *place_.server;
-    // Otherwise the token may determine the namespace.
-    if (namespace_was_said_) server.name_space = options_.name_space;
-    target_ = std::make_unique<client::Remote>(std::move(server), world_->entropy);
+    target_ = another_target();
   } else {
     target_ = std::make_unique<Local>(*world_, place_.store, options_);
   }

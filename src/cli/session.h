@@ -55,6 +55,11 @@ class Session {
   /// The same, but an error if the store does not exist.
   client::Target& existing();
 
+  /// The URL of the service; null if the command opens a store.
+  const client::ServerUrl* server() const { return place_.server ? &place_.server->url : nullptr; }
+  /// A connection of its own to the service. Requires server().
+  std::unique_ptr<client::Target> another_target() const;
+
   /// Closes a file that only one process can have open, until the target is used again.
   void release_file();
 

@@ -1,7 +1,6 @@
 // store init, check and show.
 #include <array>
 
-#include "api/bucket_now.h"
 #include "api/catalog_json.h"
 #include "api/finding_json.h"
 #include "app/store_url.h"
@@ -12,6 +11,7 @@
 #include "cli/read.h"
 #include "cli/text_table.h"
 #include "cli/words.h"
+#include "store/bucket_now.h"
 
 namespace weir::cli {
 namespace {
@@ -47,7 +47,7 @@ void print_bucket(const Session& session, const Bucket& bucket) {
                    {"FULL"},
                    {""}});
   for (const BucketLimit& limit : bucket.limits) {
-    const Amount held = api::held_at(bucket, limit, now);
+    const Amount held = store::held_at(bucket, limit, now);
     table.add({{limit.name},
                {amount_text(held), held < Amount() ? Tone::bad : Tone::plain},
                {amount_text(limit.tokens)},
@@ -55,10 +55,17 @@ void print_bucket(const Session& session, const Bucket& bucket) {
                {amount_text(limit.limit.burst())},
                {refill_text(limit.limit)},
                {amount_text(limit.consumed)},
-               {relative_text(api::full_at(bucket, limit, now), now)},
+               {relative_text(store::full_at(bucket, limit, now), now)},
                {limit.in_force ? "" : "no longer in force", Tone::quiet}});
   }
   table.print(session.out(), session.style());
+  for (const BucketLimit& limit : bucket.limits) {
+    for (const GrantLeft& grant : limit.grants) {
+      if (grant.end && *grant.end <= now) continue;
+      session.out() << "granted " << amount_text(grant.amount) << " more of " << limit.name << ", "
+                    << (grant.end ? join("until ", moment_text(*grant.end)) : "until it is used") << "\n";
+    }
+  }
 }
 
 }  // namespace
@@ -176,6 +183,43 @@ Result<ExitCode> store_check(Session& session, const Arguments& /*arguments*/) {
     table.print(session.out(), session.style());
   }
   return failed ? failure : done;
+}
+
+Result<ExitCode> reset(Session& session, const Arguments& arguments) {
+  const auto buckets = session.existing().reset(*arguments.entity, arguments.resource.value_or(""));
+  if (!buckets) return buckets.error();
+  JsonList json(session.out(), "buckets");
+  for (const Bucket& bucket : *buckets) {
+    if (session.json()) {
+      json.add(api::to_json(bucket, session.now()));
+    } else {
+      print_bucket(session, bucket);
+    }
+  }
+  if (session.json()) json.end();
+  if (buckets->empty() && !session.json())
+    session.out() << printable(*arguments.entity)
+                  << " has no bucket to fill: the first acquire finds a full one\n";
+  return done;
+}
+
+Result<ExitCode> grant(Session& session, const Arguments& arguments) {
+  const auto charges = read_charges(arguments.consume);
+  if (!charges) return charges.error();
+  GrantOptions options{.key = arguments.key.value_or("")};
+  if (arguments.expires) {
+    const auto expires = read_duration("--expires", *arguments.expires);
+    if (!expires) return expires.error();
+    options.expires_in = *expires;
+  }
+  const auto bucket = session.existing().grant(*arguments.entity, *arguments.resource, *charges, options);
+  if (!bucket) return bucket.error();
+  if (session.json()) {
+    session.out() << api::to_json(*bucket, session.now()) << "\n";
+  } else {
+    print_bucket(session, *bucket);
+  }
+  return done;
 }
 
 Result<ExitCode> store_show(Session& session, const Arguments& arguments) {

@@ -51,9 +51,14 @@ Tree::Tree() : root("Exact rate limits and quotas for APIs and LLM gateways.", "
   add_limits_file_commands(*this);
   add_plan_commands(*this);
   add_entity_commands(*this);
+  add_access_commands(*this);
   add_usage_command(*this);
   add_audit_command(*this);
+  add_decision_commands(*this);
+  add_top_command(*this);
   add_store_commands(*this);
+  add_namespace_commands(*this);
+  add_loadtest_command(*this);
   add_other_commands(*this);
 }
 

@@ -66,9 +66,17 @@ void add_limits_listings(Tree& tree);
 void add_limits_file_commands(Tree& tree);
 void add_plan_commands(Tree& tree);
 void add_entity_commands(Tree& tree);
+void add_access_commands(Tree& tree);
 void add_usage_command(Tree& tree);
 void add_audit_command(Tree& tree);
+void add_decision_commands(Tree& tree);
 void add_store_commands(Tree& tree);
+void add_top_command(Tree& tree);
+void add_loadtest_command(Tree& tree);
+void add_namespace_commands(Tree& tree);
+/// `store`: the group that they belong to.
+void add_store_list(Tree& tree, CLI::App& store);
+void add_store_copy(Tree& tree, CLI::App& store);
 void add_other_commands(Tree& tree);
 
 /// The same tree as plain data.

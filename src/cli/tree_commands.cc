@@ -48,6 +48,7 @@ void add_deciding_commands(Tree& tree) {
       "Exits with 0 if admitted, 3 if refused.",
       acquire,
       {.examples = "weir acquire key-1 gpt-4 -c rpm=1 -c tpm=500\n"
+                   "weir acquire key-1 gpt-4 -c rpm=1 --wait 5s     waits to be admitted, for at most 5 s\n"
                    "weir acquire key-1 gpt-4 -c rpm=1 --lease       prints a lease, to settle later\n"
                    "weir acquire key-1 search -c rps=1 -l rps:10/s  with limits for when none are set"});
   add_entity_and_resource(acquire_app, arguments);
@@ -56,6 +57,8 @@ void add_deciding_commands(Tree& tree) {
              "A limit to use where none are set, such as rpm:100/min; once for each");
   acquire_app.add_flag("--lease", arguments.lease,
                        "Print the lease and how to settle it (-o json always has it)");
+  add_value(acquire_app, "--wait", arguments.wait, "DURATION",
+            "Wait to be admitted for at most this long, such as 5s, up to 1min, instead of being refused");
   add_value(acquire_app, "--lease-for", arguments.lease_for, "DURATION",
             "How long the lease lasts, and holds concurrent limits, such as 30s; default 10min");
 
@@ -150,6 +153,8 @@ void add_limits_commands(Tree& tree) {
       set, "--mode", arguments.mode, "enforce|shadow|off",
       "Of all these limits: shadow admits what they would refuse and reports it; off keeps them and does "
       "nothing (default enforce)");
+  set.add_flag("--fill", arguments.fill,
+               "With --entity: fill its buckets to the new capacity at once, instead of by refill");
   set.add_flag(
       "--inherit", arguments.inherit,
       "Limits that are not named come from the next level; otherwise these limits replace the whole set");
@@ -240,6 +245,18 @@ void add_serve_command(Tree& tree) {
             "What is less is not logged (default info)");
   add_value(app, "--access-log", arguments.access_log, "FILE",
             "A line for each request, to a file, which SIGHUP opens again, or - for stdout (default: none)");
+  add_value(
+      app, "--decision-log", arguments.decision_log, "FILE",
+      "Where decisions are kept for `weir explain` (default: beside the file of a sqlite: store; for any "
+      "other store in memory)");
+  add_value(app, "--decision-log-mode", arguments.decision_log_mode, "off|refusals|all",
+            "Which decisions are kept (default refusals)");
+  add_value(app, "--decision-log-size", arguments.decision_log_size, "SIZE",
+            "The most space that they take, such as 64MB or 2GB (default 256MB, in memory 16MB)");
+  add_value(app, "--decision-log-keep", arguments.decision_log_keep, "TIME",
+            "How long they are kept at the most, such as 12h (default 30d)");
+  add_value(app, "--decision-log-lines", arguments.decision_log_lines, "FILE",
+            "Each of them as a line of JSON, too, to a file, which SIGHUP opens again, or - for stdout");
   app.add_flag("--insecure", arguments.insecure, "Listen beyond this machine without tokens");
   app.add_flag("--aggregate", arguments.aggregate,
                "Also count usage from the stream of a dynamodb: table, as `weir aggregate` does");
@@ -304,6 +321,8 @@ void add_entity_commands(Tree& tree) {
   add_entity(tree.command(entity, "get", "Show what is stored about an entity.", entity_get,
                           {.examples = "weir entity get key-1"}),
              arguments);
+  tree.command(entity, "list", "List every stored entity with its parent, its plan and its name.",
+               entity_list, {.examples = "weir entity list\nweir entity list -o json"});
   add_entity(tree.command(entity, "delete",
                           "Delete an entity, its limits and its buckets. Refused while it has children.",
                           entity_delete, {.examples = "weir entity delete key-1"}),
@@ -318,12 +337,21 @@ void add_audit_command(Tree& tree) {
   CLI::App& audit_app = tree.command(
       tree.root, "audit", "Show who changed which limits, plans and entities, newest first.", audit,
       {.usage = "[ENTITY | --plan P | --resource R | --system] [OPTION...]",
-       .examples = "weir audit\nweir audit key-1\nweir audit --resource gpt-4 --limit 10"});
+       .examples = "weir audit\nweir audit key-1 --since 1d\n"
+                   "weir audit --resource gpt-4 --limit 10\n"
+                   "weir audit --kind limits --by alice --from 2026-11-01 --to 2026-11-08"});
   add_argument(audit_app, "ENTITY,--entity", arguments.entity, "Only changes of this entity and its limits");
   add_value(audit_app, "--plan", arguments.plan, "PLAN", "Only changes of this plan");
   add_value(audit_app, "--resource", arguments.resource, "RESOURCE",
             "Only changes of this resource's limits");
   audit_app.add_flag("--system", arguments.system, "Only changes of the system's limits");
+  add_value(audit_app, "--since", arguments.since, "TIME",
+            "Since when: today, yesterday, 24h or 7d ago, 2026-11-17, or 2026-11-17T05:00:00Z");
+  add_value(audit_app, "--from", arguments.from, "TIME", "The same as --since");
+  add_value(audit_app, "--to", arguments.to, "TIME", "Until when, written in the same way (default now)");
+  add_value(audit_app, "--by", arguments.by, "NAME", "Only changes that this person or program made");
+  add_value(audit_app, "--kind", arguments.kind, "limits|entity|plan",
+            "Only changes of this kind, or one action, such as limits.set");
   add_value(audit_app, "--limit", arguments.limit, "N", "How many at the most (default 50)");
 }
 
@@ -331,7 +359,8 @@ void add_store_commands(Tree& tree) {
   Arguments& arguments = tree.arguments;
   CLI::App& store =
       tree.group("store", "Set up and look into the store.",
-                 "weir store init --keep-audit 90d\nweir store check\nweir store show key-1 gpt-4");
+                 "weir store init --keep-audit 90d\nweir store check\nweir store show key-1 gpt-4\n"
+                 "weir store list --resource gpt-4 --below 10%");
   CLI::App& init = tree.command(
       store, "init", "Make the store where there is none. One that exists stays as it is.", store_init,
       {.examples = "weir store init --store sqlite:/var/lib/weir/weir.db\n"
@@ -353,10 +382,12 @@ void add_store_commands(Tree& tree) {
   migrate.add_flag("--dry-run", arguments.dry_run, "Only count what there is to convert; writes nothing");
   add_value(migrate, "--rate", arguments.rate, "N",
             "Buckets to convert in a second, at the most (default 100)");
+  add_store_copy(tree, store);
   tree.command(store, "check", "Check that the store is sound and keeps its promises, and say what to do.",
                store_check,
                {.examples = "weir store check --store sqlite:/var/lib/weir/weir.db\n"
                             "weir store check --server http://127.0.0.1:8080"});
+  add_store_list(tree, store);
   CLI::App& show = tree.command(
       store, "show", "Show the buckets of an entity: what each limit holds, and when it is full.", store_show,
       {.examples = "weir store show key-1 gpt-4\nweir store show key-1"});
