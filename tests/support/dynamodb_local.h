@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "net/http_client.h"
+#include "tests_folder.h"
 
 namespace weir::tests {
 

@@ -14,6 +14,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests_folder.h"
+
 namespace weir::tests {
 
 class S3Server {

@@ -227,6 +227,38 @@ inline std::string members_of(Limiter& limiter, const std::string& plan) {
   return names;
 }
 
+/// The children of an entity as the limiter lists them: "a b".
+inline std::string children_of(Limiter& limiter, const std::string& parent) {
+  const auto page = limiter.children(parent);
+  EXPECT_TRUE(page) << page.error().message;
+  std::string names;
+  for (const std::string& id : page->items) names += (names.empty() ? "" : " ") + id;
+  return names;
+}
+
+/// Children of "old" whose records another program damages: parents have the right children once those are
+/// put or deleted, and an old parent can be deleted.
+inline void check_children_of_damaged(Limiter& limiter,
+                                      const std::function<void(const std::string&)>& damage) {
+  for (const char* const id : {"old", "new"}) ASSERT_TRUE(limiter.put_entity({.id = id}));
+  for (const char* const id : {"again", "away", "erased", "moved"})
+    ASSERT_TRUE(limiter.put_entity({.id = id, .parent = "old"}));
+  for (const char* const id : {"again", "away", "erased", "moved"}) damage(id);
+  EXPECT_EQ(limiter.delete_entity("old").error().code, ErrorCode::conflict) << "they may be its children";
+  ASSERT_TRUE(limiter.put_entity({.id = "again", .parent = "old"}));
+  ASSERT_TRUE(limiter.put_entity({.id = "away"}));
+  ASSERT_TRUE(limiter.delete_entity("erased"));
+  ASSERT_TRUE(limiter.put_entity({.id = "moved", .parent = "new"}));
+  EXPECT_EQ(children_of(limiter, "old"), "again");
+  EXPECT_EQ(children_of(limiter, "new"), "moved");
+  EXPECT_EQ(limiter.delete_entity("old").error().code, ErrorCode::conflict) << "again is its child";
+  ASSERT_TRUE(limiter.put_entity({.id = "again"}));
+  const auto deleted = limiter.delete_entity("old");
+  EXPECT_TRUE(deleted) << deleted.error().message;
+  ASSERT_TRUE(limiter.put_entity({.id = "old"}));
+  EXPECT_EQ(children_of(limiter, "old"), "");
+}
+
 /// Entities with the plan "gold" whose records another program damages, so that they cannot be used, or
 /// changes, so that they name the plan "lead": the plan has the right members once they are put or deleted.
 inline void check_members_of_damaged(Limiter& limiter, const std::function<void(const std::string&)>& damage,

@@ -460,6 +460,8 @@ Op Generator::next(const World& world) {
     one.request = keyed_[below(keyed_.size())];
     return one;
   }
+  if (dice >= 550 && dice < 590)
+    return correct(world, dice < 560 ? Kind::lower : dice < 568 ? Kind::reset : Kind::grant);
   if (dice >= 540 && dice < 543) {
     // Moving an entity is refused while it has a bucket.
     Op one = op(Kind::put_entity);

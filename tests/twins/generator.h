@@ -67,6 +67,8 @@ class Generator {
   /// An acquire that holds a little of every concurrent limit for a length that hardly any other lease has.
   Op crowd(const World& world);
   Time draw_length();
+  Op correct(const World& world, Kind kind);
+  Op draw_grant(const World& world, Op one);
   Op look(const World& world);
   void follow_up(const Request& request);
   void repeat_key(const World& world, const Op& op);
@@ -109,6 +111,7 @@ class Generator {
   std::vector<std::pair<LevelId, Set>> leaf_levels_;
   std::deque<Later> pending_;
   std::vector<Request> keyed_;
+  std::vector<Op> granted_;  ///< the last grant with a key
   std::vector<Op> changed_leases_;
   int last_keyed_op_ = -1;
   Changes last_change_ = changes_none;

@@ -204,6 +204,45 @@ Op Generator::look(const World& world) {
   return one;
 }
 
+Op Generator::correct(const World& world, Kind kind) {
+  Op one = op(kind);
+  one.request = draw_request(world);
+  if (kind == Kind::reset) return one;
+  if (kind == Kind::grant) return draw_grant(world, std::move(one));
+  for (const Line& line : world.oracle().look(one.request, world.now()).lines) {
+    if (line.entity != one.request.entity || chance(30)) continue;
+    // A concurrent limit, now and then, which is refused.
+    if (line.terms.concurrent() && chance(80)) continue;
+    one.amounts.push_back({line.limit, between(0, std::max<std::int64_t>(line.remaining, 0) + 2)});
+  }
+  if (one.amounts.empty() || chance(3)) one.amounts = {{names_[below(names_.size())], between(0, 3000)}};
+  return one;
+}
+
+Op Generator::draw_grant(const World& world, Op one) {
+  // A late copy of one that was made before.
+  if (!granted_.empty() && chance(15)) {
+    one.request = granted_.back().request;
+    one.amounts = granted_.back().amounts;
+    one.by = granted_.back().by;
+    one.key = granted_.back().key;
+    return one;
+  }
+  for (const Line& line : world.oracle().look(one.request, world.now()).lines) {
+    if (line.entity != one.request.entity || chance(40)) continue;
+    // A concurrent limit, now and then, which is refused.
+    if (line.terms.concurrent() && chance(90)) continue;
+    one.amounts.push_back({line.limit, between(1, 2 * line.terms.burst + 2)});
+  }
+  if (one.amounts.empty() || chance(3)) one.amounts = {{names_[below(names_.size())], between(1, 3000)}};
+  if (chance(85)) one.by = between(1, chance(80) ? 3000 : 3'600'000);
+  if (chance(40)) {
+    one.key = "g" + std::to_string(one.id);
+    granted_ = {one};
+  }
+  return one;
+}
+
 std::optional<Op> Generator::change_lease(const World& world) {
   if (!changed_leases_.empty() && chance(15)) {
     // A late copy of a change that was made before.

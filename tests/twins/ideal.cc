@@ -12,6 +12,15 @@ bool recorded(const BucketState* bucket, int limit) {
                      [&](const Held& held) { return held.limit == limit; });
 }
 
+/// Whether the limit has grants, or a lease may give some back to it: they are not in the ideal bucket.
+bool granted(const Oracle& oracle, const Line& line, int resource, Time now) {
+  const BucketState* const bucket = oracle.bucket(line.entity, resource, now);
+  for (const Held& held : bucket != nullptr ? bucket->limits : std::vector<Held>()) {
+    if (held.limit == line.limit && !held.grants.empty()) return true;
+  }
+  return oracle.has_taken_grants(line.entity, resource, line.limit);
+}
+
 }  // namespace
 
 void IdealBuckets::refill(Ideal& ideal, Time now) {
@@ -86,7 +95,7 @@ std::string IdealBuckets::check(const Oracle& oracle, int resource, const Answer
     const auto [at, added] = ideals_.try_emplace({line.entity, resource, line.limit});
     Ideal& ideal = at->second;
     // Limits that come with requests may be forgotten between them, which docs/guarantees.md states.
-    if (line.source == Source::request || line.terms.concurrent()) {
+    if (line.source == Source::request || line.terms.concurrent() || granted(oracle, line, resource, now)) {
       ideals_.erase(at);
       continue;
     }

@@ -92,6 +92,15 @@ std::string text(const Op& op) {
              (op.enforce ? " enforced" : "") + (op.key.empty() ? "" : " key " + op.key) +
              (op.hold == Hold::handle ? " by handle" : " by id");
     }
+    case Kind::lower:
+      return out + "lower " + entity_name(op.request.entity) + " " + resource_name(op.request.resource) +
+             " " + text(op.amounts);
+    case Kind::grant:
+      return out + "grant " + entity_name(op.request.entity) + " " + resource_name(op.request.resource) +
+             " " + text(op.amounts) + (op.by > 0 ? " for " + std::to_string(op.by) + "ms" : "") +
+             (op.key.empty() ? "" : " with key " + op.key);
+    case Kind::reset:
+      return out + "reset " + entity_name(op.request.entity) + " " + resource_name(op.request.resource);
     case Kind::set_limits:
       return out + "set " + text(op.level) + " " + text(op.limits) +
              (op.options.owner == Owner::sync

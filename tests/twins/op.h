@@ -13,6 +13,9 @@ enum class Kind : unsigned char {
   look,
   advance,
   change,  ///< of a lease
+  lower,   ///< of one bucket
+  reset,   ///< the same
+  grant,   ///< to one bucket
   set_limits,
   delete_limits,
   put_entity,
@@ -32,7 +35,7 @@ struct Op {
   int limiter = 0;  ///< 1: another process, where the store can have one
   Request request = {};
   Hold hold = Hold::nothing;
-  Time by = 0;        ///< of the clock, or the length of an extended lease
+  Time by = 0;        ///< of the clock, or the length of an extended lease, or of a grant
   int lease_of = -1;  ///< the id of the acquire
   Verb verb = Verb::rollback;
   bool enforce = false;  ///< of an adjust

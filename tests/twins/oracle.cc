@@ -62,15 +62,15 @@ BucketState Oracle::claimed_state(const Stop& stop) const {
   state.version = stop.claims.version;
   state.generation = stop.state != nullptr ? stop.state->generation : 0;
   for (const Claimed& claimed : stop.claims.limits) {
-    if (claimed.dormant && claimed.held >= claimed.terms.capacity) continue;
-    state.limits.push_back(
-        {claimed.limit, claimed.terms, claimed.held, claimed.consumed, claimed.dormant, claimed.slots});
+    if (claimed.dormant && claimed.held >= claimed.terms.capacity && claimed.grants.empty()) continue;
+    state.limits.push_back({claimed.limit, claimed.terms, claimed.held, claimed.consumed, claimed.dormant,
+                            claimed.slots, claimed.grants});
   }
   return state;
 }
 
 /// A function of the state alone: after the last write, until every limit has paid its debt and was kept, and
-/// everything that is held is free.
+/// everything that is held is free, and every grant has ended.
 Time Oracle::expiry_of(const BucketState& state, const Resolution& resolution) {
   if (resolution.kept_for_good) return never;
   const Time at = state.refilled_at;
@@ -82,6 +82,7 @@ Time Oracle::expiry_of(const BucketState& state, const Resolution& resolution) {
     }
     const Time paid_at = held.tokens < 0 ? moment_granted(held.terms, at, -held.tokens) : at;
     expires_at = std::max(expires_at, paid_at + keep(held.terms, resolution.multiplier));
+    if (!held.grants.empty()) expires_at = std::max(expires_at, held.grants.rbegin()->first);
   }
   return expires_at;
 }
@@ -157,8 +158,15 @@ Oracle::Plan Oracle::plan(const Request& request, Time now) const {
 
 /// How long until one limit of a bucket would admit an amount that it does not hold.
 Time Oracle::wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amount, Time now) {
-  if (amount > named.terms.burst) return never_fits;
   const Claimed& claimed = *stop.claims.find(named.limit);
+  // With every set of grants that is left when the earlier ones have ended, the soonest first.
+  for (Granted left = claimed.grants; !left.empty(); left.erase(left.begin())) {
+    const std::int64_t needed = amount - total(left);
+    if (needed > named.terms.burst) return never_fits;
+    const Time moment = moment_granted(named.terms, stop.claims.at, needed - claimed.held);
+    if (moment < left.begin()->first) return moment - now;
+  }
+  if (amount > named.terms.burst) return never_fits;
   if (named.terms.concurrent()) return free_at(claimed.slots, amount - claimed.held) - now;
   return moment_granted(named.terms, stop.claims.at, amount - claimed.held) - now;
 }
@@ -178,7 +186,6 @@ bool Oracle::lacks(const Stop& stop, Time now) const {
 void Oracle::judge(Plan& plan, const Request& request, Time now) const {
   Answer& answer = plan.answer;
   answer.admitted = true;
-  Time longest = 0;
   for (Stop& stop : plan.stops) {
     stop.lacks = lacks(stop, now);
     if (stop.state != nullptr && stop.state->version != stop.claims.version)
@@ -187,13 +194,13 @@ void Oracle::judge(Plan& plan, const Request& request, Time now) const {
     for (const NamedTerms& named : *resolution.limits) {
       const Claimed& claimed = *stop.claims.find(named.limit);
       Line line{
-          stop.entity,      named.limit, named.terms, 0, claimed.held, 0, resolution.source_of(named.limit),
+          stop.entity,      named.limit, named.terms, 0, claimed.all(), 0, resolution.source_of(named.limit),
           resolution.owner, named.mode};
       if (named.mode == Mode::off) stop.left_out.insert(named.limit);
       for (const Asked& asked : request.consume) {
         if (asked.limit != named.limit || named.mode == Mode::off) continue;
         line.requested = asked.amount;
-        if (asked.amount <= claimed.held) continue;
+        if (asked.amount <= claimed.all()) continue;
         if (named.mode == Mode::shadow || request.shadow) {
           line.would_refuse = true;
           stop.left_out.insert(named.limit);
@@ -202,19 +209,64 @@ void Oracle::judge(Plan& plan, const Request& request, Time now) const {
         stop.exceeded = true;
         stop.lacks = stop.lacks || claimed.joins;
         line.wait = wait_of(stop, named, asked.amount, now);
-        longest = std::max(longest, line.wait);
         answer.admitted = false;
         answer.never_fits = answer.never_fits || line.wait == never_fits;
       }
       answer.lines.push_back(line);
     }
   }
-  if (!answer.never_fits) answer.wait = promised(plan, request, longest, now);
+  if (answer.admitted || answer.never_fits) {
+    if (answer.admitted) answer.wait = 0;
+    return;
+  }
+  const auto first = first_moment(plan, request, now);
+  answer.never_fits = !first;
+  if (first) answer.wait = promised(plan, request, *first - now, now);
+}
+
+/// The first moment at which every limit holds what is asked of it. Grants end, so a limit may hold it now
+/// and not later. It can only be a moment at which one of them has refilled enough.
+std::optional<Time> Oracle::first_moment(const Plan& plan, const Request& request, Time now) {
+  std::set<Time> candidates;
+  for_each_asked(plan, request, [&](const Stop& stop, const Claimed& claimed, std::int64_t amount) {
+    if (claimed.terms.concurrent()) {
+      if (amount > claimed.held) candidates.insert(free_at(claimed.slots, amount - claimed.held));
+      return;
+    }
+    for (Granted left = claimed.grants;; left.erase(left.begin())) {
+      const std::int64_t needed = amount - total(left);
+      if (needed <= claimed.terms.burst)
+        candidates.insert(moment_granted(claimed.terms, stop.claims.at, needed - claimed.held));
+      if (left.empty()) break;
+    }
+  });
+  candidates.insert(now);
+  for (const Time moment : candidates) {
+    bool all = moment >= now;
+    for_each_asked(plan, request, [&](const Stop& stop, const Claimed& claimed, std::int64_t amount) {
+      const std::int64_t balance =
+          claimed.terms.concurrent()
+              ? claimed.terms.capacity - total(live_at(claimed.slots, moment))
+              : std::min(claimed.held + granted(claimed.terms, stop.claims.at, moment), claimed.terms.burst);
+      all = all && balance + total(live_at(claimed.grants, moment)) >= amount;
+    });
+    if (all) return moment;
+  }
+  return std::nullopt;
+}
+
+void Oracle::for_each_asked(const Plan& plan, const Request& request, const VisitAsked& visit) {
+  for (const Stop& stop : plan.stops) {
+    for (const Asked& asked : request.consume) {
+      if (stop.left_out.count(asked.limit) != 0) continue;
+      if (find(*stop.resolution.limits, asked.limit) == nullptr) continue;
+      visit(stop, *stop.claims.find(asked.limit), asked.amount);
+    }
+  }
 }
 
 /// The wait, unless a bucket that is asked for more than its capacity may be gone by then.
 std::optional<Time> Oracle::promised(const Plan& plan, const Request& request, Time longest, Time now) const {
-  if (plan.answer.admitted) return 0;
   for (const Stop& stop : plan.stops) {
     const bool above = std::any_of(request.consume.begin(), request.consume.end(), [&](const Asked& asked) {
       const Terms* const terms = find(*stop.resolution.limits, asked.limit);
@@ -295,7 +347,8 @@ Answer Oracle::acquire(const Request& request, Time now) {
       if (held.dormant) continue;
       for (const Asked& asked : request.consume) {
         if (asked.limit != held.limit || stop.left_out.count(held.limit) != 0) continue;
-        held.tokens -= asked.amount;
+        const Granted pieces = spend(held.grants, asked.amount);
+        held.tokens -= asked.amount - total(pieces);
         const bool concurrent = held.terms.concurrent();
         if (!concurrent) held.consumed += asked.amount;
         if (concurrent && asked.amount > 0) take(held.slots, lease.deadline, asked.amount);
@@ -304,6 +357,7 @@ Answer Oracle::acquire(const Request& request, Time now) {
         if (amount == lease.amounts.end()) amount = lease.amounts.insert(amount, {held.limit, asked.amount});
         amount->buckets |= 1U << i;
         if (concurrent) amount->holds |= 1U << i;
+        if (!pieces.empty()) amount->granted[i] = pieces;
       }
     }
     put(stop, request.resource, std::move(state), now);

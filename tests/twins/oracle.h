@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -129,7 +130,9 @@ struct Held {
   std::int64_t tokens = 0;
   std::int64_t consumed = 0;
   bool dormant = false;
-  Slots slots = {};  ///< of a concurrent limit, whose tokens are its capacity less these
+  Slots slots = {};     ///< of a concurrent limit, whose tokens are its capacity less these
+  Granted grants = {};  ///< beside the tokens
+  std::int64_t all() const { return tokens + total(grants); }
 };
 
 struct BucketState {
@@ -148,8 +151,9 @@ enum class Ending : unsigned char { open, settled, rolled_back };
 struct LeaseAmount {
   int limit = 0;
   std::int64_t amount = 0;
-  unsigned buckets = 0;  ///< bit i: the i-th bucket of the lease was charged
-  unsigned holds = 0;    ///< those of them in which the limit is concurrent
+  unsigned buckets = 0;                         ///< bit i: the i-th bucket of the lease was charged
+  unsigned holds = 0;                           ///< those of them in which the limit is concurrent
+  std::map<std::size_t, Granted> granted = {};  ///< what was taken of grants, by bucket
 };
 
 struct Lease {
@@ -206,6 +210,16 @@ class Oracle {
   /// The lease has the new deadline afterwards.
   Outcome extend(int lease, Time lease_for, Time now);
 
+  enum class Correction : unsigned char { fill, lower, grant };
+  /// A correction of one bucket: fills it, lowers it to at most these amounts, or grants them until `end`.
+  Answer correct(int entity, int resource, Correction how, const std::vector<Asked>& amounts, Time now,
+                 Time lasts = 0);
+  /// Grants more; `lasts` 0: until it is used. With a key it happens once within a day.
+  Answer grant(int entity, int resource, const std::vector<Asked>& amounts, Time lasts,
+               const std::string& key, Time now);
+  /// Fills a bucket that exists, and notes it in the audit.
+  Answer reset(int entity, int resource, Time now);
+
   const Lease& lease(int index) const { return leases_[static_cast<std::size_t>(index)]; }
   int lease_count() const { return static_cast<int>(leases_.size()); }
   /// Null where there is none at that moment.
@@ -257,6 +271,8 @@ class Oracle {
   Time last_change() const { return last_stamp_; }
   /// The lease that an acquire with this key and request was answered with, if it still would be; else -1.
   int marked(const Request& request, Time now) const;
+  /// Whether an open lease has taken something of grants of this limit.
+  bool has_taken_grants(int entity, int resource, int limit) const;
   /// Entities of the chain, the charged one first.
   std::vector<int> chain(int entity) const;
   int parent_of(int entity) const { return entities_[static_cast<std::size_t>(entity)].parent; }
@@ -313,6 +329,8 @@ class Oracle {
     bool dormant = false;
     bool joins = false;  ///< added, or dormant until now; a concurrent limit has no need to
     Slots slots = {};
+    Granted grants = {};
+    std::int64_t all() const { return held + total(grants); }
   };
   struct Claims {
     Time at = 0;
@@ -382,13 +400,16 @@ class Oracle {
   static Time wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amount, Time now);
   bool lacks(const Stop& stop, Time now) const;
   void judge(Plan& plan, const Request& request, Time now) const;
+  using VisitAsked = std::function<void(const Stop&, const Claimed&, std::int64_t amount)>;
+  static void for_each_asked(const Plan& plan, const Request& request, const VisitAsked& visit);
+  static std::optional<Time> first_moment(const Plan& plan, const Request& request, Time now);
   std::optional<Time> promised(const Plan& plan, const Request& request, Time longest, Time now) const;
   void put(const Stop& stop, int resource, BucketState state, Time now, bool gives_only = false);
   void count(int entity, int resource, const std::optional<BucketState>& before, const BucketState& after,
              Time now);
   Answer repeat(const Request& request, int lease, Time now) const;
   static Time end_of_lease(const Plan& plan, const Request& request, Time now, Time length);
-  Answer apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> charges, bool enforce, Time now);
+  Answer apply(Lease& lease, Lease next, std::vector<LeaseAmount> charges, bool enforce, Time now);
   Stop lease_stop(int entity, int resource, Time now) const;
 
   Config config_;
@@ -400,6 +421,7 @@ class Oracle {
   std::vector<Hours> usage_;
   std::vector<Lease> leases_;
   std::map<KeyOf, int> markers_;
+  std::map<KeyOf, Time> granted_;  ///< until when the key of a grant counts
   std::vector<Event> events_;
   Time last_stamp_ = 0;
   std::uint64_t generations_ = 0;

@@ -517,6 +517,7 @@ Oracle::Claimed Oracle::claim_one(const Held& held, const Terms* in_force, const
   if (returns || (held.dormant && missed.several))
     tokens = std::min(tokens, low != nullptr ? tighter(next, *low).capacity : next.capacity);
   claimed.held = tokens;
+  claimed.grants = live_at(held.grants, at);
   return claimed;
 }
 

@@ -19,11 +19,23 @@ bool repeats(const Lease& lease, Verb verb, const std::string& key, const std::v
 }
 
 /// Charges a limit of a bucket at the bucket's moment, or gives back to it. What was held until a deadline
-/// that has passed by that moment is free already.
-void charge_one(Held& held, std::int64_t amount, Time deadline, Time at) {
+/// that has passed by that moment is free already. `noted`: what the lease has taken of grants in its own
+/// bucket; null in another one.
+void charge_one(Held& held, std::int64_t amount, Time deadline, Time at, Granted* noted) {
   if (!held.terms.concurrent()) {
-    held.tokens = std::min(held.tokens - amount, held.terms.burst);
     held.consumed += amount;
+    if (amount > 0) {
+      const Granted pieces = spend(held.grants, amount);
+      amount -= total(pieces);
+      for (const auto& [end, part] : pieces) {
+        if (noted != nullptr) (*noted)[end] += part;
+      }
+    } else if (noted != nullptr) {
+      const Granted pieces = spend_last(*noted, -amount);
+      amount += total(pieces);
+      give_back(held.grants, pieces, at);
+    }
+    held.tokens = std::min(held.tokens - amount, held.terms.burst);
     return;
   }
   if (amount > 0) take(held.slots, deadline, amount);
@@ -108,8 +120,7 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
 }
 
 /// Charges the buckets, or gives back to those that are still the ones that were charged.
-Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> charges, bool enforce,
-                     Time now) {
+Answer Oracle::apply(Lease& lease, Lease next, std::vector<LeaseAmount> charges, bool enforce, Time now) {
   struct Pending {
     Stop stop;
     BucketState state;
@@ -138,10 +149,14 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
         if (held.limit != charge.limit || held.terms.concurrent() != (charge.holds != 0)) continue;
         // Only the bucket of the lease can hold something for it.
         if (held.terms.concurrent() && !same) continue;
-        charge_one(held, charge.amount, lease.deadline, one.state.refilled_at);
+        Granted* noted = nullptr;
+        for (LeaseAmount& amount : next.amounts) {
+          if (same && amount.limit == charge.limit) noted = &amount.granted[i];
+        }
+        charge_one(held, charge.amount, lease.deadline, one.state.refilled_at, noted);
         for (const NamedTerms& named : *one.stop.resolution.limits) {
           const bool refuses = named.limit == held.limit && named.mode == Mode::enforce;
-          lacks = lacks || (enforce && refuses && charge.amount > 0 && held.tokens < 0);
+          lacks = lacks || (enforce && refuses && charge.amount > 0 && held.all() < 0);
         }
         one.touched = true;
         one.gives_only = one.gives_only && charge.amount < 0;
@@ -160,7 +175,7 @@ Answer Oracle::apply(Lease& lease, const Lease& next, std::vector<LeaseAmount> c
                 one.stop.resolution.owner,
                 named.mode};
       for (const Held& held : one.state.limits) {
-        if (held.limit == named.limit) line.remaining = held.tokens;
+        if (held.limit == named.limit) line.remaining = held.all();
       }
       for (const LeaseAmount& charge : charges) {
         if (charge.limit == named.limit && (charge.buckets & bit) != 0) line.requested = charge.amount;
@@ -236,7 +251,7 @@ Oracle::Outcome Oracle::extend(int index, Time lease_for, Time now) {
   lease.deadline = lists.empty() ? std::max(lease.deadline, now + lease_for)
                                  : common_end(lists, std::max(lease.deadline, rounded_end(from, lease_for)));
   lease.extended = true;
-  for (const auto& [held, amount] : moved) charge_one(*held, amount, lease.deadline, 0);
+  for (const auto& [held, amount] : moved) charge_one(*held, amount, lease.deadline, 0, nullptr);
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (touched[i]) put(states[i].first, lease.resource, std::move(states[i].second), now);
   }

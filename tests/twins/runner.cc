@@ -72,7 +72,11 @@ struct Run {
   std::uint64_t failures = 0;
   PairCounts pairs = {};
 
-  void world(std::size_t row, std::uint64_t seed, std::uint64_t steps);
+  /// With `until_met` the world ends as soon as every pair of its row has been met.
+  void world(std::size_t row, std::uint64_t seed, std::uint64_t steps, bool until_met);
+  bool lacks(std::size_t row, const PairCounts::Seen& seen = {}) const {
+    return pairs.lacks(shapes[row], kind.traits.clock_goes_back, seen);
+  }
   void report(std::size_t row, std::uint64_t seed, const WorldConfig& config, const std::vector<Op>& ops,
               const std::string& wrong);
 };
@@ -91,7 +95,7 @@ void Run::report(std::size_t row, std::uint64_t seed, const WorldConfig& config,
   ++failures;
 }
 
-void Run::world(std::size_t row, std::uint64_t seed, std::uint64_t steps) {
+void Run::world(std::size_t row, std::uint64_t seed, std::uint64_t steps, bool until_met) {
   Generator generator(shapes[row], seed * 1000 + row, kind.traits);
   World world(generator.config(), kind);
   std::vector<Op> ops;
@@ -104,7 +108,8 @@ void Run::world(std::size_t row, std::uint64_t seed, std::uint64_t steps) {
   };
   bool same = true;
   for (const Op& op : generator.setup()) same = same && step(op);
-  for (std::uint64_t i = 0; same && i < steps; ++i, ++done) same = step(generator.next(world));
+  const auto goes_on = [&] { return !until_met || lacks(row, generator.seen()); };
+  for (std::uint64_t i = 0; same && i < steps && goes_on(); ++i, ++done) same = step(generator.next(world));
   if (same) {
     wrong = world.compare_all();
     same = wrong.empty();
@@ -123,20 +128,20 @@ void run_twins(const StoreKind& kind, std::uint64_t steps) {
   constexpr std::uint64_t longest_world = 1000;
   const std::uint64_t per_world = std::min(longest_world, total / rows + 1);
   const auto start = std::chrono::steady_clock::now();
-  const auto round = [&](std::uint64_t seed, bool all) {
+  const auto round = [&](std::uint64_t seed, std::uint64_t length, bool all) {
     for (std::size_t row = 0; row < run.shapes.size() && run.failures < most_failures; ++row) {
       if (rows == 1 && row != run.only_shape) continue;
-      if (all || run.pairs.lacks(run.shapes[row], kind.traits.clock_goes_back))
-        run.world(row, seed, per_world);
+      if (all || run.lacks(row)) run.world(row, seed, length, !all);
     }
   };
   std::uint64_t seed = run.first_seed;
-  while (run.done < total && run.failures < most_failures) round(seed++, true);
-  // A pair that chance has left out is looked for where it can be met.
+  while (run.done < total && run.failures < most_failures) round(seed++, per_world, true);
+  // A pair that chance has left out is looked for where it can be met, in worlds long enough for rare pairs:
+  // where the steps are few, a world of the first rounds can end before a bucket has expired.
   constexpr int most_rounds = 40;
   const auto lacks = [&] { return !run.pairs.missing(kind.traits.clock_goes_back).empty(); };
   for (int more = 0; more < most_rounds && WEIR_TWINS_SHARE == 1 && rows > 1 && lacks(); ++more)
-    round(seed++, false);
+    round(seed++, longest_world, false);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   const auto missing = run.pairs.missing(kind.traits.clock_goes_back);
   std::printf("%s: %llu steps in %zu shapes, %.0f a second\n", kind.name.c_str(),

@@ -150,12 +150,12 @@ void PairCounts::add(const Shape& shape, const Seen& seen) {
   }
 }
 
-bool PairCounts::lacks(const Shape& shape, bool clock_goes_back) const {
+bool PairCounts::lacks(const Shape& shape, bool clock_goes_back, const Seen& seen) const {
   for (std::size_t f = 0; f < factor_count; ++f) {
     for (std::size_t g = f + 1; g < factor_count; ++g) {
       const bool back = g == static_cast<std::size_t>(Factor::clock) && shape.value[g] >= clock_back;
       if (back && !clock_goes_back) continue;
-      if (counts_[index(f, shape.value[f], g, shape.value[g])] == 0) return true;
+      if (counts_[index(f, shape.value[f], g, shape.value[g])] + std::min(seen[f], seen[g]) == 0) return true;
     }
   }
   return false;

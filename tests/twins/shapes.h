@@ -77,8 +77,9 @@ class PairCounts {
  public:
   using Seen = std::array<std::uint64_t, factor_count>;
   void add(const Shape& shape, const Seen& seen);
-  /// Whether a pair of this shape was never met. `clock_goes_back`: as below.
-  bool lacks(const Shape& shape, bool clock_goes_back) const;
+  /// Whether a pair of this shape was never met, neither before nor in a world that has `seen`.
+  /// `clock_goes_back`: as below.
+  bool lacks(const Shape& shape, bool clock_goes_back, const Seen& seen) const;
   /// The pairs that were never met, as text; empty: none. `clock_goes_back`: whether those are wanted too.
   std::vector<std::string> missing(bool clock_goes_back) const;
   /// A line for each pair of factors: pairs, least and most.

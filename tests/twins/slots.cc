@@ -72,4 +72,44 @@ void give_back(Slots& slots, Time end, std::int64_t amount) {
   }
 }
 
+Granted spend(Granted& grants, std::int64_t amount) {
+  Granted pieces;
+  while (amount > 0 && !grants.empty()) {
+    const auto first = grants.begin();
+    const std::int64_t part = std::min(first->second, amount);
+    pieces[first->first] = part;
+    amount -= part;
+    first->second -= part;
+    if (first->second == 0) grants.erase(first);
+  }
+  return pieces;
+}
+
+Granted spend_last(Granted& grants, std::int64_t amount) {
+  Granted pieces;
+  while (amount > 0 && !grants.empty()) {
+    const auto last = std::prev(grants.end());
+    const std::int64_t part = std::min(last->second, amount);
+    pieces[last->first] = part;
+    amount -= part;
+    last->second -= part;
+    if (last->second == 0) grants.erase(last);
+  }
+  return pieces;
+}
+
+void give_back(Granted& grants, const Granted& pieces, Time at) {
+  // Those that end last come back first, which matters where the list is full.
+  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+    if (piece->first <= at) continue;
+    if (grants.count(piece->first) != 0 || grants.size() < most_grants) {
+      grants[piece->first] += piece->second;
+      continue;
+    }
+    auto after = grants.upper_bound(piece->first);
+    if (after != grants.begin()) --after;
+    after->second += piece->second;
+  }
+}
+
 }  // namespace weir::twins

@@ -127,10 +127,16 @@ Slots slots_of(const BucketLimit& limit) {
   return slots;
 }
 
-std::string text(const Slots& slots) {
+Granted grants_of(const BucketLimit& limit) {
+  Granted grants;
+  for (const GrantLeft& grant : limit.grants) grants[grant.end.value_or(never)] = grant.amount.millitokens();
+  return grants;
+}
+
+std::string text(const char* what, const Slots& slots) {
   std::string out;
   for (const auto& [end, amount] : slots)
-    out += (out.empty() ? " held " : ", ") + std::to_string(amount) + " until " + std::to_string(end);
+    out += (out.empty() ? what : ", ") + std::to_string(amount) + " until " + std::to_string(end);
   return out;
 }
 
@@ -141,7 +147,7 @@ std::string describe(const Bucket& bucket) {
   for (const BucketLimit& limit : bucket.limits) {
     out += "; " + limit.name + " " + limit.limit.to_json() + " holds " + limit.tokens.to_string() +
            " consumed " + limit.consumed.to_string() + (limit.in_force ? "" : " dormant") +
-           text(slots_of(limit));
+           text(" held ", slots_of(limit)) + text(" granted ", grants_of(limit));
   }
   return out;
 }
@@ -152,7 +158,7 @@ std::string describe(const BucketState& state) {
   for (const Held& held : state.limits) {
     out += "; " + limit_name(held.limit) + " " + text(held.terms) + " holds " +
            Amount::milli(held.tokens).to_string() + " consumed " + Amount::milli(held.consumed).to_string() +
-           (held.dormant ? " dormant" : "") + text(held.slots);
+           (held.dormant ? " dormant" : "") + text(" held ", held.slots) + text(" granted ", held.grants);
   }
   return out;
 }
@@ -168,7 +174,7 @@ bool same(const Bucket& real, const BucketState& state, const Set* in_force) {
         limit.in_force != (in_force == nullptr ? !held.dormant : find(*in_force, held.limit) != nullptr) ||
         limit.limit.capacity().millitokens() != held.terms.capacity ||
         limit.limit.burst().millitokens() != held.terms.burst || !same_rate(limit.limit, held.terms) ||
-        slots_of(limit) != held.slots)
+        slots_of(limit) != held.slots || grants_of(limit) != held.grants)
       return false;
   }
   return true;
@@ -185,6 +191,7 @@ bool same_at(const Bucket& real, const BucketState& state, Time now) {
       return false;
     }
     if (limit->consumed.millitokens() != held.consumed) return false;
+    if (live_at(grants_of(*limit), now) != live_at(held.grants, now)) return false;
     // Terms that have not reached the record yet do so with its next decision.
     if (!same_rate(limit->limit, held.terms) || limit->limit.burst().millitokens() != held.terms.burst)
       continue;

@@ -78,6 +78,10 @@ std::string World::run_one(const Op& op) {
       return advance(op);
     case Kind::change:
       return change(op);
+    case Kind::lower:
+    case Kind::grant:
+    case Kind::reset:
+      return correct(op);
     case Kind::set_limits:
       return set_limits(op);
     case Kind::delete_limits: {
@@ -321,6 +325,36 @@ std::string World::change(const Op& op) {
   if (std::string wrong = compare_errors(real, answer.error); !wrong.empty() || answer.error) return wrong;
   if (std::string wrong = compare(*real, answer, known.resource); !wrong.empty()) return wrong;
   return check_ideals(known.resource, IdealBuckets::Step::lease);
+}
+
+std::string World::correct(const Op& op) {
+  const int entity = op.request.entity;
+  const int resource = op.request.resource;
+  // A correction is no refill, so the ideal bucket starts anew from it.
+  ideal_.forget(entity);
+  if (op.kind == Kind::reset) {
+    const auto real = limiter(op).reset(entity_name(entity), resource_name(resource));
+    observed_.answer = oracle_.reset(entity, resource, now_);
+    const std::string wrong = compare_errors(real, observed_.answer.error);
+    return wrong.empty() ? hear() : wrong;
+  }
+  charges_.clear();
+  for (const Asked& asked : op.amounts)
+    charges_.push_back({limit_name(asked.limit), Amount::milli(asked.amount)});
+  if (op.kind == Kind::grant) {
+    GrantOptions options{.key = op.key};
+    if (op.by > 0) options.expires_in = milliseconds(op.by);
+    const auto real = limiter(op).grant(entity_name(entity), resource_name(resource), charges_, options);
+    observed_.answer = oracle_.grant(entity, resource, op.amounts, op.by, op.key, now_);
+    const std::string wrong = compare_errors(real, observed_.answer.error);
+    return wrong.empty() ? hear() : wrong;
+  }
+  const auto real = limiter(op).lower(entity_name(entity), resource_name(resource), charges_);
+  observed_.answer = oracle_.correct(entity, resource, Oracle::Correction::lower, op.amounts, now_);
+  const Answer& answer = observed_.answer;
+  std::string wrong = compare_errors(real, answer.error);
+  if (!wrong.empty() || answer.error) return wrong;
+  return compare(*real, answer, resource);
 }
 
 std::string World::extend(const Op& op, HeldLease& lease) {

@@ -102,6 +102,7 @@ class World {
   std::string advance(const Op& op);
   void set_clock(Time to);
   std::string change(const Op& op);
+  std::string correct(const Op& op);
   std::string extend(const Op& op, HeldLease& lease);
   std::string check_ideals(int resource, IdealBuckets::Step step);
   std::string set_limits(const Op& op);
