@@ -21,6 +21,7 @@ VARIES = (
     (r"^Content-Length: \d+$", "Content-Length: some"),
     (r"^X-Request-Id: weir-\d+$", "X-Request-Id: weir-N"),
     (r'"lease":"w1[\w-]+"', '"lease":"an id"'),
+    (r"\b[0-9a-f]{8}-\d+\b", "the id of a decision"),
     (r"\b(key|team)-\d+", r"\1-N"),
     (r"\b(1\d{4}|20000)\b", "a wait of 20 s or less"),
     (r"(?<=^Retry-After: )(1\d|20)$", "the same in seconds"),

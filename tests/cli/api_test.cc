@@ -1,9 +1,9 @@
 // The JSON of the API, to the letter: other programs read it.
 #include <gtest/gtest.h>
 
-#include "api/bucket_now.h"
 #include "api/catalog_json.h"
 #include "api/decision_json.h"
+#include "store/bucket_now.h"
 #include "weir/weir.h"
 
 namespace weir::api {
@@ -119,12 +119,12 @@ TEST_F(Api, ABucketSaysWhatItHoldsNowAndWhenItIsFull) {
   ASSERT_TRUE(limiter.acquire("key-1", "gpt-4", {{"tpm", 40}})->admitted());
   const Bucket bucket = limiter.buckets("key-1")->items.at(0);
   const BucketLimit& limit = bucket.limits.at(0);
-  EXPECT_EQ(held_at(bucket, limit, clock.now()), Amount(20));
-  EXPECT_EQ(held_at(bucket, limit, clock.now() + 2500), Amount::milli(22'500));
-  EXPECT_EQ(held_at(bucket, limit, clock.now() + 3'600'000), Amount(90));
-  EXPECT_EQ(held_at(bucket, limit, clock.now() - 5000), Amount(20)) << "time never runs backward";
-  EXPECT_EQ(full_at(bucket, limit, clock.now()), clock.now() + 70'000);
-  EXPECT_EQ(full_at(bucket, limit, clock.now() + 100'000), clock.now() + 100'000);
+  EXPECT_EQ(store::held_at(bucket, limit, clock.now()), Amount(20));
+  EXPECT_EQ(store::held_at(bucket, limit, clock.now() + 2500), Amount::milli(22'500));
+  EXPECT_EQ(store::held_at(bucket, limit, clock.now() + 3'600'000), Amount(90));
+  EXPECT_EQ(store::held_at(bucket, limit, clock.now() - 5000), Amount(20)) << "time never runs backward";
+  EXPECT_EQ(store::full_at(bucket, limit, clock.now()), clock.now() + 70'000);
+  EXPECT_EQ(store::full_at(bucket, limit, clock.now() + 100'000), clock.now() + 100'000);
   const std::string json = to_json(bucket, clock.now() + 2500);
   EXPECT_NE(
       json.find(R"({"name":"tpm","remaining":22.5,"tokens":20,"consumed":40,"capacity":60,"burst":90,)"

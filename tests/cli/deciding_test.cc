@@ -132,6 +132,22 @@ TEST_F(Deciding, ALeaseHoldsConcurrentLimitsAndIsExtended) {
   EXPECT_EQ(shell.run("lease extend " + id), 2) << "how long is missing";
 }
 
+TEST_F(Deciding, AWaitIsBoundedAndTold) {
+  ASSERT_EQ(shell.run("limits set --system -l rpm:2/min"), 0);
+  ASSERT_EQ(shell.run("acquire key-1 gpt-4 -c rpm=1 --wait 5s"), 0) << shell.err;
+  EXPECT_TRUE(shell.out.starts_with("admitted after 0 ms\n")) << shell.out;
+  ASSERT_EQ(shell.run("acquire key-1 gpt-4 -c rpm=1 --wait 1min -o json"), 0) << shell.err;
+  EXPECT_NE(shell.out.find("\"waited_ms\":0"), std::string::npos) << shell.out;
+  ASSERT_EQ(shell.run("acquire key-1 gpt-4 -c rpm=1 --wait 5s"), 3) << "30 s are too long";
+  EXPECT_TRUE(shell.out.starts_with("refused after 0 ms: retry in 30 s")) << shell.out;
+  ASSERT_EQ(shell.run("acquire key-1 gpt-4 -c rpm=1 --wait 5s -o json"), 3);
+  EXPECT_NE(shell.out.find("\"waited_ms\":0"), std::string::npos) << shell.out;
+  EXPECT_EQ(shell.run("acquire key-1 gpt-4 -c rpm=1 --wait 61s"), 2);
+  EXPECT_NE(shell.err.find("--wait 61s: the longest wait is 1 min"), std::string::npos) << shell.err;
+  EXPECT_EQ(shell.run("acquire key-1 gpt-4 -c rpm=1 --wait soon"), 2);
+  EXPECT_NE(shell.err.find("--wait: \"soon\""), std::string::npos) << shell.err;
+}
+
 TEST_F(Deciding, BadAmountsAndLimitsNameTheOption) {
   expect_complaint("acquire e r -c rpm", R"(weir: -c "rpm": write NAME=AMOUNT, such as -c rpm=1)");
   expect_complaint("acquire e r -c rpm:1", R"(weir: -c "rpm:1": write NAME=AMOUNT, such as -c rpm=1)");

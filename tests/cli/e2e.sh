@@ -106,8 +106,8 @@ entities_and_their_audit_are_kept() {
   run 0 entity delete org
   run 1 entity get org
   run 0 audit org
-  says "entity.delete entity org by "
-  says "entity.put entity org by alice, "
+  says "deleted entity org ("
+  says "alice created entity org: "
   run 0 audit --system --limit 1 -o json
   says '{"events":[{"id":"'
 }

@@ -67,13 +67,81 @@ TEST(Audit, ShowsWhoChangedWhatNewestFirst) {
   ASSERT_EQ(shell.run("limits set --entity key-1 --resource gpt-4 -l rpm:3"), 0);
   ASSERT_EQ(shell.run("limits delete --entity key-1 --resource gpt-4"), 0);
   EXPECT_EQ(shell.run("audit"), 0);
-  EXPECT_TRUE(
-      shell.out.starts_with("limits.delete entity key-1 on gpt-4 by tester, now (2023-11-14 22:16:20 UTC)\n"
-                            "  - {\"limits\":{\"rpm\":"))
+  EXPECT_TRUE(shell.out.starts_with(
+      "now (2023-11-14 22:16:20 UTC)  tester deleted the limits of entity key-1 on gpt-4 "
+      "(rpm 3/min)\n"))
       << shell.out;
-  EXPECT_NE(shell.out.find("limits.set resource gpt-4 by tester, now"), std::string::npos) << shell.out;
-  EXPECT_NE(shell.out.find("limits.set the system by tester, 3 min ago (2023-11-14 22:13:20 UTC)\n  + {"),
+  EXPECT_NE(
+      shell.out.find("now (2023-11-14 22:16:20 UTC)  tester set the limits of resource gpt-4: rpm 2/min\n"),
+      std::string::npos)
+      << shell.out;
+  EXPECT_NE(shell.out.find("3 min ago (2023-11-14 22:13:20 UTC)  tester set the limits of the system: "),
             std::string::npos)
+      << shell.out;
+}
+
+TEST(Audit, SaysWhatAChangeChanged) {
+  Shell shell;
+  const auto said = [&](const std::string& line) {
+    EXPECT_EQ(shell.run(line), 0) << shell.err;
+    EXPECT_EQ(shell.run("audit --limit 1"), 0) << shell.err;
+    return shell.out.substr(shell.out.find("tester"));
+  };
+  EXPECT_EQ(said("limits set --system -l rpm:100/min -l tpm:5000/min"),
+            "tester set the limits of the system: rpm 100/min, tpm 5000/min\n");
+  EXPECT_EQ(
+      said("limits set --system -l rpm:50/min --on-unavailable allow"),
+      "tester changed the limits of the system: on unavailable allow, rpm from 100/min to 50/min, no tpm any "
+      "more (was 5000/min)\n");
+  EXPECT_EQ(said("plan set pro -l rpm:5/min -l gpt-4=rpm:10/min"),
+            "tester created plan pro: rpm 5/min, rpm on gpt-4 10/min\n");
+  EXPECT_EQ(said("entity create key-1 --parent org --cascade --plan pro --meta team=blue"),
+            "tester created entity key-1: cascade yes, metadata team blue, parent org, plan pro\n");
+  EXPECT_EQ(
+      said("entity create key-1 --parent org --cascade --name 'A key'"),
+      "tester changed entity key-1: name A key, no metadata team any more (was blue), no plan any more (was "
+      "pro)\n");
+  EXPECT_EQ(said("entity create key-1 --parent org --cascade --name 'A key'"),
+            "tester changed entity key-1, which stayed the same\n");
+  EXPECT_EQ(said("entity delete key-1"),
+            "tester deleted entity key-1 (cascade yes, name A key, parent org)\n");
+}
+
+TEST(Audit, IsNarrowedByTimePersonAndKind) {
+  Shell shell;
+  ASSERT_EQ(shell.run("limits set --system -l rpm:1"), 0);
+  shell.clock.advance(std::chrono::hours(48));
+  ASSERT_EQ(shell.run("entity create key-1"), 0);
+  const auto events = [&](const std::string& line) {
+    EXPECT_EQ(shell.run(line), 0) << shell.err;
+    return std::count(shell.out.begin(), shell.out.end(), '\n');
+  };
+  EXPECT_EQ(events("audit --since 1d"), 1);
+  EXPECT_EQ(events("audit --from 3d --to 1d"), 1);
+  EXPECT_EQ(events("audit --kind entity"), 1);
+  EXPECT_EQ(events("audit --kind limits.set"), 1);
+  EXPECT_EQ(events("audit --by tester"), 2);
+  EXPECT_EQ(events("audit --by nobody"), 0);
+  EXPECT_NE(shell.err.find("no change fits"), std::string::npos) << shell.err;
+  EXPECT_EQ(shell.run("audit --since 1d --from 2d"), 2);
+  EXPECT_EQ(shell.run("audit --since 1d --to 2d"), 2);
+  EXPECT_EQ(shell.run("audit --since lately"), 2);
+  EXPECT_EQ(shell.run("audit --kind Limits"), 2);
+}
+
+TEST(EntityCommands, ListEveryStoredEntity) {
+  Shell shell;
+  EXPECT_EQ(shell.run("entity list"), 0);
+  EXPECT_EQ(shell.out, "");
+  ASSERT_EQ(shell.run("entity create key-1 --parent org --cascade"), 0);
+  ASSERT_EQ(shell.run("entity create org --name 'Search team'"), 0);
+  EXPECT_EQ(shell.run("entity list"), 0);
+  EXPECT_EQ(shell.out,
+            "ENTITY  PARENT  CASCADE  PLAN  NAME         CREATED\n"
+            "key-1   org     yes                         now\n"
+            "org                            Search team  now\n");
+  EXPECT_EQ(shell.run("entity list -o json"), 0);
+  EXPECT_TRUE(shell.out.starts_with(R"({"items":[{"entity":"key-1","parent":"org","cascade":true)"))
       << shell.out;
 }
 
@@ -85,7 +153,7 @@ TEST(Audit, CanBeNarrowedAndCutShort) {
   }
   const auto events = [&](const std::string& line) {
     EXPECT_EQ(shell.run(line), 0) << shell.err;
-    return std::count(shell.out.begin(), shell.out.end(), '\n') / 2;  // each has a head and an after
+    return std::count(shell.out.begin(), shell.out.end(), '\n');
   };
   EXPECT_EQ(events("audit"), 4);
   EXPECT_EQ(events("audit --system"), 1);

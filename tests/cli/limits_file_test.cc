@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "cli/shell.h"
+#include "tests_folder.h"
 
 namespace weir::cli {
 namespace {

@@ -149,6 +149,8 @@ TEST_P(Same, ConcurrentLimits) {
   look("limits list");
   run("acquire key-1 gpt-4 -c calls=1 -c rpm=1 --lease-for 40s -o json", 0);
   look("acquire key-1 gpt-4 -c calls=2", 3);
+  look("acquire key-1 gpt-4 -c calls=2 --wait 1s", 3);
+  run("acquire key-1 gpt-4 -c calls=2 --wait 2min", 2);
   run("lease extend LEASE --for 80s", 0);
   run("lease extend LEASE --for 80s -o json", 0);
   run("lease extend LEASE --for tomorrow", 2);
@@ -208,6 +210,29 @@ TEST_P(Same, Entities) {
   look("audit --limit 1");
   look("audit --resource gpt-4");
   look("audit --system");
+  look("audit --since 1h --kind entity");
+  look("audit --by nobody");
+  run("audit --kind Limits", 2);
+  look("entity list");
+}
+
+TEST_P(Same, WhatIsLeftForEverybody) {
+  run("limits set --system -l rpm:10/min -l tpm:1000/min", 0);
+  look("store list");
+  for (const char* const line : {"acquire key-1 gpt-4 -c rpm=9 -c tpm=10",
+                                 "acquire key-2 gpt-4 -c rpm=1 -c tpm=500", "acquire key-1 embed -c rpm=2"})
+    run(line, 0);
+  look("store list");
+  look("store list --resource gpt-4 --sort remaining");
+  look("store list --resource gpt-4 --sort consumed --by tpm --limit 1");
+  look("store list --resource gpt-4 --below 10.5%");
+  look("store list --resource nothing");
+  look("namespace list");
+  look("top --once");
+  look("top --once --resource gpt-4 --sort consumed --rows 1");
+  run("store list --resource 'a b'", 2);
+  run("store list --below 0%", 2);
+  run("store list --sort size", 2);
 }
 
 TEST_P(Same, ListingsOfSeveralPages) {

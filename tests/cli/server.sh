@@ -120,7 +120,7 @@ tokens_are_taken_from_files_and_the_environment() {
   complains "put it in WEIR_TOKEN"
   run 0 limits set --system -l rpm:5 --server "$url" --token-file token
   WEIR_TOKEN=the-secret run 0 audit --server "$url"
-  says " by alice, "
+  says " alice set the limits of the system"
   WEIR_TOKEN=another-secret run 1 audit --server "$url"
   complains "does not know the token in WEIR_TOKEN"
   run 2 limits list --server "$url" --token the-word

@@ -119,7 +119,7 @@ TEST_F(Server, AsksForTokens) {
   fails("limits list --namespace team-1" + server, 1, "the token is for another namespace");
   EXPECT_EQ(shell.run("limits apply -" + server), 0) << shell.err;
   EXPECT_EQ(shell.run("audit --namespace team-2" + server), 0) << shell.err;
-  EXPECT_NE(shell.out.find(" by alice, "), std::string::npos) << shell.out;
+  EXPECT_NE(shell.out.find(" alice set the limits of the system"), std::string::npos) << shell.out;
   // A file counts more than the variable.
   fails("limits list --token-file " + file("wrong", "wrong-secret\n") + server, 1,
         "does not know the token in ");
@@ -208,7 +208,7 @@ TEST_F(Server, ThatIsSomethingElseIsSaidSo) {
            Case{answer(
                     "404 Not Found", "application/problem+json",
                     R"({"type":"not-found","status":404,"detail":"there are /livez, /readyz and /metrics"})"),
-                "is the admin address of a gateway, which cannot be asked about limits"},
+                "is the admin address of a gateway whose store is elsewhere"},
            Case{answer("503 Service Unavailable", "application/problem+json",
                        R"({"type":"contention","status":503,"detail":"too many\u001b[31m"})"),
                 "weir: too many?[31m"},

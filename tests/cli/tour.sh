@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Runs the commands in a document and compares what they print with what it shows.
 #   tour.sh WEIR DOCUMENT [STORE]
-# With a STORE, such as memory:, the commands do not open a store of their own but ask a service that has that one.
+# With a STORE, such as memory:, the commands do not open a store of their own but ask a service that has that one. Redis
+# and DynamoDB are opened by every command.
 # In ```console blocks, lines that begin with "$ " are commands and the rest is their output. Columns, times, decimals
 # and names of users may differ. A run in which a day of UTC began is repeated, since usage is counted by days.
 set -euo pipefail
-[[ $# -eq 2 || $# -eq 3 ]] || { sed -n '2,6p' "$0"; exit 2; }
+[[ $# -eq 2 || $# -eq 3 ]] || { sed -n '2,7p' "$0"; exit 2; }
 weir=$1 document=$2 store=${3:-}
 work=$(mktemp -d)
 server=''
@@ -25,7 +26,9 @@ done <"$work/shown" >"$work/script"
 
 export LC_ALL=C.UTF-8 TERM=xterm # of charts
 unset WEIR_STORE WEIR_SERVER WEIR_TOKEN WEIR_NAMESPACE NO_COLOR CLICOLOR_FORCE
-if [[ -n $store ]]; then
+if [[ $store == redis* || $store == dynamodb* ]]; then
+  export WEIR_STORE=$store
+elif [[ -n $store ]]; then
   mkfifo "$work/greeting"
   (cd "$work" && exec "$weir" serve --listen 127.0.0.1:0 --store "$store") >"$work/greeting" 2>/dev/null &
   server=$!
@@ -44,6 +47,7 @@ span='[0-9.]+ (ms|s|min|h|d)( [0-9]+ (s|min|h))?'
 normal() {
   sed -E -e '/^\$ /b' -e "s/(in|retry in) $span/\\1 TIME/g; s/[0-9]+ ms\\)/TIME)/; s/  +$span  +/ TIME /" \
     -e "s/(now|[0-9,]+ (s|min|h|d) ago)(,? \\(?)[0-9-]{10} [0-9:]{8} UTC/TIME\\3DATE/; s/ by [^ ,]+,/ by USER,/" \
+    -e 's/(\) +)[^ ]+ (set|changed|created|deleted) /\1USER \2 /' \
     -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2})?/MOMENT/g; s/([0-9])\.[0-9]+/\1/g; s/  +/ /g' "$1"
 }
 if [[ $(date -u +%F) != "$day" ]]; then

@@ -226,6 +226,16 @@ TEST_F(OtherPrograms, TheirRecordsWorkAndAreListed) {
   EXPECT_EQ(limiter.limits(level).error().code, ErrorCode::not_found);
 }
 
+TEST_F(BadItems, AParentHasTheRightChildrenWhateverBecameOfTheirRecords) {
+  tests::check_children_of_damaged(limiter, [&](const std::string& id) {
+    Item item = table.item(meta_key("default", id));
+    for (Attribute& attribute : item) {
+      if (attribute.name == "created_at") attribute.value = Value::of(std::string("yesterday"));
+    }
+    put(item);
+  });
+}
+
 TEST_F(BadItems, APlanHasTheRightMembersWhateverBecameOfTheirRecords) {
   const auto set = [&](const std::string& id, const char* name, const Value& value) {
     Item item = table.item(meta_key("default", id));

@@ -222,6 +222,19 @@ TEST_F(Cost, ARefusalFromMemoryCostsNothingAndIsShort) {
       << "nothing is admitted from memory, and nothing kept from it";
 }
 
+TEST_F(Cost, AGrantIsNotRefusedFromMemory) {
+  const std::string url =
+      "dynamodb://" + table.table + "?endpoint=" + table.endpoint + "&deadline_ms=60000&refuse_ms=10000";
+  Limiter limiter = *Limiter::open(url, {.clock = &table.clock});
+  ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "10/d"}}));
+  ASSERT_TRUE(limiter.acquire("key", "gpt-4", {{"rpm", 10}})->admitted());
+  ASSERT_TRUE(limiter.acquire("key", "gpt-4", {{"rpm", 1}})->refused());
+  ASSERT_TRUE(limiter.acquire("key", "gpt-4", {{"rpm", 1}})->from_memory());
+  ASSERT_TRUE(limiter.grant("key", "gpt-4", {{"rpm", 3}}));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(limiter.acquire("key", "gpt-4", {{"rpm", 1}})->admitted()) << i;
+  EXPECT_TRUE(limiter.acquire("key", "gpt-4", {{"rpm", 1}})->refused());
+}
+
 TEST_F(Cost, TheBenchMeasuresTheSameAndCleansUp) {
   const std::string url =
       "dynamodb://" + table.table + "?endpoint=" + table.endpoint + "&deadline_ms=60000&refuse_ms=10000";

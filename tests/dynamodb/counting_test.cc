@@ -6,6 +6,7 @@
 
 #include "dynamodb/table.h"
 #include "limiter/core.h"
+#include "tests_folder.h"
 
 namespace weir::dynamodb {
 namespace {

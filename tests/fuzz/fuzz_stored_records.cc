@@ -8,6 +8,7 @@
 
 #include "limits/resolution.h"
 #include "store/audit.h"
+#include "store/bucket_of.h"
 #include "store/dynamodb/items.h"
 #include "store/dynamodb/legacy.h"
 #include "store/redis/codec.h"
@@ -57,7 +58,7 @@ void use(const limits::LimitsRecordRef& record) {
   const auto resolution = limits::resolve(levels, {}, 1'700'000'000'000, 7);
   (void)resolution->missed_since(0);
 }
-void use(const bucket::State& state) { (void)remote::bucket_of("entity", "resource", state); }
+void use(const bucket::State& state) { (void)store::bucket_of("entity", "resource", state); }
 
 limits::LimitSetRef some_set() {
   return limits::stored_set({{"rpm", *limits::stored_parameters(100'000, 150'000, 100'000, 60'000)},

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "gateway/gateway_file.h"
+#include "gateway/run.h"
 
 namespace weir::gateway {
 namespace {
@@ -15,6 +16,7 @@ TEST(GatewayFile, ReadsEverythingThatItCanSay) {
   const auto read = read_gateway_file(R"(
 listen: 0.0.0.0:8080
 admin_listen: "[::1]:9090"
+admin_tokens: tokens
 tls: {cert: cert.pem, key: key.pem, ca: ca.pem}
 store: memory
 namespace: team-1
@@ -47,6 +49,7 @@ routes:
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->listen, (HostPort{"0.0.0.0", 8080}));
   EXPECT_EQ(read->admin_listen, (HostPort{"::1", 9090}));
+  EXPECT_EQ(read->admin_tokens, "tokens");
   EXPECT_EQ(read->tls, (TlsSettings{"cert.pem", "key.pem", "ca.pem"}));
   EXPECT_EQ(read->store, "memory");
   EXPECT_EQ(read->name_space, "team-1");
@@ -98,6 +101,43 @@ TEST(GatewayFile, NeedsOnlyARouteWithAPathAndAnUpstream) {
   EXPECT_EQ(read->listen, (HostPort{"127.0.0.1", 8080}));
   EXPECT_EQ(read->bucket_ttl_refill_multiplier, 2);
   EXPECT_FALSE(read->admin_listen || read->store || read->name_space || read->on_unavailable);
+}
+
+TEST(GatewayFile, SaysWhoMayUseTheApi) {
+  const auto may = [](const std::string& admin) {
+    const auto read = read_gateway_file(admin + "\nroutes: [{path: /, upstream: 'http://127.0.0.1:9000'}]");
+    return read ? std::string(may_serve_api(*read) ? "served" : "not served") : read.error().message;
+  };
+  EXPECT_EQ(may(""), "not served");
+  EXPECT_EQ(may("admin_listen: 127.0.0.1:9000"), "served");
+  EXPECT_EQ(may("admin_listen: localhost:9000"), "served");
+  EXPECT_EQ(may("admin_listen: '[::1]:9000'"), "served");
+  for (const char* const reachable : {"0.0.0.0:9000", "192.0.2.7:9000", "[::]:9000"}) {
+    const std::string admin = std::string("admin_listen: '") + reachable + "'";
+    EXPECT_EQ(may(admin), "not served") << reachable;
+    EXPECT_EQ(may(admin + "\nadmin_tokens: tokens"), "served") << reachable;
+  }
+  EXPECT_NE(may("admin_tokens: tokens").find("set admin_listen too"), std::string::npos);
+}
+
+TEST(GatewayFile, RefusesToServeTheApiToOthersWithoutTokens) {
+  const auto checked = [](const std::string& admin, const std::string& store) {
+    const auto read = read_gateway_file(admin + "\nroutes: [{path: /, upstream: 'http://127.0.0.1:9000'}]");
+    EXPECT_TRUE(read) << read.error().message;
+    const auto result = check_admin(*read, store);
+    return result ? std::string("starts") : result.error().message;
+  };
+  for (const char* const store : {"memory", "memory:", "sqlite:weir.db"}) {
+    EXPECT_EQ(checked("admin_listen: 0.0.0.0:8001", store),
+              "admin_listen 0.0.0.0:8001 can be reached from other machines and no tokens are asked for; set "
+              "admin_tokens: FILE, or let it be an address of this machine alone, such as 127.0.0.1:8001");
+    EXPECT_NE(checked("admin_listen: '[::]:8001'", store), "starts");
+    EXPECT_EQ(checked("admin_listen: 127.0.0.1:8001", store), "starts");
+    EXPECT_EQ(checked("admin_listen: 0.0.0.0:8001\nadmin_tokens: tokens", store), "starts");
+    EXPECT_EQ(checked("", store), "starts");
+  }
+  EXPECT_EQ(checked("admin_listen: 0.0.0.0:8001", "redis://127.0.0.1"), "starts")
+      << "health and metrics only";
 }
 
 TEST(GatewayFile, SaysWhereAMistakeIsAndWhatWasMeant) {

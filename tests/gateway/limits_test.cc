@@ -50,6 +50,10 @@ class Fickle final : public store::Store, private store::Buckets {
   void peek(const store::Plan& plan, Decision& decision, store::Completion<store::Progress> done) override {
     inner_->buckets().peek(plan, decision, done);
   }
+  void correct(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
+               store::Completion<store::Progress> done) override {
+    inner_->buckets().correct(plan, outcome, done);
+  }
   void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
               store::Completion<store::Progress> done) override {
     inner_->buckets().change(plan, outcome, done);
@@ -57,6 +61,10 @@ class Fickle final : public store::Store, private store::Buckets {
   void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
             store::Completion<store::Page<Bucket>> done) override {
     inner_->buckets().list(name_space, entity, paging, done);
+  }
+  void list_on(std::string_view name_space, std::string_view resource, const store::Paging& paging,
+               store::Completion<store::Page<Bucket>> done) override {
+    inner_->buckets().list_on(name_space, resource, paging, done);
   }
   const std::shared_ptr<store::Store> inner_;
 };
@@ -110,6 +118,22 @@ TEST_F(Limits, OfARouteInShadowModeRefuseNothing) {
         << passed.head;
     EXPECT_EQ(passed.has("Weir-Would-Refuse: rpm\r\n"), i > 2) << passed.head;
   }
+}
+
+TEST_F(Limits, InShadowModeDoNotUndoABlock) {
+  const auto clock = std::make_shared<FakeClock>(1'800'000'000'000);
+  const auto entropy = std::make_shared<base::SystemEntropy>();
+  const auto store = std::make_shared<memory::MemoryStore>(*clock, *entropy);
+  limiter::Core core({clock, entropy, store}, {});
+  ASSERT_TRUE(core.set_access("key-9", {.access = Access::blocked, .reason = "abuse"}));
+  const std::string by_key = "limits: {rpm: 2/min}, limit_by: \"header:x-key\", mode: ";
+  {
+    const Rig rig(route(by_key + "shadow"), store);
+    EXPECT_EQ(rig.get("/", "x-key: key-9\r\n").status, 429) << "an operator's explicit act wins";
+    EXPECT_EQ(rig.get("/", "x-key: key-1\r\n").status, 200);
+  }
+  const Rig off(route(by_key + "off"), store);
+  EXPECT_EQ(off.get("/", "x-key: key-9\r\n").status, 200) << "the store is not asked";
 }
 
 TEST_F(Limits, OfARouteThatIsOffAreNotLookedAt) {

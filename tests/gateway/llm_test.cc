@@ -453,5 +453,50 @@ TEST(LlmGateway, HoldsAConcurrentLimitForTheLengthOfTheCall) {
   EXPECT_EQ(rig.client().ask(call(chat, R"({"model":"m"})")).status, 200);
 }
 
+/// What the bucket of an entity holds of a limit now, in whole tokens.
+std::int64_t held(LlmRig& rig, std::string_view entity, std::string_view limit) {
+  const auto look = rig.gateway->decider()->core.available(entity, "m", {}, {});
+  if (!look) return -1;
+  for (const LimitStatus status : look->limits()) {
+    if (status.entity == entity && status.name == limit) return status.remaining.millitokens() / 1000;
+  }
+  return -1;
+}
+
+TEST(LlmGateway, LowersTheBucketOfTheUpstreamToWhatTheVendorHasLeft) {
+  std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+  std::string fields;
+  Upstream upstream([&](Peer& peer, unsigned) {
+    const std::string body = R"({"usage":{"prompt_tokens":10,"completion_tokens":2}})";
+    while (read_request(peer))
+      peer.send(head + fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  });
+  LlmRig rig(upstream.url(), "upstream_entity: vendor, limits: {rpm: 1000/day, tpm: 100000/day}");
+  limiter::Core& core = rig.gateway->decider()->core;
+  const NamedLimit limits[] = {{"rpm", *Limit::parse("1000/day")}, {"tpm", *Limit::parse("100000/day")}};
+  ASSERT_TRUE(core.set_limits(Level::entity_default("vendor"), limits, {}));
+  ASSERT_TRUE(core.put_entity({.id = "k", .parent = "vendor", .cascade = true}));
+  const std::string request = call(chat, R"({"model":"m","max_tokens":5,"messages":[]})");
+
+  fields = "x-ratelimit-remaining-requests: 7\r\nx-ratelimit-remaining-tokens: 900\r\n";
+  EXPECT_EQ(rig.client().ask(request).status, 200);
+  EXPECT_TRUE(eventually([&] { return held(rig, "vendor", "rpm") == 7; })) << held(rig, "vendor", "rpm");
+  EXPECT_TRUE(eventually([&] { return held(rig, "vendor", "tpm") < 1000; }));
+  EXPECT_TRUE(rig.becomes("tpm", 12)) << "it counts as no consumption";
+
+  fields = "x-ratelimit-remaining-requests: 1000000\r\nx-ratelimit-remaining-tokens: -5\r\n";
+  EXPECT_EQ(rig.client().ask(request).status, 200);
+  EXPECT_TRUE(rig.becomes("tpm", 24));
+  EXPECT_EQ(held(rig, "vendor", "rpm"), 6) << "it is never raised, and nonsense is ignored";
+
+  fields = {};
+  head = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\n";
+  EXPECT_EQ(rig.client().ask(request).status, 429);
+  EXPECT_TRUE(eventually([&] { return held(rig, "vendor", "rpm") == 0; })) << held(rig, "vendor", "rpm");
+  const auto refused = rig.client().ask(request);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_TRUE(has(refused.body, "weir: over the limit")) << refused.body;
+}
+
 }  // namespace
 }  // namespace weir::gateway

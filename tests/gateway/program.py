@@ -126,6 +126,9 @@ class Gateway:
         answer.text = answer.read().decode(errors="replace")
         return answer
 
+    def admin_url(self):
+        return f"http://127.0.0.1:{self.admin_port}"
+
     def admin(self, path):
         connection = http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=60)
         connection.request("GET", path)

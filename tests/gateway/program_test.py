@@ -3,6 +3,8 @@
 
     program_test.py WEIR
 """
+import hashlib
+import os
 import pathlib
 import re
 import shutil
@@ -48,11 +50,63 @@ routes:
         with Gateway(weir, folder, config) as gateway:
             done = subprocess.run([weir, "limits", "list", "--store", "sqlite:held.db"], cwd=folder, capture_output=True, text=True)
             expect(f"a held file: {done}", done.returncode == 1 and f"(process {gateway.process.pid}), a gateway at http" in done.stderr
-                   and "Stop that one first" in done.stderr and "--server" not in done.stderr)
+                   and "Stop that one first" in done.stderr and "set admin_listen" in done.stderr and "--server" not in done.stderr)
             path = pathlib.Path(folder, "second.yaml")
             path.write_text(config.replace("listen: 127.0.0.1:0", f"listen: 127.0.0.1:{gateway.port}").replace("sqlite:held.db", "memory"))
             done = subprocess.run([weir, "gateway", "--config", path.name], cwd=folder, capture_output=True, text=True)
             expect(f"a port in use: {done}", done.returncode == 1 and "already in use; change listen in the file" in done.stderr)
+
+
+def is_administered_while_it_runs(weir, folder):
+    token = "secret-of-alice"
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    pathlib.Path(folder, "tokens").write_text(f"alice admin sha256:{digest}\n")
+
+    def run(gateway, *arguments, **environment):
+        command = [weir, *arguments, "--server", gateway.admin_url()]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, **environment})
+
+    with upstream() as (port, _):
+        def config(store, more=""):
+            return (f"listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\nstore: {store}\n{more}routes:\n"
+                    f'  - {{path: /, name: all, upstream: "http://127.0.0.1:{port}", limit_by: header:X-Key, limits: {{rpm: 5}}}}\n')
+        for store in "memory", "sqlite:administered.db":
+            with Gateway(weir, folder, config(store)) as gateway:
+                expect(gateway.greeting, "health, metrics and API on http://127.0.0.1:" in gateway.greeting)
+                expect("before", gateway.get("/", {"X-Key": "key-9"}).status == 200)
+                done = run(gateway, "limits", "set", "--entity", "key-9", "-l", "rpm:0/min")
+                expect(f"limits are set: {done}", done.returncode == 0)
+                expect("they hold at once", gateway.get("/", {"X-Key": "key-9"}).status == 429)
+                expect("for this client", gateway.get("/", {"X-Key": "key-3"}).status == 200)
+                done = run(gateway, "limits", "list", "-o", "json")
+                expect(f"limits are listed: {done}", done.returncode == 0 and "key-9" in done.stdout)
+                expect("health as before", gateway.admin("/readyz") == (200, "ready\n"))
+                expect("metrics as before", gateway.metric("weir_store_up") == 1)
+                if store != "memory":
+                    held = subprocess.run([weir, "limits", "list", "--store", store], cwd=folder, capture_output=True, text=True)
+                    expect(f"a held file: {held}", held.returncode == 1 and f"(weir --server {gateway.admin_url()} reaches it)" in held.stderr)
+        with Gateway(weir, folder, config("memory", "admin_tokens: tokens\n")) as gateway:
+            done = run(gateway, "limits", "list")
+            expect(f"it asks for a token: {done}", done.returncode == 1 and "asks for a token" in done.stderr)
+            expect("not for its health", gateway.admin("/livez") == (200, "ok\n"))
+            expect("a token works", run(gateway, "limits", "list", WEIR_TOKEN=token).returncode == 0)
+        path = pathlib.Path(folder, "checked.yaml")
+        path.write_text(config("memory").replace("admin_listen: 127.0.0.1", "admin_listen: 0.0.0.0"))
+        for more in ["--check"], []:
+            done = subprocess.run([weir, "gateway", "--config", path.name, *more], cwd=folder, capture_output=True, text=True)
+            expect(f"beyond this machine: {done}", done.returncode != 0 and "no tokens are asked for; set admin_tokens" in done.stderr)
+        with Gateway(weir, folder, config("memory", "namespace: tenant\n")) as gateway:
+            for status in [200] * 5 + [429]:
+                refused = gateway.get("/", {"X-Key": "key-9"})
+                expect("in its namespace", refused.status == status)
+            done = run(gateway, "explain", refused.headers["Weir-Decision"])
+            expect(f"its namespace is the usual one: {done}", done.returncode == 0 and "namespace tenant" in done.stdout)
+            done = run(gateway, "explain", refused.headers["Weir-Decision"], "--namespace", "default")
+            expect(f"another one: {done}", done.returncode == 1 and "say --namespace tenant" in done.stderr)
+        path.write_text(config("memory", "admin_tokens: missing\n"))
+        for more in ["--check"], []:
+            done = subprocess.run([weir, "gateway", "--config", path.name, *more], cwd=folder, capture_output=True, text=True)
+            expect(f"no tokens: {done}", done.returncode != 0 and "admin_tokens: " in done.stderr and "missing" in done.stderr)
 
 
 def tells_of_its_health_and_counts(weir, folder):
@@ -220,7 +274,7 @@ def tells_its_manager(weir, folder):
 
 
 def main(weir):
-    tests = [says_what_is_wrong_with_its_file, says_what_a_user_of_its_store_can_do, tells_of_its_health_and_counts, reads_its_file_again_without_dropping_anybody,
+    tests = [says_what_is_wrong_with_its_file, says_what_a_user_of_its_store_can_do, is_administered_while_it_runs, tells_of_its_health_and_counts, reads_its_file_again_without_dropping_anybody,
              finishes_what_it_has_begun, speaks_tls_on_both_sides, starts_while_its_store_is_unavailable,
              what_was_said_counts_more_than_the_file, tells_its_manager]
     for test in tests:

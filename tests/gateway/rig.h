@@ -167,8 +167,18 @@ class Rig {
  public:
   explicit Rig(const std::string& yaml, const std::shared_ptr<store::Store>& store = nullptr,
                unsigned threads = 1, bool with_store = true, const NewClientBounds& new_clients = {},
-               std::chrono::milliseconds call_lease = std::chrono::minutes(1)) {
+               std::chrono::milliseconds call_lease = std::chrono::minutes(1),
+               decision_log::Keeps keeps = decision_log::Keeps::off,
+               telemetry::AccessLog* access_log = nullptr) {
     GatewayOptions options;
+    options.access_log = access_log;
+    if (keeps != decision_log::Keeps::off) {
+      auto log = decision_log::DecisionLog::open({.keeps = keeps, .path = {}, .has_thread = false}, clock,
+                                                 *entropy_);
+      EXPECT_TRUE(log);
+      decisions = *std::move(log);
+      options.decisions = decisions.get();
+    }
     options.call_lease = call_lease;
     options.new_clients = new_clients;
     options.clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &clock);
@@ -206,6 +216,7 @@ class Rig {
   base::Entropy& entropy() { return *entropy_; }
 
   FakeClock clock{1'800'000'000'000};
+  std::unique_ptr<decision_log::DecisionLog> decisions;
   std::unique_ptr<Gateway> gateway;
   std::unique_ptr<net::Server> server;
 

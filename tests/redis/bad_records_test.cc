@@ -128,6 +128,10 @@ TEST_F(RedisBadRecords, APlanThatCannotBeReadFallsToTheNextLevelUntilItIsPut) {
   }
 }
 
+TEST_F(RedisBadRecords, AParentHasTheRightChildrenWhateverBecameOfTheirRecords) {
+  tests::check_children_of_damaged(limiter, [&](const std::string& id) { write("n " + id, "nonsense"); });
+}
+
 TEST_F(RedisBadRecords, APlanHasTheRightMembersWhateverBecameOfTheirRecords) {
   tests::check_members_of_damaged(
       limiter, [&](const std::string& id) { write("n " + id, "nonsense"); },

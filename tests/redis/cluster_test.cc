@@ -77,6 +77,35 @@ TEST(RedisCluster, AcquiresGoOnWhileTheirSlotMovesToAnotherNode) {
   }
 }
 
+TEST(RedisCluster, BucketsOnAResourceAreFoundOnEveryNode) {
+  RedisCluster cluster;
+  auto limiter = Limiter::open(cluster.patient_url());
+  ASSERT_TRUE(limiter) << limiter.error().message;
+  ASSERT_TRUE(limiter->set_limits(Level::system(), {{"rpm", "100/day"}}));
+  ASSERT_TRUE(limiter->put_entity({.id = "key-05", .parent = "project", .cascade = true}));
+  std::vector<std::string> expected;
+  for (int i = 10; i < 40; ++i) {
+    expected.push_back("key-" + std::to_string(i));
+    ASSERT_TRUE(limiter->acquire(expected.back(), "r", {{"rpm", i}})->admitted());
+  }
+  ASSERT_TRUE(limiter->acquire("key-05", "r", {{"rpm", 50}})->admitted());
+  expected.insert(expected.begin(), "key-05");
+  expected.emplace_back("project");
+  std::vector<std::string> found;
+  Paging paging{.cursor = {}, .limit = 7};
+  do {
+    const auto page = limiter->buckets_on("r", {}, paging);
+    ASSERT_TRUE(page) << page.error().message;
+    for (const Bucket& bucket : page->items) found.push_back(bucket.entity);
+    paging.cursor = page->next;
+  } while (!paging.cursor.empty());
+  EXPECT_EQ(found, expected);
+  const auto least = limiter->buckets_on("r", {.order = BucketOrder::remaining}, {.cursor = {}, .limit = 3});
+  ASSERT_TRUE(least) << least.error().message;
+  EXPECT_EQ(least->items.at(0).entity, "key-05");
+  EXPECT_EQ(least->items.at(2).entity, "key-39");
+}
+
 TEST(RedisCluster, AProcessWithTheOldChainMakesNoBucketInTheFamilyThatAnEntityHasLeft) {
   RedisCluster cluster;
   for (std::size_t i = 0; i < 3; ++i)

@@ -69,10 +69,13 @@ TEST_F(RedisFormat, AStoreOfAnEarlierFormatIsUpgradedWhenItIsOpenedAndALaterOneR
     EXPECT_EQ(server.ask({"HGET", "weir:store", "format"}), "4");
   }
   server.ask({"HSET", "weir:store", "format", "5"});
+  open();
+  EXPECT_EQ(server.ask({"HGET", "weir:store", "format"}), "5") << "a store with access rules";
+  server.ask({"HSET", "weir:store", "format", "6"});
   const auto refused = Limiter::open(server.patient_url());
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("another version"), std::string::npos) << refused.error().message;
-  EXPECT_EQ(server.ask({"HGET", "weir:store", "format"}), "5");
+  EXPECT_EQ(server.ask({"HGET", "weir:store", "format"}), "6");
 }
 
 TEST_F(RedisFormat, LimitsThatInheritAreWrittenSoThatEarlierProgramsRefuseThem) {

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "support/redis_server.h"
+#include "tests_folder.h"
 #include "weir/weir.h"
 
 namespace weir {

@@ -141,12 +141,20 @@ class Away final : public store::Store, private store::Buckets {
     done(why());
   }
   void peek(const store::Plan&, Decision&, store::Completion<store::Progress> done) override { done(why()); }
+  void correct(const store::CorrectionPlan&, store::CorrectionOutcome&,
+               store::Completion<store::Progress> done) override {
+    done(why());
+  }
   void change(const store::LeasePlan&, store::LeaseOutcome&,
               store::Completion<store::Progress> done) override {
     done(why());
   }
   void list(std::string_view, std::string_view, const store::Paging&,
             store::Completion<store::Page<Bucket>> done) override {
+    done(why());
+  }
+  void list_on(std::string_view, std::string_view, const store::Paging&,
+               store::Completion<store::Page<Bucket>> done) override {
     done(why());
   }
   std::shared_ptr<store::Store> real_;

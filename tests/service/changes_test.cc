@@ -61,9 +61,10 @@ TEST_P(Changes, SayWhichOfThemIsWrong) {
     EXPECT_EQ(get("/v1/limits").body, R"({"items":[]})");
     return problem_of(seen) + ": " + seen.text("/detail");
   };
-  EXPECT_EQ(wrong(R"({"change":"limits.st"})"),
-            "422 invalid-argument: change 2: change must be limits.set, limits.delete, entity.put, "
-            "entity.delete, plan.put or plan.delete");
+  EXPECT_EQ(
+      wrong(R"({"change":"limits.st"})"),
+      "422 invalid-argument: change 2: change must be limits.set, limits.delete, entity.put, "
+      "entity.delete, entity.block, entity.unblock, entity.exempt, entity.unexempt, plan.put or plan.delete");
   EXPECT_EQ(wrong(R"({"change":"limits.set","level":"system"})"),
             "422 invalid-argument: change 2: limits.set needs limits");
   EXPECT_EQ(

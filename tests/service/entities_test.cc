@@ -106,7 +106,62 @@ TEST_P(Entities, ShowTheirBuckets) {
   EXPECT_EQ(problem_of(get("/v1/entities/key-1/buckets?resource=a")), "400 malformed");
 }
 
+TEST_P(Entities, ShowWhatIsLeftForAllOfThem) {
+  set_system(R"("rpm":"60/min","tpm":"1000/min")");
+  const auto acquire = [&](const std::string& entity, const std::string& consume) {
+    ASSERT_EQ(post("/v1/acquire",
+                   R"({"entity":")" + entity + R"(","resource":"gpt-4","consume":{)" + consume + "}}")
+                  .status,
+              200);
+  };
+  acquire("half", R"("rpm":30)");
+  acquire("empty", R"("tpm":1000)");
+  acquire("full", R"("rpm":1)");
+  clock->advance(std::chrono::seconds(1));
+  EXPECT_EQ(get("/v1/buckets?resource=gpt-4").at("/buckets/0/entity"), "\"empty\"");
+  const Seen page = get("/v1/buckets?resource=gpt-4&sort=remaining&limit=2");
+  EXPECT_EQ(page.at("/buckets/0/entity"), "\"empty\"");
+  EXPECT_EQ(page.at("/buckets/1/entity"), "\"half\"");
+  EXPECT_EQ(page.at("/buckets/1/limits/0/remaining"), "31");
+  EXPECT_EQ(page.at("/buckets/2"), "none");
+  const Seen rest = get("/v1/buckets?resource=gpt-4&sort=remaining&limit=2&cursor=" + page.text("/next"));
+  EXPECT_EQ(rest.at("/buckets/0/entity"), "\"full\"");
+  EXPECT_EQ(rest.at("/next"), "none");
+  EXPECT_EQ(get("/v1/buckets?resource=gpt-4&below=2.5").at("/buckets/0/entity"), "\"empty\"");
+  EXPECT_EQ(get("/v1/buckets?sort=consumed&by=rpm&limit=1").at("/buckets/0/entity"), "\"half\"");
+  EXPECT_EQ(get("/v1/buckets?resource=nothing").body, R"({"buckets":[]})");
+  for (const char* const wrong : {"sort=entity", "below=0", "below=x", "resource=", "cursor=x", "entity=a"})
+    EXPECT_EQ(problem_of(get(std::string("/v1/buckets?") + wrong)), "400 malformed") << wrong;
+  for (const char* const wrong : {"resource=a%20b", "by=9", "limit=0", "sort=remaining&cursor=00"})
+    EXPECT_EQ(problem_of(get(std::string("/v1/buckets?") + wrong)), "422 invalid-argument") << wrong;
+}
+
+TEST_P(Entities, AreInNamespacesThatAreListed) {
+  EXPECT_EQ(get("/v1/namespaces").body, R"({"namespaces":[]})");
+  ASSERT_EQ(put("/v1/entities/key-1", "{}").status, 200);
+  headers = "Weir-Namespace: team-2\r\n";
+  ASSERT_EQ(put("/v1/entities/key-1", "{}").status, 200);
+  EXPECT_EQ(get("/v1/namespaces").body, R"({"namespaces":["default","team-2"]})");
+  EXPECT_EQ(problem_of(get("/v1/namespaces?limit=1")), "400 malformed");
+}
+
 WEIR_API_TESTS(Audit);
+
+TEST_P(Audit, IsNarrowedByTimePrincipalAndKind) {
+  set_system(R"("rpm":"1")");
+  clock->advance(std::chrono::hours(1));
+  ASSERT_EQ(put("/v1/entities/key-1", "{}").status, 200);
+  EXPECT_EQ(get("/v1/audit?kind=limits").at("/events/0/subject"), "\"$SYSTEM\"");
+  EXPECT_EQ(get("/v1/audit?kind=limits").at("/events/1"), "none");
+  EXPECT_EQ(get("/v1/audit?from=2023-11-14T23:00:00Z").at("/events/0/subject"), "\"key-1\"");
+  EXPECT_EQ(get("/v1/audit?from=2023-11-14T23:00:00Z").at("/events/1"), "none");
+  EXPECT_EQ(get("/v1/audit?to=2023-11-14T23:00:00Z").at("/events/0/subject"), "\"$SYSTEM\"");
+  EXPECT_EQ(get("/v1/audit?principal=anonymous").at("/events/1/subject"), "\"$SYSTEM\"");
+  EXPECT_EQ(get("/v1/audit?principal=nobody").body, R"({"events":[]})");
+  EXPECT_EQ(problem_of(get("/v1/audit?from=yesterday")), "400 malformed");
+  EXPECT_EQ(problem_of(get("/v1/audit?from=2023-11-15&to=2023-11-14")), "422 invalid-argument");
+  EXPECT_EQ(problem_of(get("/v1/audit?kind=A")), "422 invalid-argument");
+}
 
 TEST_P(Audit, TellsWhoChangedWhatNewestFirst) {
   set_system(R"("rpm":"1")");

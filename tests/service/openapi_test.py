@@ -8,6 +8,7 @@
 The head of docs/openapi.yaml says how examples are written. Ends with 77 where openapi-specification, the Debian package
 with the schema of OpenAPI, is not installed.
 """
+import calendar
 import hashlib
 import http.client
 import json
@@ -32,11 +33,12 @@ SINGLE = ("Authorization", "Weir-Namespace", "Idempotency-Key")  # headers that 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 # What cannot be known before, by the name of the member or header.
-IDS = {"lease", "id"}  # made by the service; the same text stands for the same thing in all examples
-MOMENTS = {"created_at_ms", "at_ms", "refilled_at_ms", "version"}  # of this run
+IDS = {"lease", "id", "decision", "request_id"}  # made by the service; the same text stands for the same thing in all examples
+MOMENTS = {"created_at_ms", "since_ms", "at_ms", "refilled_at_ms", "version"}  # of this run
 LATER = {"expires_at_ms", "full_at_ms", "deadline_ms"}  # not before this run
 LEFT = {"remaining", "tokens"}  # may have refilled since
 STARTS = {"start"}  # the day of this run
+WRITTEN = {"at", "passes_at"}  # moments of this run, and later ones, as text
 WAITS = {"retry_after_ms", "retry-after-ms"}  # may have passed in part
 # Text that has such numbers in it: compared without them, and then number by number.
 WORDED = {"detail": r"(?<=retry in )\d+(?= ms)|(?<=lacks )[\d.]+(?= )", "RateLimit": r"(?<=;[rt]=)\d+", "Retry-After": r"\d+"}
@@ -292,6 +294,9 @@ class Scenario:
         elif name in MOMENTS or name in LATER:
             if not self.started - 1 <= actual / 1000 or name in MOMENTS and not actual / 1000 <= time.time() + 1:
                 said(f"{name} is {actual}, which is not a moment of this run")
+        elif name in WRITTEN:
+            if calendar.timegm(time.strptime(actual[:19], "%Y-%m-%dT%H:%M:%S")) < int(self.started) - 1:
+                said(f"{name} is {actual}, which was before this run")
         elif name in STARTS:
             if actual != time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime(self.started)):
                 said(f"{name} is {actual}, which is not the day of this run")

@@ -53,6 +53,11 @@ class Unplugged final : public store::Store, private store::Buckets, private sto
     if (away) return done(why());
     real_->buckets().peek(plan, decision, done);
   }
+  void correct(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
+               store::Completion<store::Progress> done) override {
+    if (away) return done(why());
+    real_->buckets().correct(plan, outcome, done);
+  }
   void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
               Completion<store::Progress> done) override {
     if (away) return done(why());
@@ -62,6 +67,11 @@ class Unplugged final : public store::Store, private store::Buckets, private sto
             Completion<store::Page<Bucket>> done) override {
     if (away) return done(why());
     real_->buckets().list(name_space, entity, paging, done);
+  }
+  void list_on(std::string_view name_space, std::string_view resource, const store::Paging& paging,
+               Completion<store::Page<Bucket>> done) override {
+    if (away) return done(why());
+    real_->buckets().list_on(name_space, resource, paging, done);
   }
   void change(const store::Changes& changes, Completion<std::vector<store::Changed>> done) override {
     if (catalog_is_away()) return done(why());

@@ -4,7 +4,9 @@
 #include <cctype>
 #include <optional>
 #include <random>
+#include <sstream>
 
+#include "server/decisions.h"
 #include "service/bodies.h"
 #include "service/plain_acquire.h"
 #include "service/tokens.h"
@@ -18,6 +20,24 @@ const std::string digest = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162f
 std::string error_of(std::string_view text) {
   const auto tokens = Tokens::parse(text, "file");
   return tokens ? "none" : tokens.error().message;
+}
+
+TEST(DecisionLogOfAServer, InPlaceOfAFileTakesNoMoreMemoryThanUsual) {
+  FakeClock clock;
+  base::SystemEntropy entropy;
+  std::ostringstream text;
+  telemetry::Log log(text, clock, {});
+  const auto most_of = [&](std::uint64_t size) {
+    auto opened = server::open_decision_log({.most_bytes = size, .has_thread = false},
+                                            "sqlite:/no/such/folder/weir.db", clock, entropy, log);
+    EXPECT_TRUE(opened) << opened.error().message;
+    return (*opened)->most_bytes();
+  };
+  EXPECT_EQ(most_of(0), decision_log::usual_bytes_in_memory);
+  EXPECT_EQ(most_of(1024 * decision_log::usual_bytes), decision_log::usual_bytes_in_memory)
+      << "meant for a disk";
+  EXPECT_EQ(most_of(2 * decision_log::least_bytes), 2 * decision_log::least_bytes);
+  EXPECT_NE(text.str().find("the decision log is kept in memory"), std::string::npos) << text.str();
 }
 
 TEST(TokensFile, IsLinesOfNameRolesDigestAndNamespace) {

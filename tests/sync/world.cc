@@ -82,6 +82,7 @@ World::World(const WorldPlan& plan) : plan_(plan), random_(plan.seed), exchange_
     processes_.push_back({.region = i, .phase = random_phase(), .further = simulation_->another_process(i)});
   }
   conflicts_.resize(processes_.size());
+  completed_.resize(processes_.size());
 }
 
 void World::run(int windows, Demand demand) {
@@ -173,6 +174,7 @@ void World::count(std::size_t process, const Result<CycleReport>& report) {
     conflicts_[process] += report.error().code == ErrorCode::conflict ? 1U : 0U;
     return;
   }
+  ++completed_[process];
   failed_writes_ += report->failed;
   entries_ += report->entries;
   written_ += report->written;

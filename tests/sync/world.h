@@ -97,6 +97,7 @@ class World {
   std::size_t cycles_ = 0, written_ = 0, renewed_ = 0, entries_ = 0, failed_cycles_ = 0, failed_writes_ = 0,
               stopped_ = 0, delayed_ = 0;
   std::vector<std::size_t> conflicts_;  ///< of each process: cycles that found another one of its region
+  std::vector<std::size_t> completed_;  ///< of each process: cycles without an error
 
  private:
   /// A process that syncs a region. The first ones are those of the simulation, one for each region.

@@ -5,6 +5,7 @@
 
 #include "config/limits_file.h"
 #include "limits/short_form.h"
+#include "tests_folder.h"
 
 namespace weir::config {
 namespace {

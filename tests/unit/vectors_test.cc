@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "bucket/claims.h"
+#include "tests_folder.h"
 
 namespace weir::bucket {
 namespace {

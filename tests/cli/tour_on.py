@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""Runs the tour of a document (tour.sh) on a real server.
+
+    tour_on.py WEIR DOCUMENT redis|dynamodb
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS / "sync"))
+from regions_test import dynamodb_local, redis  # noqa: E402
+
+
+def main(weir, document, kind):
+    tour = [TESTS / "cli/tour.sh", weir, document]
+    if kind == "redis":
+        with redis() as store:
+            return subprocess.run([*tour, store + "?deadline_ms=20000"]).returncode
+    os.environ.update(AWS_ACCESS_KEY_ID="local", AWS_SECRET_ACCESS_KEY="local", AWS_REGION="us-east-1")
+    with dynamodb_local() as endpoint:
+        store = f"dynamodb://weir?endpoint={endpoint}&deadline_ms=20000"
+        subprocess.run([weir, "store", "init", "--store", store], check=True, stdout=subprocess.DEVNULL)
+        return subprocess.run([*tour, store]).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
