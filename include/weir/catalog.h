@@ -175,7 +175,17 @@ struct AuditFilter {
   Time from = 0;                               ///< the first moment
   Time to = std::numeric_limits<Time>::max();  ///< the moment after the last
   std::string principal = {};
-  std::string kind = {};  ///< "limits", "entity" or "plan", or an action, such as "limits.set"
+  std::string kind = {};  ///< "limits", "entity", "plan" or "namespace", or an action, such as "limits.set"
+};
+
+/// A namespace of a store.
+struct Namespace {
+  std::string name;
+  std::optional<Time> created_at = {};  ///< nothing: it was not created, but used
+  std::optional<Time> purged_at = {};   ///< from then on its requests are refused
+  std::optional<Time> kept_until = {};  ///< of a purged one: until then it can be restored
+  bool erased = false;                  ///< everything in it was deleted by this purge
+  friend bool operator==(const Namespace&, const Namespace&) = default;
 };
 
 /// Which page of a listing: the items after the cursor of the previous page.
@@ -232,7 +242,8 @@ struct AuditEvent {
   Time at = 0;
   std::string principal;
   /// "limits.set", "limits.delete", "entity.put", "entity.delete", "plan.put", "plan.delete", "entity.block",
-  /// "entity.unblock", "entity.exempt", "entity.unexempt"
+  /// "entity.unblock", "entity.exempt", "entity.unexempt", "entity.reset", "entity.grant",
+  /// "namespace.create", "namespace.purge", "namespace.restore", "namespace.erase"
   std::string action;
   std::string subject;   ///< the entity, "$PLAN:{plan}", "$RESOURCE:{resource}" or "$SYSTEM"
   std::string resource;  ///< of an entity's limits; empty: every resource

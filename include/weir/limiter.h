@@ -311,9 +311,20 @@ class WEIR_API Limiter {
   /// The same, only the events that fit the filter. A page may be short although another one follows.
   Result<Page<AuditEvent>> audit_events(const AuditFilter& filter, const Paging& paging = {});
 
-  /// The namespaces of the store that have limits, plans, entities or buckets, by name. Redis and DynamoDB
-  /// read all keys of the store for it.
-  Result<std::vector<std::string>> namespaces();
+  /// The namespaces of the store that were created or have limits, plans, entities or buckets, by name. Redis
+  /// and DynamoDB read all keys of the store for it.
+  Result<std::vector<Namespace>> namespaces();
+  /// Creates a namespace, so that it is listed before it is used. Using one does not need it. A second time
+  /// changes nothing; conflict while it is purged.
+  Result<Namespace> create_namespace(std::string_view name);
+  /// Purges a namespace: from now on every request in it is refused as blocked, and for `keep_for` (up to a
+  /// year) it can be restored as it was. After that time another purge deletes everything in it, its audit
+  /// included; with 0 the first one does. not_found where the namespace holds nothing. A purge that is sent
+  /// again before that time changes nothing. Changes of limits and entities are still possible, and are
+  /// deleted too.
+  Result<Namespace> purge_namespace(std::string_view name, std::chrono::milliseconds keep_for);
+  /// Ends a purge. The error is not_found if the namespace was not purged, and conflict if its time is over.
+  Result<Namespace> restore_namespace(std::string_view name);
 
   /// What was used, by hours or days of UTC. Order: of an entity by resource and start; of a parent by child,
   /// resource and start; else by start and entity. Hours that are not kept any more are returned as days. A

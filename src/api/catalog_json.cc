@@ -123,6 +123,16 @@ std::string access_json(const Entity& entity, Access access) {
   return json.text("entity", entity.id).raw("rules", rules_json(entity.access, access)).str();
 }
 
+std::string to_json(const Namespace& name_space) {
+  auto json = JsonWriter::object();
+  json.text("name", name_space.name);
+  if (name_space.created_at) json.number("created_at_ms", *name_space.created_at);
+  if (name_space.purged_at) json.number("purged_at_ms", *name_space.purged_at);
+  if (name_space.kept_until) json.number("kept_until_ms", *name_space.kept_until);
+  if (name_space.erased) json.flag("erased", true);
+  return json.str();
+}
+
 std::string to_json(const LimitsPlan& plan) {
   auto resources = JsonWriter::object();
   for (const auto& [resource, set] : plan.resources) {

@@ -26,6 +26,9 @@ std::string to_json(const LimitsPlan& plan);
 
 /// The event. `before` and `after` are JSON already; null where empty.
 std::string to_json(const AuditEvent& event);
+/// `{"name":"staging"}`, with `"purged_at_ms"` and `"kept_until_ms"` if it was purged, and `"erased":true` if
+/// everything in it was deleted.
+std::string to_json(const Namespace& name_space);
 
 /// The bucket as it is stored, and the balance of each limit at `now` under the parameters that it was
 /// written with.

@@ -61,6 +61,11 @@ struct Arguments {
   std::optional<std::string> name;
   std::vector<std::string> metadata;  ///< NAME=VALUE
 
+  // Namespaces; `name` is the name of one.
+  std::optional<std::string> keep;
+  bool due = false;
+  bool at_once = false;
+
   // Access.
   std::optional<std::string> until;
   std::optional<std::string> reason;

@@ -79,7 +79,8 @@ Result<ExitCode> audit(Session& session, const Arguments& arguments) {
   if (!listed) return listed.error();
   if (!found && is_filtered(*filter))
     session.note(
-        "no change fits; leave out --since, --to, --by or --kind to see more (kinds: limits, entity, plan)");
+        "no change fits; leave out --since, --to, --by or --kind to see more (kinds: limits, entity, plan, "
+        "namespace)");
   if (!found) session.note_empty_namespace();
   if (session.json()) json.end();
   return done;

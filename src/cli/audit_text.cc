@@ -38,6 +38,19 @@ std::string words_of(std::string_view key) {
   return words;
 }
 
+/// Of a member that is a moment; empty: it is another one.
+std::string_view name_of_moment(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> moments[] = {{"expires_at_ms", "expiry"},
+                                                                       {"until_ms", "until"},
+                                                                       {"created_at_ms", "created"},
+                                                                       {"purged_at_ms", "purged"},
+                                                                       {"kept_until_ms", "kept until"}};
+  for (const auto& [member, name] : moments) {
+    if (key == member) return name;
+  }
+  return {};
+}
+
 void read_members(json::Document& document, json::Value& value, const std::string& where, Facts& facts);
 
 void read_member(json::Document& document, std::string_view key, json::Value& value, const std::string& where,
@@ -53,8 +66,8 @@ void read_member(json::Document& document, std::string_view key, json::Value& va
     document.members(value, key, [&](std::string_view name, json::Value& text) {
       facts[join("metadata ", name)] = scalar(document, text, name);
     });
-  } else if ((key == "expires_at_ms" || key == "until_ms") && value.peek() == JsonKind::number) {
-    facts[key == "until_ms" ? "until" : "expiry"] = moment_text(document.integer(value, key));
+  } else if (const auto moment = name_of_moment(key); !moment.empty() && value.peek() == JsonKind::number) {
+    facts[std::string(moment)] = moment_text(document.integer(value, key));
   } else if (std::string text = scalar(document, value, key); !text.empty()) {
     facts[words_of(key) + where] = std::move(text);
   }
@@ -109,7 +122,9 @@ void drop_operator(Facts& before, Facts& after) {
 /// The verb and the object: "changed the limits of entity key-1 on gpt-4".
 std::string deed(const AuditEvent& event) {
   const bool of_limits = event.action.starts_with("limits.");
-  const std::string object = join(of_limits ? "the limits of " : "", subject_text(event));
+  const bool of_namespace = event.action.starts_with("namespace.");
+  const std::string object =
+      of_namespace ? "the namespace" : join(of_limits ? "the limits of " : "", subject_text(event));
   if (event.action.ends_with(".delete")) return join("deleted ", object);
   if (event.action == "limits.set") return join(event.before.empty() ? "set " : "changed ", object);
   if (event.action.ends_with(".put")) return join(event.before.empty() ? "created " : "changed ", object);
@@ -119,7 +134,11 @@ std::string deed(const AuditEvent& event) {
       {"entity.exempt", "exempted "},
       {"entity.unexempt", "no longer exempts "},
       {"entity.reset", "filled the buckets of "},
-      {"entity.grant", "granted more to "}};
+      {"entity.grant", "granted more to "},
+      {"namespace.create", "created "},
+      {"namespace.purge", "purged "},
+      {"namespace.restore", "restored "},
+      {"namespace.erase", "deleted "}};
   for (const auto& [action, verb] : verbs) {
     if (event.action == action) return join(verb, object);
   }

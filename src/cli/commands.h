@@ -42,6 +42,9 @@ Result<ExitCode> entity_list(Session& session, const Arguments& arguments);
 Result<ExitCode> entity_children(Session& session, const Arguments& arguments);
 
 Result<ExitCode> namespace_list(Session& session, const Arguments& arguments);
+Result<ExitCode> namespace_create(Session& session, const Arguments& arguments);
+Result<ExitCode> namespace_purge(Session& session, const Arguments& arguments);
+Result<ExitCode> namespace_restore(Session& session, const Arguments& arguments);
 
 Result<ExitCode> usage(Session& session, const Arguments& arguments);
 Result<ExitCode> audit(Session& session, const Arguments& arguments);

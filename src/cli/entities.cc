@@ -112,16 +112,6 @@ Result<ExitCode> entity_list(Session& session, const Arguments& /*arguments*/) {
   return done;
 }
 
-Result<ExitCode> namespace_list(Session& session, const Arguments& /*arguments*/) {
-  const auto names = session.existing().namespaces();
-  if (!names) return names.error();
-  JsonList json(session.out(), "namespaces");
-  for (const std::string& name : *names)
-    session.json() ? json.add(base::json_string(name)) : void(session.out() << printable(name) << '\n');
-  if (session.json()) json.end();
-  return done;
-}
-
 Result<ExitCode> entity_children(Session& session, const Arguments& arguments) {
   client::Target& target = session.existing();
   JsonList json(session.out(), "children");

@@ -184,8 +184,20 @@ Result<Page<AuditEvent>> Local::audit(const AuditFilter& filter, const Paging& p
   return with([&](Limiter& limiter) { return limiter.audit_events(filter, paging); });
 }
 
-Result<std::vector<std::string>> Local::namespaces() {
+Result<std::vector<Namespace>> Local::namespaces() {
   return with([&](Limiter& limiter) { return limiter.namespaces(); });
+}
+
+Result<Namespace> Local::create_namespace(std::string_view name) {
+  return with([&](Limiter& limiter) { return limiter.create_namespace(name); });
+}
+
+Result<Namespace> Local::purge_namespace(std::string_view name, std::chrono::milliseconds keep_for) {
+  return with([&](Limiter& limiter) { return limiter.purge_namespace(name, keep_for); });
+}
+
+Result<Namespace> Local::restore_namespace(std::string_view name) {
+  return with([&](Limiter& limiter) { return limiter.restore_namespace(name); });
 }
 
 Result<Page<Usage>> Local::usage(const UsageFilter& filter, const Paging& paging) {

@@ -58,7 +58,10 @@ class Local final : public client::Target {
   Result<decision_log::Entry> decision(std::string_view id) override;
   Result<Page<decision_log::Entry>> decisions(const decision_log::Filter& filter,
                                               const Paging& paging) override;
-  Result<std::vector<std::string>> namespaces() override;
+  Result<std::vector<Namespace>> namespaces() override;
+  Result<Namespace> create_namespace(std::string_view name) override;
+  Result<Namespace> purge_namespace(std::string_view name, std::chrono::milliseconds keep_for) override;
+  Result<Namespace> restore_namespace(std::string_view name) override;
   Result<std::vector<store::Finding>> check() override { return world_.check(url_, options_); }
 
  private:

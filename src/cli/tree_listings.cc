@@ -45,12 +45,37 @@ void add_top_command(Tree& tree) {
 }
 
 void add_namespace_commands(Tree& tree) {
-  CLI::App& group = tree.group("namespace", "Look at the namespaces of a store.",
+  Arguments& arguments = tree.arguments;
+  CLI::App& group = tree.group("namespace", "List, create, purge and restore the namespaces of a store.",
                                "weir namespace list --store redis://HOST");
   tree.command(group, "list",
-               "List the namespaces that have limits, plans, entities or buckets, one on a line. Redis and "
-               "DynamoDB read all keys for it.",
+               "List the namespaces that were created or have limits, plans, entities or buckets, and their "
+               "states. Redis and DynamoDB read all keys for it.",
                namespace_list, {.examples = "weir namespace list\nweir namespace list -o json"});
+  CLI::App& create = tree.command(
+      group, "create",
+      "Create a namespace, so that it is listed before it is used. Using one does "
+      "not need it.",
+      namespace_create, {.usage = "NAME [OPTION...]", .examples = "weir namespace create staging"});
+  add_argument(create, "NAME", arguments.name, "The namespace")->required();
+  CLI::App& purge = tree.command(
+      group, "purge",
+      "Refuse every request in a namespace at once, and keep everything in it for a time, in which it can be "
+      "restored. After that time, the same command deletes it with everything in it.",
+      namespace_purge,
+      {.usage = "NAME [--keep TIME | --now] | --due [OPTION...]",
+       .examples = "weir namespace purge staging\n"
+                   "weir namespace purge staging --now\n"
+                   "weir namespace purge --due"});
+  add_argument(purge, "NAME", arguments.name, "The namespace");
+  add_value(purge, "--keep", arguments.keep, "TIME",
+            "For how long it can be restored, up to 366d (default 7d)");
+  purge.add_flag("--now", arguments.at_once, "Delete it at once; it cannot be restored");
+  purge.add_flag("--due", arguments.due, "Delete every purged namespace whose time is over");
+  CLI::App& restore = tree.command(
+      group, "restore", "Use a purged namespace again, with everything that was in it.", namespace_restore,
+      {.usage = "NAME [OPTION...]", .examples = "weir namespace restore staging"});
+  add_argument(restore, "NAME", arguments.name, "The namespace")->required();
 }
 
 void add_loadtest_command(Tree& tree) {

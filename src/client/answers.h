@@ -41,6 +41,8 @@ Result<Bucket> read_one_bucket(std::string_view json);
 Result<Page<Bucket>> read_buckets_page(std::string_view json);
 
 Result<Page<AuditEvent>> read_audit_page(std::string_view json);
+Result<Namespace> read_namespace(std::string_view json);
+Result<std::vector<Namespace>> read_namespaces(std::string_view json);
 Result<Page<Usage>> read_usage_page(std::string_view json);
 Result<std::vector<UsageTotal>> read_top_usage(std::string_view json);
 Result<decision_log::Entry> read_entry(std::string_view json);

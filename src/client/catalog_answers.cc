@@ -195,6 +195,14 @@ AuditEvent read_event(Answer& answer, json::Value& element) {
   return event;
 }
 
+void read_namespace_member(Answer& answer, std::string_view key, json::Value& value, Namespace& into) {
+  if (key == "name") into.name = answer.text(value, key);
+  if (key == "created_at_ms") into.created_at = answer.integer(value, key);
+  if (key == "purged_at_ms") into.purged_at = answer.integer(value, key);
+  if (key == "kept_until_ms") into.kept_until = answer.integer(value, key);
+  if (key == "erased") into.erased = answer.flag(value, key);
+}
+
 store::Finding read_finding(Answer& answer, json::Value& element) {
   store::Finding finding;
   answer.members(element, "findings", [&](std::string_view key, json::Value& value) {
@@ -295,6 +303,26 @@ Result<Page<LimitsPlan>> read_plans_page(std::string_view json) {
 Result<Page<std::string>> read_ids_page(std::string_view json, const char* name) {
   return read_page<std::string>(
       json, name, [&](Answer& answer, json::Value& element) { return answer.text(element, name); });
+}
+
+Result<Namespace> read_namespace(std::string_view json) {
+  Answer answer(json);
+  Namespace read;
+  answer.members(
+      [&](std::string_view key, json::Value& value) { read_namespace_member(answer, key, value, read); });
+  return answer.finish(std::move(read));
+}
+
+Result<std::vector<Namespace>> read_namespaces(std::string_view json) {
+  auto page = read_page<Namespace>(json, "namespaces", [](Answer& answer, json::Value& element) {
+    Namespace read;
+    answer.members(element, "namespaces", [&](std::string_view key, json::Value& value) {
+      read_namespace_member(answer, key, value, read);
+    });
+    return read;
+  });
+  if (!page) return page.error();
+  return std::move(page->items);
 }
 
 Result<Bucket> read_one_bucket(std::string_view json) {

@@ -400,11 +400,26 @@ Result<Page<decision_log::Entry>> Remote::decisions(const decision_log::Filter& 
   return read<Page<decision_log::Entry>>(get(std::move(target)), read_entries_page);
 }
 
-Result<std::vector<std::string>> Remote::namespaces() {
-  auto page = read<Page<std::string>>(
-      get("/v1/namespaces"), [](std::string_view json) { return read_ids_page(json, "namespaces"); });
-  if (!page) return page.error();
-  return std::move(page->items);
+Result<std::vector<Namespace>> Remote::namespaces() {
+  return read<std::vector<Namespace>>(get("/v1/namespaces"), read_namespaces);
+}
+
+Result<Namespace> Remote::change_namespace(Method method, std::string_view name, std::string_view rest) {
+  if (auto checked = limits::check_namespace(name); !checked) return checked.error();
+  return read<Namespace>(ask({.method = method, .target = join("/v1/namespaces/", escaped(name), rest)}),
+                         read_namespace);
+}
+
+Result<Namespace> Remote::create_namespace(std::string_view name) {
+  return change_namespace(Method::put, name, {});
+}
+
+Result<Namespace> Remote::purge_namespace(std::string_view name, std::chrono::milliseconds keep_for) {
+  return change_namespace(Method::delete_, name, join("?keep_ms=", std::to_string(keep_for.count())));
+}
+
+Result<Namespace> Remote::restore_namespace(std::string_view name) {
+  return change_namespace(Method::post, name, "/restore");
 }
 
 Result<std::vector<store::Finding>> Remote::check() {

@@ -73,7 +73,10 @@ class Remote final : public Target {
   Result<decision_log::Entry> decision(std::string_view id) override;
   Result<Page<decision_log::Entry>> decisions(const decision_log::Filter& filter,
                                               const Paging& paging) override;
-  Result<std::vector<std::string>> namespaces() override;
+  Result<std::vector<Namespace>> namespaces() override;
+  Result<Namespace> create_namespace(std::string_view name) override;
+  Result<Namespace> purge_namespace(std::string_view name, std::chrono::milliseconds keep_for) override;
+  Result<Namespace> restore_namespace(std::string_view name) override;
   Result<std::vector<store::Finding>> check() override;
 
  private:
@@ -81,6 +84,7 @@ class Remote final : public Target {
   /// The body of an answer that succeeded: 2xx, or 429 to an acquire.
   Result<std::string> ask(Call call);
   Result<std::string> get(std::string target);
+  Result<Namespace> change_namespace(wire::http::Method method, std::string_view name, std::string_view rest);
   /// A new idempotency key.
   std::string new_key();
   Result<LimitReport> change_lease(std::string_view lease, const char* verb, std::string body,

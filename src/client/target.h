@@ -90,7 +90,10 @@ class Target {
   virtual Result<decision_log::Entry> decision(std::string_view id) = 0;
   virtual Result<Page<decision_log::Entry>> decisions(const decision_log::Filter& filter,
                                                       const Paging& paging) = 0;
-  virtual Result<std::vector<std::string>> namespaces() = 0;
+  virtual Result<std::vector<Namespace>> namespaces() = 0;
+  virtual Result<Namespace> create_namespace(std::string_view name) = 0;
+  virtual Result<Namespace> purge_namespace(std::string_view name, std::chrono::milliseconds keep_for) = 0;
+  virtual Result<Namespace> restore_namespace(std::string_view name) = 0;
   /// Checks the stored data.
   virtual Result<std::vector<store::Finding>> check() = 0;
 };

@@ -21,7 +21,7 @@ Result<void> check_filter(const AuditFilter& filter) {
     return base::invalid("the range of the audit is empty: from must be before to");
   if (is_kind(filter.kind)) return {};
   return base::invalid("kind ", base::quoted(filter.kind),
-                       " is none; it is limits, entity or plan, or an action such as limits.set");
+                       " is none; it is limits, entity, plan or namespace, or an action such as limits.set");
 }
 
 bool fits(const AuditEvent& event, const AuditFilter& filter) {

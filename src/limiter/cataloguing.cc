@@ -159,14 +159,15 @@ Result<void> Core::check_paging(const Paging& paging) {
   return invalid("a page holds 1 to ", std::to_string(longest_page), " items");
 }
 
-Result<std::vector<store::Changed>> Core::write(std::span<const store::Change> changes,
-                                                const ChangeOptions& options) {
+Result<std::vector<store::Changed>> Core::write_in(std::string_view name_space,
+                                                   std::span<const store::Change> changes,
+                                                   const ChangeOptions& options) {
   auto changed = wait_for<std::vector<store::Changed>>([&](auto done) {
-    store_.catalog().change({name_space_, principal_, changes, options, shared_.ttl_multiplier()}, done);
+    store_.catalog().change({name_space, principal_, changes, options, shared_.ttl_multiplier()}, done);
   });
   const auto is_note = [](const store::Change& one) { return std::holds_alternative<store::AuditNote>(one); };
   // A change of the system, of a plan or of an ancestor may concern any request of the namespace that waits.
-  if (changed && !std::all_of(changes.begin(), changes.end(), is_note)) waiting().nudge(name_space_);
+  if (changed && !std::all_of(changes.begin(), changes.end(), is_note)) waiting().nudge(name_space);
   return changed;
 }
 

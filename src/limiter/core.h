@@ -93,7 +93,10 @@ class Core final : public detail::LeaseKeeper {
   Result<Page<Usage>> usage(const UsageFilter& filter, const Paging& paging);
   Result<std::vector<UsageTotal>> top_usage(const UsageFilter& filter, std::string_view limit,
                                             std::size_t count);
-  Result<std::vector<std::string>> namespaces() { return store_.namespaces(); }
+  Result<std::vector<Namespace>> namespaces();
+  Result<Namespace> create_namespace(std::string_view name);
+  Result<Namespace> purge_namespace(std::string_view name, Time keep_for);
+  Result<Namespace> restore_namespace(std::string_view name);
   std::vector<std::string> warnings() const { return store_.warnings(); }
 
  private:
@@ -126,7 +129,14 @@ class Core final : public detail::LeaseKeeper {
   Result<detail::LeaseData> open_by_id(std::string_view id, const decision::LeaseChange& change);
   Result<LimitReport> change_keyed(detail::LeaseData& lease, const decision::LeaseChange& change);
   Result<std::vector<store::Changed>> write(std::span<const store::Change> changes,
-                                            const ChangeOptions& options = {});
+                                            const ChangeOptions& options = {}) {
+    return write_in(name_space_, changes, options);
+  }
+  Result<std::vector<store::Changed>> write_in(std::string_view name_space,
+                                               std::span<const store::Change> changes,
+                                               const ChangeOptions& options = {});
+  Result<Namespace> change_namespace(std::string_view name, const store::NamespaceWrite& write);
+  Result<void> erase_namespace(std::string_view name);
 
   Result<store::CorrectionOutcome> correct(std::string_view entity, std::string_view resource,
                                            const decision::Correction& correction,

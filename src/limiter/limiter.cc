@@ -149,7 +149,12 @@ Result<std::vector<UsageTotal>> Limiter::top_usage(const UsageFilter& filter, st
                                                    std::size_t count) {
   return core_->top_usage(filter, limit, count);
 }
-Result<std::vector<std::string>> Limiter::namespaces() { return core_->namespaces(); }
+Result<std::vector<Namespace>> Limiter::namespaces() { return core_->namespaces(); }
+Result<Namespace> Limiter::create_namespace(std::string_view name) { return core_->create_namespace(name); }
+Result<Namespace> Limiter::purge_namespace(std::string_view name, std::chrono::milliseconds keep_for) {
+  return core_->purge_namespace(name, keep_for.count());
+}
+Result<Namespace> Limiter::restore_namespace(std::string_view name) { return core_->restore_namespace(name); }
 std::vector<std::string> Limiter::warnings() const { return core_->warnings(); }
 
 }  // namespace weir

@@ -105,6 +105,9 @@ void Walk::finish(Result<ResolutionRef> resolution) {
 
 /// The rule of access that holds for the entity of a link; empty: none.
 limits::AccessVerdictRef Walk::judge(std::size_t link) const {
+  const limits::LimitsRecordRef& system = links_.front().levels.records.back();
+  if (system && system->name_space.purged_at != 0) [[unlikely]]
+    return limits::judge_namespace(system->name_space, subject_.name_space, subject_.entity);
   const auto has_rules = [](const store::Found& one) { return !one.access.empty(); };
   if (std::none_of(links_.begin(), links_.end(), has_rules)) [[likely]]
     return {};

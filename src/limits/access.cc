@@ -5,7 +5,6 @@
 #include "base/maxima.h"
 #include "base/text.h"
 #include "limits/names.h"
-#include "limits/record.h"
 
 namespace weir::limits {
 namespace {
@@ -128,6 +127,15 @@ AccessVerdictRef judge_access(std::span<const AccessLink> chain, std::string_vie
   if (chain.empty()) return {};
   const AccessRule* const exempt = strongest(chain.front(), Access::exempt, resource, now);
   return exempt == nullptr ? AccessVerdictRef() : verdict_of(chain.front(), *exempt);
+}
+
+AccessVerdictRef judge_namespace(const NamespaceMark& mark, std::string_view name_space,
+                                 std::string_view entity) {
+  if (mark.purged_at == 0) return {};
+  const AccessRule rule{.access = Access::blocked,
+                        .reason = base::join("namespace ", name_space, " was purged"),
+                        .since = mark.purged_at};
+  return verdict_of({entity, {}}, rule);
 }
 
 }  // namespace weir::limits

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ref.h"
+#include "limits/record.h"
 #include "weir/entity.h"
 #include "weir/result.h"
 
@@ -42,5 +43,9 @@ struct AccessLink {
 /// The rule that holds for a request of the first entity. A block of any entity of the chain wins over
 /// everything; the nearest one is named. An exemption holds for the entity itself only. Null: none holds.
 AccessVerdictRef judge_access(std::span<const AccessLink> chain, std::string_view resource, Time now);
+
+/// The rule that refuses every request in a purged namespace; null while it is in use.
+AccessVerdictRef judge_namespace(const NamespaceMark& mark, std::string_view name_space,
+                                 std::string_view entity);
 
 }  // namespace weir::limits

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace weir::limits {
 namespace {
 
@@ -21,6 +23,31 @@ bool can_be_used(const Version& version) {
     if (!can_be_merged((*version.limits)[i])) return false;
   }
   return true;
+}
+
+bool can_be_used(const NamespaceMark& mark) {
+  const auto in_range = [](Time moment) { return moment >= 0 && moment <= latest_stamp; };
+  return in_range(mark.created_at) && in_range(mark.purged_at) && in_range(mark.kept_until) &&
+         mark.kept_until >= mark.purged_at && (mark.purged_at != 0 || mark.kept_until == 0);
+}
+
+std::string encode_mark(const NamespaceMark& mark) {
+  if (!mark.is_set()) return {};
+  return base::join(std::to_string(mark.created_at), " ", std::to_string(mark.purged_at), " ",
+                    std::to_string(mark.kept_until));
+}
+
+std::optional<NamespaceMark> decode_mark(std::string_view text) {
+  if (text.empty()) return NamespaceMark();
+  NamespaceMark mark;
+  for (Time* const moment : {&mark.created_at, &mark.purged_at, &mark.kept_until}) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const auto number = base::parse_digits(text.substr(0, end));
+    if (!number) return std::nullopt;
+    *moment = *number;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return text.empty() && can_be_used(mark) ? std::optional(mark) : std::nullopt;
 }
 
 base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limits, Time earliest_stamp,
@@ -44,6 +71,7 @@ base::Ref<LimitsRecord> next_record(const LimitsRecordRef& old, LimitSetRef limi
       record->on_unavailable = old->on_unavailable;
       record->usage = old->usage;
     }
+    record->name_space = old->name_space;
   }
   record->current = {stamp, std::move(limits)};
   return record;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ref.h"
@@ -41,6 +42,24 @@ struct Version {
   bool gap = false;
 };
 
+/// The state of a namespace, which the record of its system level has. Each moment is 0 where it did not
+/// happen.
+struct NamespaceMark {
+  Time created_at = 0;
+  Time purged_at = 0;   ///< from then on its requests are refused
+  Time kept_until = 0;  ///< of a purged one: until then it can be restored, and from then on erased
+
+  bool is_set() const { return created_at != 0 || purged_at != 0; }
+  friend bool operator==(const NamespaceMark&, const NamespaceMark&) = default;
+};
+
+/// Whether a mark that a store returned can be used.
+bool can_be_used(const NamespaceMark& mark);
+/// `CREATED PURGED UNTIL`, the same in every store. Empty where nothing is set.
+std::string encode_mark(const NamespaceMark& mark);
+/// The inverse; nothing where the text cannot be used.
+std::optional<NamespaceMark> decode_mark(std::string_view text);
+
 /// Immutable; a change makes a new record from the old one. Safe to share between threads.
 struct LimitsRecord : base::RefCounted<LimitsRecord> {
   Version current;
@@ -53,6 +72,8 @@ struct LimitsRecord : base::RefCounted<LimitsRecord> {
   std::optional<OnUnavailable> on_unavailable;
   /// Resource and system level only: whether usage is counted.
   std::optional<bool> usage;
+  /// System level only; stays when its limits change or are deleted.
+  NamespaceMark name_space;
   bool from_file = false;  ///< written by applying a limits file
   /// A sentence that says which record of the store cannot be used, why, and what to do; empty: it is good. A
   /// bad record has no limits, so that the next level holds. A write or a delete replaces it.

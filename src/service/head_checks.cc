@@ -63,6 +63,9 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
     }
     if (route.call == Call::metrics && !caller->name_space.empty())
       return problem(403, "forbidden", "metrics tell of every namespace, and the token is for one");
+    if (changes_namespaces(route.call) && !caller->name_space.empty())
+      return problem(403, "forbidden",
+                     "a token that is for one namespace can neither create, purge nor restore namespaces");
     identity.principal = caller->name;
     const bool named = request.fields().find("weir-namespace").has_value();
     if (!caller->name_space.empty() && named && identity.name_space != caller->name_space)

@@ -12,6 +12,7 @@ using wire::http::Method;
 
 constexpr std::string_view only_get = "GET, HEAD";
 constexpr std::string_view only_post = "POST";
+constexpr std::string_view put_delete = "PUT, DELETE";
 constexpr std::string_view get_put_delete = "GET, HEAD, PUT, DELETE";
 
 // Fixed segments before variable ones, where both would fit.
@@ -47,6 +48,8 @@ constexpr Pattern patterns[] = {
     {Call::changes, changes_path, only_post},
     {Call::check_store, "/v1/store/check", only_get},
     {Call::namespaces, "/v1/namespaces", only_get},
+    {Call::name_space, "/v1/namespaces/*", put_delete},
+    {Call::restore_namespace, "/v1/namespaces/*/restore", only_post},
     {Call::livez, "/livez", only_get},
     {Call::readyz, "/readyz", only_get},
     {Call::openapi, "/openapi.json", only_get},
@@ -81,14 +84,42 @@ bool take_names(const Pattern& pattern, std::span<const std::string_view> segmen
 std::span<const Pattern> all_patterns() { return patterns; }
 
 std::span<const std::string_view> call_names() {
-  static constexpr std::string_view names[] = {
-      "acquire",   "authorize",     "adjust",      "settle",      "rollback",
-      "extend",    "available",     "limits",      "list_limits", "effective_limits",
-      "entity",    "list_entities", "block",       "exempt",      "reset",
-      "grant",     "plan",          "list_plans",  "members",     "children",
-      "buckets",   "buckets_on",    "usage",       "audit",       "decision",
-      "decisions", "changes",       "check_store", "namespaces",  "livez",
-      "readyz",    "openapi",       "metrics",     "none"};
+  static constexpr std::string_view names[] = {"acquire",
+                                               "authorize",
+                                               "adjust",
+                                               "settle",
+                                               "rollback",
+                                               "extend",
+                                               "available",
+                                               "limits",
+                                               "list_limits",
+                                               "effective_limits",
+                                               "entity",
+                                               "list_entities",
+                                               "block",
+                                               "exempt",
+                                               "reset",
+                                               "grant",
+                                               "plan",
+                                               "list_plans",
+                                               "members",
+                                               "children",
+                                               "buckets",
+                                               "buckets_on",
+                                               "usage",
+                                               "audit",
+                                               "decision",
+                                               "decisions",
+                                               "changes",
+                                               "check_store",
+                                               "namespaces",
+                                               "namespace",
+                                               "restore_namespace",
+                                               "livez",
+                                               "readyz",
+                                               "openapi",
+                                               "metrics",
+                                               "none"};
   static_assert(std::size(names) == no_call + 1);
   return names;
 }
@@ -162,6 +193,7 @@ bool takes_query(Call call) {
     case Call::usage:
     case Call::audit:
     case Call::decisions:
+    case Call::name_space:
       return true;
     default:
       return false;

@@ -41,6 +41,8 @@ enum class Call : unsigned char {
   changes,
   check_store,
   namespaces,
+  name_space,  ///< put or delete
+  restore_namespace,
   livez,
   readyz,
   openapi,
@@ -85,6 +87,10 @@ Role role_for(Call call, wire::http::Method method);
 bool needs_token(Call call);
 /// Whether a call reads the decision log.
 constexpr bool is_of_decisions(Call call) { return call == Call::decision || call == Call::decisions; }
+/// Whether a call creates, purges or restores a namespace.
+constexpr bool changes_namespaces(Call call) {
+  return call == Call::name_space || call == Call::restore_namespace;
+}
 /// Whether a call may read very many records, and gets threads of its own.
 bool is_long(Call call);
 /// Whether a call has parameters in its query.

@@ -185,6 +185,9 @@ void Service::dispatch(Answering answering, const Route& route, const Identity& 
       return check_store(std::move(answering), identity);
     case Call::namespaces:
       return list_namespaces(std::move(answering), identity, core);
+    case Call::name_space:
+    case Call::restore_namespace:
+      return change_namespace(std::move(answering), route, core);
     case Call::decision:
       return find_decision(std::move(answering), std::string(route.names[0]), identity);
     case Call::livez:

@@ -101,6 +101,7 @@ class Service final : public net::Handler {
   CoreRef find_core(const Identity& identity);
   void check_store(Answering answering, const Identity& identity);
   void list_namespaces(Answering answering, const Identity& identity, const CoreRef& core);
+  void change_namespace(Answering answering, const Route& route, const CoreRef& core);
   void find_decision(Answering answering, const std::string& id, const Identity& identity);
   void run_task(Answering answering, const Route& route, const CoreRef& core);
   void dispatch(Answering answering, const Route& route, const Identity& identity);

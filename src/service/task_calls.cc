@@ -1,10 +1,12 @@
 // Calls that may take long.
 #include <algorithm>
 
+#include "api/catalog_json.h"
 #include "api/finding_json.h"
 #include "base/json.h"
 #include "service/calls.h"
 #include "service/changes.h"
+#include "service/query.h"
 
 namespace weir::service {
 namespace {
@@ -62,10 +64,32 @@ Reply namespaces(limiter::Core& core, const std::string& only) {
   const auto names = core.namespaces();
   if (!names) return problem(names.error());
   auto list = base::JsonWriter::array();
-  for (const std::string& name : *names) {
-    if (only.empty() || name == only) list.add(base::json_string(name));
+  for (const Namespace& one : *names) {
+    if (only.empty() || one.name == only) list.add(api::to_json(one));
   }
   return {.body = base::JsonWriter::object().raw("namespaces", list.str()).str()};
+}
+
+/// Creates (PUT), purges (DELETE) or restores (POST).
+Result<Namespace> changed_namespace(limiter::Core& core, const Route& route, wire::http::Method method,
+                                    Time keep_for) {
+  const std::string& name = route.names[0];
+  if (route.call == Call::restore_namespace) return core.restore_namespace(name);
+  return method == wire::http::Method::put ? core.create_namespace(name)
+                                           : core.purge_namespace(name, keep_for);
+}
+
+Reply change_namespace(limiter::Core& core, const Route& route, const wire::http::RequestHead& request) {
+  constexpr Time week = Time{7} * 24 * 60 * 60 * 1000;
+  const bool purges = request.method() == wire::http::Method::delete_;
+  const Query query(request.query(), {"keep_ms"});
+  if (!query.error().empty()) return malformed(query.error());
+  if (query.has("keep_ms") && !purges) return malformed("keep_ms is for DELETE, which purges");
+  const auto keep_for =
+      query.has("keep_ms") ? base::parse_digits(query.get("keep_ms")) : std::optional<std::int64_t>(week);
+  if (!keep_for) return malformed("keep_ms is a whole number of milliseconds");
+  const auto changed = changed_namespace(core, route, request.method(), *keep_for);
+  return changed ? Reply{.body = api::to_json(*changed)} : problem(changed.error());
 }
 
 /// Answers with the result of `work`. Releases the store first, as every call does.
@@ -112,6 +136,12 @@ void Service::list_namespaces(Answering answering, const Identity& identity, con
             [core, only = identity.bound ? identity.name_space : std::string()](const Answering&) {
               return namespaces(*core, only);
             });
+}
+
+void Service::change_namespace(Answering answering, const Route& route, const CoreRef& core) {
+  hand_over(sums_, "contention", std::move(answering), [core, route](const Answering& asked) {
+    return service::change_namespace(*core, route, asked.request());
+  });
 }
 
 void Service::find_decision(Answering answering, const std::string& id, const Identity& identity) {

@@ -129,6 +129,23 @@ AuditEvent plan_event(std::string_view plan, const limits::PlanRecordRef& before
   return event;
 }
 
+std::string to_json(std::string_view name_space, const limits::NamespaceMark& mark) {
+  auto json = base::JsonWriter::object();
+  if (!name_space.empty()) json.text("namespace", name_space);
+  if (mark.created_at != 0) json.number("created_at_ms", mark.created_at);
+  if (mark.purged_at != 0)
+    json.number("purged_at_ms", mark.purged_at).number("kept_until_ms", mark.kept_until);
+  return json.str();
+}
+
+AuditEvent namespace_event(std::string action, const limits::NamespaceMark& after) {
+  AuditEvent event;
+  event.action = std::move(action);
+  event.subject = audit_subject(Level::system());
+  event.after = to_json({}, after);
+  return event;
+}
+
 std::string audit_id(Time at, std::uint64_t sequence) {
   return digits(static_cast<std::uint64_t>(std::max<Time>(at, 0)), 14) + "-" + digits(sequence, 10);
 }

@@ -31,6 +31,12 @@ AuditEvent entity_event(const Entity* before, const Entity* after);
 /// Either rule may be null, not both.
 AuditEvent access_event(std::string_view entity, const AccessRule* before, const AccessRule* after);
 
+/// `action`: "namespace.create", "namespace.purge" or "namespace.restore".
+AuditEvent namespace_event(std::string action, const limits::NamespaceMark& after);
+/// `{"namespace":"staging","kept_until_ms":1760000000000}`: the state of a namespace; moments that are 0 are
+/// left out, as is an empty name.
+std::string to_json(std::string_view name_space, const limits::NamespaceMark& mark);
+
 /// Either record may be empty, not both.
 AuditEvent plan_event(std::string_view plan, const limits::PlanRecordRef& before,
                       const limits::PlanRecordRef& after);

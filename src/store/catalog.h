@@ -99,6 +99,13 @@ struct AccessWrite {
   bool removes = false;
 };
 
+/// A change of the namespace itself.
+struct NamespaceWrite {
+  enum class Verb { create, purge, restore };
+  Verb verb = Verb::create;
+  Time keep_for = 0;  ///< of a purge: for how long it can be restored
+};
+
 /// The action of the event that follows a grant.
 inline constexpr std::string_view granted_action = "entity.grant";
 
@@ -110,7 +117,8 @@ struct AuditNote {
   std::string after;
 };
 
-using Change = std::variant<LimitsWrite, EntityPut, EntityErase, PlanPut, PlanErase, AccessWrite, AuditNote>;
+using Change = std::variant<LimitsWrite, EntityPut, EntityErase, PlanPut, PlanErase, AccessWrite,
+                            NamespaceWrite, AuditNote>;
 
 /// Changes that happen together or not at all, and their principal.
 struct Changes {
@@ -121,8 +129,8 @@ struct Changes {
   int ttl_multiplier = limits::default_ttl_multiplier;  ///< of the limiter, where no level has one
 };
 
-/// The results of the changes, in order: limits for LimitsWrite, the entity for EntityPut and AccessWrite,
-/// the plan for PlanPut.
+/// The results of the changes, in order: limits for LimitsWrite and, of the system level, for NamespaceWrite;
+/// the entity for EntityPut and AccessWrite; the plan for PlanPut.
 struct Changed {
   limits::LimitsRecordRef limits = {};
   bool taken_from_sync = false;  ///< an operator's limits replaced those of sync
@@ -186,6 +194,8 @@ class Catalog {
 
   virtual void limits(std::string_view name_space, const Level& level,
                       Completion<limits::LimitsRecordRef> done) = 0;
+  /// The state of a namespace, from the store and not from a cache.
+  virtual void mark(std::string_view name_space, Completion<limits::NamespaceMark> done) = 0;
   virtual void list_limits(std::string_view name_space, const LimitsFilter& filter, const Paging& paging,
                            Completion<Page<StoredLimitsItem>> done) = 0;
   virtual void entity(std::string_view name_space, std::string_view id, Completion<Entity> done) = 0;

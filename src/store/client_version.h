@@ -12,9 +12,9 @@ inline constexpr int client_version = 5;
 inline constexpr int plain_client = 2;
 /// Plans need this version: an earlier weir would not see their limits.
 inline constexpr int plan_client = 3;
-/// Access rules need this version: an earlier weir would let blocked entities pass. So do grants: an earlier
-/// weir would not see them on DynamoDB, and cannot read their buckets elsewhere. (4 is a version of the
-/// format of Redis.)
+/// Access rules and the states of namespaces need this version: an earlier weir would let requests pass that
+/// they refuse. So do grants: an earlier weir would not see them on DynamoDB, and cannot read their buckets
+/// elsewhere. (4 is a version of the format of Redis.)
 inline constexpr int access_client = 5;
 
 /// The version that limits of a level need.
@@ -23,6 +23,7 @@ inline int client_of(const limits::LimitSetRef& limits, bool inherits) {
   return inherits || special ? 3 : plain_client;
 }
 inline int client_of(const limits::LimitsRecord& record) {
+  if (record.name_space.is_set()) return access_client;
   return client_of(record.current.limits, record.inherits());
 }
 
@@ -30,7 +31,8 @@ inline int client_of(const limits::LimitsRecord& record) {
 inline int client_of(const Change& change) {
   if (const auto* const write = std::get_if<LimitsWrite>(&change))
     return client_of(write->limits, write->inherit);
-  if (std::holds_alternative<AccessWrite>(change)) return access_client;
+  if (std::holds_alternative<AccessWrite>(change) || std::holds_alternative<NamespaceWrite>(change))
+    return access_client;
   const auto* const note = std::get_if<AuditNote>(&change);
   if (note != nullptr && note->action == granted_action) return access_client;
   return std::holds_alternative<PlanPut>(change) ? plan_client : plain_client;

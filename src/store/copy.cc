@@ -71,6 +71,7 @@ void write(ContentWriter& to, const CopiedLimits& limits) {
   to.number(record.bucket_ttl_refill_multiplier.value_or(-1));
   to.number(record.on_unavailable ? static_cast<std::int64_t>(*record.on_unavailable) : -1);
   to.number(record.usage ? static_cast<std::int64_t>(*record.usage) : -1).number(record.from_file);
+  if (record.name_space.is_set()) to.text(limits::encode_mark(record.name_space));
   // Deleted limits have no owner: anybody may set them again.
   if (record.current.limits) to.number(record.owner == Owner::sync).number(record.expires_at);
 }

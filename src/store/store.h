@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/buckets.h"
@@ -54,6 +55,10 @@ class Store {
   virtual Result<std::vector<std::string>> namespaces() {
     return Error{ErrorCode::invalid_argument, "this store cannot list its namespaces"};
   }
+  /// Deletes everything that a namespace has: limits, plans, entities, buckets, leases (in a file they end by
+  /// their deadlines), usage and audit. Blocks, and can be repeated. Requests that processes with outdated
+  /// limits decide meanwhile may leave buckets behind.
+  virtual Result<void> erase_namespace(std::string_view name_space) = 0;
   /// Sets how long events of the audit are kept, for every namespace; the store remembers it.
   virtual Result<void> keep_audit_for(Time duration) = 0;
   /// Sets how long usage is kept; the store remembers it.

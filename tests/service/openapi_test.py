@@ -34,8 +34,8 @@ TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 # What cannot be known before, by the name of the member or header.
 IDS = {"lease", "id", "decision", "request_id"}  # made by the service; the same text stands for the same thing in all examples
-MOMENTS = {"created_at_ms", "since_ms", "at_ms", "refilled_at_ms", "version"}  # of this run
-LATER = {"expires_at_ms", "full_at_ms", "deadline_ms"}  # not before this run
+MOMENTS = {"created_at_ms", "since_ms", "at_ms", "refilled_at_ms", "version", "purged_at_ms"}  # of this run
+LATER = {"expires_at_ms", "full_at_ms", "deadline_ms", "kept_until_ms"}  # not before this run
 LEFT = {"remaining", "tokens"}  # may have refilled since
 STARTS = {"start"}  # the day of this run
 WRITTEN = {"at", "passes_at"}  # moments of this run, and later ones, as text

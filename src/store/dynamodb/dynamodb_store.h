@@ -69,6 +69,7 @@ class DynamoStore final : public store::Store {
   Result<void> keep_audit_for(Time duration) override;
   Result<void> keep_usage(const store::UsageKept& kept) override;
   Result<std::vector<std::string>> namespaces() override;
+  Result<void> erase_namespace(std::string_view name_space) override;
   /// Called before the first use of a feature that programs before `version` of the schema cannot read: from
   /// then on they fail to open the table. Blocks. Never lowers the version.
   Result<void> require_client(int version);

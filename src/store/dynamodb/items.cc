@@ -467,6 +467,8 @@ Item write_limits(std::string_view name_space, std::string_view key_text,
     add(item, "bucket_ttl_refill_multiplier", number(*record.bucket_ttl_refill_multiplier));
   if (record.on_unavailable) add(item, "on_unavailable", Value::of(name_of(*record.on_unavailable)));
   if (record.usage) add(item, "usage", Value::of(base::on_or_off(*record.usage)));
+  if (record.name_space.is_set())
+    add(item, "namespace_state", Value::of(limits::encode_mark(record.name_space)));
   if (record.from_file) add(item, "from_file", Value::of_flag(true));
   return item;
 }
@@ -503,6 +505,9 @@ Result<base::Ref<limits::LimitsRecord>> read_limits(const Item& item) {
   if (const std::string_view policy = text_of(item, "on_unavailable"); !policy.empty())
     record->on_unavailable = policy == "allow" ? OnUnavailable::allow : OnUnavailable::deny;
   record->usage = base::parse_on_or_off(text_of(item, "usage"));
+  const auto mark = limits::decode_mark(text_of(item, "namespace_state"));
+  if (!mark) return damaged(item, "a state of the namespace that cannot be read");
+  record->name_space = *mark;
   record->from_file = find(item, "from_file") != nullptr;
   record->current.gap = find(item, "inherit") != nullptr;
   return record;

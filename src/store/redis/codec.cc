@@ -19,6 +19,7 @@ using limits::Parameters;
 constexpr std::int64_t format = 1;
 constexpr std::int64_t format_with_modes = 3;     ///< of limits that inherit or have modes
 constexpr std::int64_t format_with_usage = 4;     ///< the same, of a level that says whether usage is counted
+constexpr std::int64_t format_with_mark = 5;      ///< of the system level, with the state of the namespace
 constexpr std::int64_t format_with_plan = 3;      ///< of an entity that has, or had, a plan
 constexpr std::int64_t format_with_access = 5;    ///< of an entity that has access rules
 constexpr std::string_view on_all = "_default_";  ///< the set of a plan for all resources
@@ -182,18 +183,39 @@ std::optional<LimitSetRef> decode_set(std::string_view text) {
 
 namespace {
 
+constexpr std::int64_t no_usage_setting = 2;
+
+void append_mark(Words& words, const limits::LimitsRecord& record) {
+  const limits::NamespaceMark& mark = record.name_space;
+  words.number(record.usage ? std::int64_t{*record.usage} : no_usage_setting);
+  words.number(mark.created_at).number(mark.purged_at).number(mark.kept_until);
+}
+
+bool read_mark(WordReader& reader, limits::LimitsRecord& record) {
+  if (const std::int64_t usage = reader.number(); usage != no_usage_setting) record.usage = usage == 1;
+  limits::NamespaceMark& mark = record.name_space;
+  mark.created_at = reader.number();
+  mark.purged_at = reader.number();
+  mark.kept_until = reader.number();
+  return limits::can_be_used(mark);
+}
+
 void append_record(Words& words, const limits::LimitsRecord& record) {
   const bool modes = record.usage || store::client_of(record) > store::plain_client;
-  words.number(record.usage ? format_with_usage
-               : modes      ? format_with_modes
-                            : format)
+  const bool marked = record.name_space.is_set();
+  words
+      .number(marked         ? format_with_mark
+              : record.usage ? format_with_usage
+              : modes        ? format_with_modes
+                             : format)
       .number(record.current.stamp)
       .number(record.owner == Owner::sync ? 1 : 0);
   words.number(record.expires_at).number(record.bucket_ttl_refill_multiplier.value_or(0));
   words.number(record.on_unavailable ? 1 + static_cast<int>(*record.on_unavailable) : 0);
   words.number(record.from_file ? 1 : 0);
   if (modes) words.number(record.inherits() ? 1 : 0);
-  if (record.usage) words.number(*record.usage ? 1 : 0);
+  if (marked) append_mark(words, record);
+  if (record.usage && !marked) words.number(*record.usage ? 1 : 0);
   append_set(words, record.current.limits, modes);
   words.number(static_cast<std::int64_t>(record.earlier.size()));
   for (const limits::Version& version : record.earlier) {
@@ -206,7 +228,9 @@ void append_record(Words& words, const limits::LimitsRecord& record) {
 limits::LimitsRecordRef read_record(WordReader& reader) {
   auto record = base::make_ref<limits::LimitsRecord>();
   const std::int64_t written = reader.number();
-  if (written != format && written != format_with_modes && written != format_with_usage) return {};
+  if (written != format && written != format_with_modes && written != format_with_usage &&
+      written != format_with_mark)
+    return {};
   const bool modes = written != format;
   record->current.stamp = reader.number();
   record->owner = reader.number() == 1 ? Owner::sync : Owner::operator_;
@@ -219,6 +243,7 @@ limits::LimitsRecordRef read_record(WordReader& reader) {
   record->from_file = reader.number() == 1;
   record->current.gap = modes && reader.number() == 1;
   if (written == format_with_usage) record->usage = reader.number() == 1;
+  if (written == format_with_mark && !read_mark(reader, *record)) return {};
   record->current.limits = read_set(reader, modes);
   if (reader.failed() || !limits::can_be_used(record->current)) return {};
   if (record->current.limits && !as_set(*record->current.limits)) return {};

@@ -54,6 +54,7 @@ class RedisStore final : public store::Store {
   Result<void> keep_audit_for(Time duration) override;
   Result<void> keep_usage(const store::UsageKept& kept) override;
   Result<std::vector<std::string>> namespaces() override;
+  Result<void> erase_namespace(std::string_view name_space) override;
   bool every_change_is_marked() const override { return true; }
 
   /// The client, which knows whether the server answers.

@@ -59,6 +59,12 @@ Result<LimitsRecordRef> Catalog::limits_of(std::string_view name_space, const Le
   return record;
 }
 
+void Catalog::mark(std::string_view name_space, store::Completion<limits::NamespaceMark> done) {
+  auto records = limits_by_key(name_space, {table::level_key(Level::system())});
+  if (!records) return done(records.error());
+  done(records->empty() ? limits::NamespaceMark() : records->begin()->second->name_space);
+}
+
 void Catalog::list_limits(std::string_view name_space, const store::LimitsFilter& filter,
                           const store::Paging& paging,
                           store::Completion<store::Page<store::StoredLimitsItem>> done) {

@@ -30,6 +30,7 @@ struct Listing {
 class Catalog : public store::Catalog {
  public:
   void change(const store::Changes& changes, store::Completion<std::vector<store::Changed>> done) final;
+  void mark(std::string_view name_space, store::Completion<limits::NamespaceMark> done) final;
   void list_limits(std::string_view name_space, const store::LimitsFilter& filter,
                    const store::Paging& paging,
                    store::Completion<store::Page<store::StoredLimitsItem>> done) final;

@@ -23,8 +23,8 @@ bool same(const limits::Version& a, const limits::Version& b) {
 bool same(const limits::LimitsRecord& a, const limits::LimitsRecord& b) {
   return same(a.current, b.current) && a.owner == b.owner && a.expires_at == b.expires_at &&
          a.bucket_ttl_refill_multiplier == b.bucket_ttl_refill_multiplier &&
-         a.on_unavailable == b.on_unavailable && a.usage == b.usage && a.from_file == b.from_file &&
-         a.bad == b.bad &&
+         a.on_unavailable == b.on_unavailable && a.usage == b.usage && a.name_space == b.name_space &&
+         a.from_file == b.from_file && a.bad == b.bad &&
          std::equal(a.earlier.begin(), a.earlier.end(), b.earlier.begin(), b.earlier.end(),
                     [](const auto& x, const auto& y) { return same(x, y); });
 }

@@ -89,6 +89,8 @@ Result<void> CatalogChange::read_concerned() {
       erased.insert(erase->id);
     } else if (const auto* access = std::get_if<store::AccessWrite>(&change)) {
       entities.insert(access->entity);
+    } else if (std::holds_alternative<store::NamespaceWrite>(change)) {
+      levels.insert(table::level_key(Level::system()));
     }
   }
   entities.insert(erased.begin(), erased.end());

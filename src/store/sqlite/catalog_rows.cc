@@ -16,6 +16,8 @@ std::string changes_of_later(const limits::LimitsRecord& record) {
   auto json = base::JsonWriter::object();
   record.inherits() ? json.flag("inherit", true) : json.raw("inherit", "null");
   record.usage ? json.text("usage", base::on_or_off(*record.usage)) : json.raw("usage", "null");
+  const std::string mark = limits::encode_mark(record.name_space);
+  mark.empty() ? json.raw("namespace", "null") : json.text("namespace", mark);
   return json.str();
 }
 

@@ -300,7 +300,8 @@ Result<void> FileReader::read_limits(Past& past) {
       "SELECT namespace, entity, resource, limits, owner, expires_at_ms, "
       "bucket_ttl_refill_multiplier, on_unavailable, from_file, stamp, earlier, "
       "CASE WHEN later IS NULL THEN 0 WHEN json_valid(later) THEN coalesce(later ->> '$.inherit', 0) "
-      "ELSE -1 END, CASE WHEN json_valid(later) THEN later ->> '$.usage' END FROM limits");
+      "ELSE -1 END, CASE WHEN json_valid(later) THEN later ->> '$.usage' END, "
+      "CASE WHEN json_valid(later) THEN later ->> '$.namespace' END FROM limits");
   rows.begin();
   for (;;) {
     auto row = rows.step();
@@ -355,6 +356,9 @@ Result<base::Ref<limits::LimitsRecord>> FileReader::record_of(const Statement& r
   if (row.integer(11) != 0 && row.integer(11) != 1) return json_.damaged("the fields of later versions");
   record->current.gap = row.integer(11) == 1;
   if (!row.is_null(12)) record->usage = base::parse_on_or_off(row.text(12));
+  const auto mark = limits::decode_mark(row.is_null(13) ? std::string_view() : row.text(13));
+  if (!mark) return json_.damaged("the state of the namespace");
+  record->name_space = *mark;
   return record;
 }
 

@@ -96,6 +96,26 @@ Result<void> FileWriter::keep(table::Table& table, std::string_view name_space, 
   return {};
 }
 
+Result<void> FileWriter::erase_namespace(table::Table& table, std::string_view name_space,
+                                         const std::function<void()>& erased) {
+  const base::Guard guard(mutex_);
+  // Changes that wait must not be written after the rows were deleted.
+  table.capture(batch_);
+  const auto erase = [&]() -> Result<void> {
+    for (const char* const rows :
+         {"DELETE FROM buckets WHERE namespace = ?1", "DELETE FROM usage WHERE namespace = ?1",
+          "DELETE FROM entities WHERE namespace = ?1", "DELETE FROM limits WHERE namespace = ?1",
+          "DELETE FROM audit WHERE namespace = ?1"}) {
+      Statement statement(*database_, rows);
+      if (auto done = statement.begin().bind(name_space).run(); !done) return done;
+    }
+    return {};
+  };
+  if (auto done = commit(table, erase); !done) return done;
+  erased();
+  return {};
+}
+
 Result<void> FileWriter::write(const table::Draft& draft, std::string_view name_space,
                                const std::vector<store::AuditEvent>& events) {
   for (const auto& [key, record] : draft.limits()) {

@@ -31,6 +31,9 @@ class FileWriter {
   /// Writes a change of the catalog together with the changes of the table. See table::Backing.
   Result<void> keep(table::Table& table, std::string_view name_space, const table::Draft& draft,
                     const std::vector<store::AuditEvent>& events, const std::function<void()>& kept);
+  /// Deletes every row of a namespace but leases, which have none. See table::Backing.
+  Result<void> erase_namespace(table::Table& table, std::string_view name_space,
+                               const std::function<void()>& erased);
   /// Deletes a slice of the expired rows. True: there may be more.
   Result<bool> clean(const Cleaner::Moment& moment);
   /// Whether buckets are added faster than cleaning visits them.

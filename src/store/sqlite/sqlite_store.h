@@ -96,6 +96,9 @@ class SqliteStore final : public store::Store, private table::Backing, private s
     if (auto flushed = file_writer_.flush(table_); !flushed) return flushed.error();
     return file_reader_.namespaces();
   }
+  Result<void> erase_namespace(std::string_view name_space) override {
+    return catalog_.erase_namespace(name_space);
+  }
 
   void announce(const std::string& how) override { lock_.announce(how); }
   /// The observer is called with the writer locked.
@@ -149,6 +152,9 @@ class SqliteStore final : public store::Store, private table::Backing, private s
                     const std::vector<store::AuditEvent>& events,
                     const std::function<void()>& kept) override {
     return file_writer_.keep(table_, name_space, draft, events, kept);
+  }
+  Result<void> erase_namespace(std::string_view name_space, const std::function<void()>& erased) override {
+    return file_writer_.erase_namespace(table_, name_space, erased);
   }
 
   void read(const store::UsageQuery& query, const store::Paging& paging,

@@ -37,6 +37,8 @@ class Backing {
   virtual Result<void> keep(std::string_view name_space, const Draft& draft,
                             const std::vector<store::AuditEvent>& events,
                             const std::function<void()>& kept) = 0;
+  /// Deletes everything of a namespace, or nothing and fails. Then calls `erased` as keep() calls `kept`.
+  virtual Result<void> erase_namespace(std::string_view name_space, const std::function<void()>& erased) = 0;
 };
 
 /// Receives the records that changed in memory since the last capture.

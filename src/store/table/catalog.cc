@@ -277,13 +277,6 @@ void TableCatalog::entities(std::string_view name_space, const store::Paging& pa
   done(std::move(page));
 }
 
-void TableCatalog::add_namespaces(std::set<std::string>& names) {
-  const base::Guard guard(mutex_);
-  for (const auto& [name, tenant] : tenants_) {
-    if (!tenant.limits.empty() || !tenant.plans.empty() || !tenant.entities.empty()) names.insert(name);
-  }
-}
-
 void TableCatalog::audit(std::string_view name_space, std::string_view subject, const store::Paging& paging,
                          store::Completion<store::Page<store::AuditEvent>> done) {
   const Time oldest = clock_.now() - keep_audit_for_;

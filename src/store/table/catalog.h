@@ -39,6 +39,8 @@ class TableCatalog final : public store::Catalog {
   void keep_audit_for(Time duration) { keep_audit_for_ = duration; }
   /// Adds the namespaces that have limits, plans or entities.
   void add_namespaces(std::set<std::string>& names);
+  /// See store::Store::erase_namespace().
+  Result<void> erase_namespace(std::string_view name_space);
   void hold_changes() override { holds_.fetch_add(1, std::memory_order_relaxed); }
   void release_changes() override {
     holds_.fetch_sub(1, std::memory_order_relaxed);
@@ -46,6 +48,7 @@ class TableCatalog final : public store::Catalog {
   }
   void limits(std::string_view name_space, const Level& level,
               store::Completion<limits::LimitsRecordRef> done) override;
+  void mark(std::string_view name_space, store::Completion<limits::NamespaceMark> done) override;
   void list_limits(std::string_view name_space, const store::LimitsFilter& filter,
                    const store::Paging& paging,
                    store::Completion<store::Page<store::StoredLimitsItem>> done) override;

@@ -103,6 +103,7 @@ class Draft {
   Result<store::Changed> apply(const store::PlanPut& put);
   Result<store::Changed> apply(const store::PlanErase& erase);
   Result<store::Changed> apply(const store::AccessWrite& write);
+  Result<store::Changed> apply(const store::NamespaceWrite& write);
   Result<store::Changed> apply(const store::AuditNote& note);
   Result<void> set_rule(Entity& next, const AccessRule& rule);
 

@@ -52,14 +52,4 @@ void Table::list_on(std::string_view name_space, std::string_view resource, cons
   done(std::move(page));
 }
 
-void Table::add_namespaces(std::set<std::string>& names) {
-  const Time now = clock_.now();
-  for (std::size_t i = 0; i < shard_count; ++i) {
-    const base::Guard guard(shards_[i].lock);
-    shards_[i].map.for_each([&](const Record& record) {
-      if (record.expires_at > now) names.emplace(record.name_space());
-    });
-  }
-}
-
 }  // namespace weir::table

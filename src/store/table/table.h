@@ -96,6 +96,8 @@ class Table final : public store::Buckets {
   bool has_bucket(std::string_view name_space, std::string_view entity);
   /// Erases every bucket of the entity.
   void forget(std::string_view name_space, std::string_view entity);
+  /// Erases every bucket of the namespace that is in memory, and its usage.
+  void forget_namespace(std::string_view name_space);
   /// Makes the entity's bucket on the resource `on`, or on every resource if it is empty, adopt the limits of
   /// `resolve(resource)`.
   void adopt(std::string_view name_space, std::string_view entity, std::string_view on,

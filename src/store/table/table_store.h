@@ -47,6 +47,9 @@ class TableStore : public store::Store, private store::UsageReader {
     table_.add_namespaces(names);
     return std::vector<std::string>(names.begin(), names.end());
   }
+  Result<void> erase_namespace(std::string_view name_space) override {
+    return catalog_.erase_namespace(name_space);
+  }
   /// How many buckets are in memory, including expired ones that are not cleaned up yet.
   std::size_t bucket_count() { return table_.size(); }
 

@@ -33,6 +33,7 @@ class UsageLedger {
   void add(const ClosedSegment& closed, Time now);
   /// Calls `visit` for every row that the query asks for.
   void for_each(const store::UsageQuery& query, const std::function<void(const Usage& row)>& visit) const;
+  void erase_namespace(std::string_view name_space);
 
  private:
   using ByEntity = std::tuple<std::string, std::string, std::string, Time>;    // namespace, entity, resource
