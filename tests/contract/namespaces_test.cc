@@ -146,6 +146,7 @@ TEST_P(Namespaces, AreDeletedByAPurgeWhenTheirTimeIsOver) {
   advance(1min);
   EXPECT_ERROR("conflict", "is over", limiter.restore_namespace("default"));
   EXPECT_EQ(answer("key"), purged_) << "until it is deleted";
+  store_->collect_usage();
   EXPECT_TRUE(purge("default", 0s).erased);
 
   EXPECT_EQ(names(limiter), Names{});
