@@ -83,7 +83,8 @@ Result<Next> acquire(Chain& chain, std::span<std::optional<bucket::State>> state
     decide(link, question.shadow);
   }
   if (once && repeats(marker, question.now)) {
-    answer_repeated(chain, *marker, charges, question.resource, decision);
+    answer_repeated(chain, *marker, question.asked.empty() ? charges : question.asked, question.resource,
+                    decision);
     return next;
   }
   conclude(chain, question, decision, Collect(chain, next, new_generation));

@@ -26,6 +26,8 @@ struct Question {
   Time now = 0;
   Time lease_for = 0;   ///< how long the lease can be changed
   bool shadow = false;  ///< no limit refuses; those that would are left out
+  /// What the first copy of a repeated acquire asked for; empty: the charges.
+  std::span<const Charge> asked = {};
 };
 
 /// Notes in the lease of an admitted acquire what it takes of grants.

@@ -65,6 +65,7 @@ void AcquireOperation::resolved(Result<limits::ResolutionRef>&& resolution) {
   exempt_ = access != nullptr || treated_as_exempt_;
   request.shadow = shadow_ || exempt_;
   request.consume = consume_;
+  request.asked = {};
   if (exempt_ && !has_limits(resolution->get())) return admit_uncharged((*resolution)->resolved_at);
   if (!has_limits(resolution->get())) {
     return finish(base::error(ErrorCode::no_limits, "no limits are set for entity ",
@@ -77,7 +78,7 @@ void AcquireOperation::resolved(Result<limits::ResolutionRef>&& resolution) {
     name_every();
   } else if (exempt_) {
     name_known();
-    if (every_.empty() && !consume_.empty()) return admit_uncharged(plan_.resolution->resolved_at);
+    if (every_.empty() && !consume_.empty()) return look_for_repeated();
   }
   const store::Completion<Progress> done(
       [](void* self, Result<Progress>&& progress) {
@@ -96,9 +97,19 @@ void AcquireOperation::resolved(Result<limits::ResolutionRef>&& resolution) {
 void AcquireOperation::blocked() {
   store::Request& request = plan_.request;
   const limits::Resolution* const resolution = plan_.resolution.get();
-  if (request.once == nullptr || !has_limits(resolution) || !check_chain(resolution)) return refuse_blocked();
+  exempt_ = false;
+  if (!has_limits(resolution) || !check_chain(resolution)) return refuse_blocked();
   request.shadow = shadow_;
   request.consume = consume_;
+  request.asked = {};
+  look_for_repeated();
+}
+
+/// Answers with the lease of an earlier copy of the request, if there was one. Without it, a blocked request
+/// is refused, and an exempt one that names no limit is admitted.
+void AcquireOperation::look_for_repeated() {
+  if (plan_.request.once == nullptr)
+    return exempt_ ? admit_uncharged(plan_.resolution->resolved_at) : refuse_blocked();
   buckets_.peek(plan_, *decision_,
                 {[](void* self, Result<Progress>&& progress) {
                    static_cast<AcquireOperation*>(self)->looked_for_repeated(std::move(progress));
@@ -106,12 +117,14 @@ void AcquireOperation::blocked() {
                  this});
 }
 
-/// An error refuses, too: where the store is unavailable, a policy that lets requests through would undo the
-/// block.
+/// An error refuses a blocked request, too: where the store is unavailable, a policy that lets requests
+/// through would undo the block.
 void AcquireOperation::looked_for_repeated(Result<Progress>&& progress) {
   if (progress && *progress == Progress::resolve_again) return progressed(std::move(progress));
   if (progress && decision_->admitted() && decision_->made_lease_data() != nullptr) return finish({});
-  refuse_blocked();
+  if (!exempt_) return refuse_blocked();
+  if (!progress) return finish(progress.error());
+  admit_uncharged(plan_.resolution->resolved_at);
 }
 
 void AcquireOperation::refuse_blocked() {
@@ -145,6 +158,7 @@ void AcquireOperation::name_known() {
     }
   }
   plan_.request.consume = every_;
+  plan_.request.asked = consume_;
 }
 
 /// Names the limits of the whole chain, each once.

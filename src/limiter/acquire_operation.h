@@ -32,6 +32,7 @@ class AcquireOperation final : public base::Recycled<AcquireOperation> {
   void name_every();
   void name_known();
   void blocked();
+  void look_for_repeated();
   void looked_for_repeated(Result<store::Progress>&& progress);
   void refuse_blocked();
   void admit_uncharged(Time now);

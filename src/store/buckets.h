@@ -40,6 +40,9 @@ struct Request {
   /// limits.
   const Amount* every = nullptr;
   std::span<const Charge> named = {};
+  /// Of an exempt entity: everything that was asked for, where `consume` leaves out names that no limit has.
+  /// The lease of a repeated acquire may hold them. Empty: `consume` is everything.
+  std::span<const Charge> asked = {};
   /// The nonce of the lease, for an acquire that is charged once however often it is sent. Not for
   /// acquire_carried() and start_carried(). An admission writes the lease's marker in the same step. Where a
   /// marker exists, nothing is charged and the answer is admitted, with the present balances and the marker's
@@ -48,6 +51,11 @@ struct Request {
   bool shadow = false;       ///< no limit refuses; those that would are left out of the charge, and reported
   bool counts_usage = true;  ///< false: the charge does not count as usage, whatever the resource's setting
 };
+
+/// Everything that was asked for, whether a limit has the name or not.
+inline std::span<const Charge> asked_of(const Request& request) {
+  return request.asked.empty() ? request.consume : request.asked;
+}
 
 /// Whether charges of this request on a bucket with this resolution count as usage.
 inline bool counts_usage(const Request& request, const limits::Resolution& resolution) {

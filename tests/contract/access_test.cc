@@ -239,5 +239,21 @@ TEST_P(Exemptions, EndAtTheirMomentAlsoOnTheFastPath) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(answer("key"), "refused");
 }
 
+TEST_P(Exemptions, AnswerAKeyedAcquireWithItsLeaseAlsoWhenItsLimitsAreGone) {
+  set_system({{"rpm", "10/min"}, {"tpm", "100/min"}});
+  exempt("key");
+  const AcquireOptions keyed{.idempotency_key = "call-1"};
+  Decision first = acquire("key", {{"rpm", 2}, {"tpm", 5}}, keyed);
+  ASSERT_TRUE(first.admitted());
+  set_system({{"rpm", "10/min"}});
+  EXPECT_EQ(*acquire("key", {{"rpm", 2}, {"tpm", 5}}, keyed).lease().id(), *first.lease().id());
+  set_system({{"other", "10/min"}});
+  Decision again = acquire("key", {{"rpm", 2}, {"tpm", 5}}, keyed);
+  EXPECT_EQ(*again.lease().id(), *first.lease().id());
+  EXPECT_EQ(again.lease().deadline(), first.lease().deadline());
+  EXPECT_TRUE(again.lease().settle({{"rpm", 1}}));
+  EXPECT_TRUE(acquire("key", {{"rpm", 3}}, keyed).limits().empty()) << "another request is not charged";
+}
+
 }  // namespace
 }  // namespace weir::contract

@@ -298,7 +298,7 @@ void Acquire::repeat(const conditional::Marker& seen) {
     marker.buckets.push_back({std::string(entity), seen.generations[i]});
   }
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) show(chain_, chain_[i], alive(i), now_);
-  decision::answer_repeated(chain_, marker, plan_.request.consume, resource_, decision_);
+  decision::answer_repeated(chain_, marker, store::asked_of(plan_.request), resource_, decision_);
   set_marker_entity();
   finish(Progress::decided);
 }

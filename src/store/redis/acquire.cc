@@ -150,8 +150,8 @@ Result<decision::Next> Acquire::decide(Time now, States& states, decision::Marke
   decision::Chain chain;
   add_links(chain);
   return decision::acquire(chain, states, plan_.request.consume,
-                           {verb_, resource_, now, lease_for(), plan_.request.shadow}, once, marker,
-                           new_generation(), decision_);
+                           {verb_, resource_, now, lease_for(), plan_.request.shadow, plan_.request.asked},
+                           once, marker, new_generation(), decision_);
 }
 
 void Acquire::unchanged(Time now, std::span<const ReadBucket> read) {

@@ -243,7 +243,7 @@ Result<Progress> Table::decide(const store::Plan& plan, Decision& decision, Verb
   if (!*locked || !current(*plan.resolution, now)) return Progress::resolve_again;
   if (auto evaluated = evaluate(request, slots, now); !evaluated) return evaluated.error();
   if (repeated != nullptr) {
-    decision::answer_repeated(slots.chain, *repeated, request.consume, request.resource, decision);
+    decision::answer_repeated(slots.chain, *repeated, store::asked_of(request), request.resource, decision);
   } else {
     decision::conclude(slots.chain, {verb, request.resource, now, request.lease_for}, decision,
                        Writer(*this, request, slots, now));
