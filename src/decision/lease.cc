@@ -97,6 +97,16 @@ bool are_grants(const std::vector<detail::GrantUse>& uses) {
          });
 }
 
+/// The charges of limits that the lease has.
+std::vector<Charge> held_of(const LeaseRecord& record, std::span<const Charge> charges) {
+  std::vector<Charge> held;
+  for (const Charge& charge : charges) {
+    const auto same = [&](const LeaseAmount& amount) { return amount.limit == charge.limit; };
+    if (std::any_of(record.amounts.begin(), record.amounts.end(), same)) held.push_back(charge);
+  }
+  return held;
+}
+
 }  // namespace
 
 bool can_be_used(const LeaseRecord& record) {
@@ -110,6 +120,13 @@ bool can_be_used(const LeaseRecord& record) {
 
 Result<LeaseStep> step(const LeaseRecord& record, const LeaseChange& change,
                        std::span<const limits::LimitSetRef> sets) {
+  if (change.only_held) {
+    const std::vector<Charge> held = held_of(record, change.charges);
+    LeaseChange of_held = change;
+    of_held.charges = held;
+    of_held.only_held = false;
+    return step(record, of_held, sets);
+  }
   LeaseStep result{false, record, {}};
   if (repeats(record, change)) {
     result.repeated = true;

@@ -44,6 +44,7 @@ struct LeaseChange {
   std::span<const Charge> charges;
   Time lease_for = 0;         ///< extend only: the lease can be changed for this long from now on
   Debt debt = Debt::allowed;  ///< adjust only
+  bool only_held = false;     ///< leaves out limits that the lease does not have
 };
 
 struct LeaseStep {

@@ -1,7 +1,5 @@
 #include "limiter/lease_operation.h"
 
-#include <algorithm>
-
 #include "base/text.h"
 
 namespace weir::limiter {
@@ -34,26 +32,16 @@ void LeaseOperation::resolve_next() {
                         },
                         this});
   }
-  if (resolutions_.front()->access) keep_held();
+  // The acquire of an exempt entity has left out limits that did not hold the amount, and names that do not
+  // exist. A later change leaves them out, too: they would go into debt, or fail.
+  const limits::AccessVerdict* const access = resolutions_.front()->access.get();
+  change_.only_held = access != nullptr && access->rule.access == Access::exempt;
   plan_.emplace(store::LeasePlan{name_space_, *lease_, change_, resolutions_});
   buckets_.change(*plan_, outcome_,
                   {[](void* self, Result<Progress>&& progress) {
                      static_cast<LeaseOperation*>(self)->progressed(std::move(progress));
                    },
                    this});
-}
-
-/// The acquire of an exempt entity has left out limits that did not hold the amount, and names that do not
-/// exist. A later change leaves them out, too: they would go into debt, or fail.
-void LeaseOperation::keep_held() {
-  if (resolutions_.front()->access->rule.access != Access::exempt) return;
-  std::vector<Charge> kept;
-  for (const Charge& charge : change_.charges) {
-    const auto same = [&](const detail::LeaseAmount& amount) { return amount.limit == charge.limit; };
-    if (std::any_of(lease_->amounts.begin(), lease_->amounts.end(), same)) kept.push_back(charge);
-  }
-  held_charges_ = std::move(kept);
-  change_.charges = held_charges_;
 }
 
 void LeaseOperation::resolved(Result<limits::ResolutionRef>&& resolution) {

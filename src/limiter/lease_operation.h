@@ -23,7 +23,6 @@ class LeaseOperation {
  private:
   void attempt();
   void resolve_next();
-  void keep_held();
   void resolved(Result<limits::ResolutionRef>&& resolution);
   void progressed(Result<store::Progress>&& progress);
   void finish(Result<void> result);
@@ -35,7 +34,6 @@ class LeaseOperation {
   detail::LeaseData* lease_ = nullptr;
   decision::LeaseChange change_;
   std::vector<limits::ResolutionRef> resolutions_;
-  std::vector<Charge> held_charges_;  ///< of an exempt entity
   std::optional<store::LeasePlan> plan_;
   store::LeaseOutcome outcome_;
   int attempts_ = 0;

@@ -255,5 +255,15 @@ TEST_P(Exemptions, AnswerAKeyedAcquireWithItsLeaseAlsoWhenItsLimitsAreGone) {
   EXPECT_TRUE(acquire("key", {{"rpm", 3}}, keyed).limits().empty()) << "another request is not charged";
 }
 
+TEST_P(Exemptions, LetALeaseChangeWhatALaterChangeHasAdded) {
+  set_system({{"rpm", "10/min"}, {"tpm", "100/min"}});
+  Decision decision = acquire("key", {{"rpm", 1}});
+  const std::string id = *decision.lease().id();
+  ASSERT_TRUE(limiter.adjust(id, {{"tpm", 50}}, "key-1"));
+  exempt("key");
+  ASSERT_TRUE(limiter.settle(id, {{"tpm", 20}}));
+  EXPECT_EQ(remaining("key", "tpm"), "80");
+}
+
 }  // namespace
 }  // namespace weir::contract

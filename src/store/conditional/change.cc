@@ -75,7 +75,8 @@ Result<decision::LeaseStep> Change::step() const {
   sets.reserve(plan_.buckets.size());
   for (const BucketPlan& bucket : plan_.buckets) sets.push_back(bucket.resolution->limits);
   const decision::LeaseRecord& lease = marker_.item && plan_.once ? marker_.item->lease : plan_.lease;
-  return decision::step(lease, {plan_.verb, plan_.key, charges, plan_.lease_for}, sets);
+  return decision::step(lease, {plan_.verb, plan_.key, charges, plan_.lease_for, plan_.debt, plan_.only_held},
+                        sets);
 }
 
 Time Change::deadline() const {

@@ -23,6 +23,7 @@ struct ChangePlan {
   Time deadline = 0;   ///< of the lease as acquire made it
   Time lease_for = 0;  ///< of an extend
   Debt debt = Debt::allowed;
+  bool only_held = false;  ///< as decision::LeaseChange has it
 };
 
 struct ChangeOutcome {

@@ -93,6 +93,7 @@ void LeaseChange::begin(std::vector<Image> images) {
   plan.deadline = lease.deadline;
   plan.lease_for = plan_.change.lease_for;
   plan.debt = plan_.change.debt;
+  plan.only_held = plan_.change.only_held;
   machine_.emplace(std::move(plan), context_.settings);
   step_ = Step::changing;
   now_ = context_.now();
