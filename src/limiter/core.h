@@ -127,6 +127,9 @@ class Core final : public detail::LeaseKeeper {
   Result<void> check_lease_for(Time lease_for) const;
   void share(detail::LeaseData& lease);
   Result<detail::LeaseData> open_by_id(std::string_view id, const decision::LeaseChange& change);
+  /// Before a change is made: whether the lease is open, as far as it says so itself. Moves the deadline of a
+  /// lease without buckets, of which nothing is stored.
+  Result<void> begin_change(detail::LeaseData& lease, const decision::LeaseChange& change) const;
   Result<LimitReport> change_keyed(detail::LeaseData& lease, const decision::LeaseChange& change);
   Result<std::vector<store::Changed>> write(std::span<const store::Change> changes,
                                             const ChangeOptions& options = {}) {

@@ -106,11 +106,18 @@ Result<LimitReport> Core::change_by_id(std::string_view id, const decision::Leas
   return change_keyed(*lease, change);
 }
 
-Result<LimitReport> Core::change_keyed(LeaseData& lease, const decision::LeaseChange& change) {
+Result<void> Core::begin_change(LeaseData& lease, const decision::LeaseChange& change) const {
   // Only the marker of a shared lease says whether another process has extended it.
-  if (!lease.shared) {
-    if (auto open = decision::check_open(lease.deadline, store_.now()); !open) return open.error();
-  }
+  const bool uncharged = lease.buckets.empty();
+  if (lease.shared && !uncharged) return {};
+  const Time now = store_.now();
+  if (auto open = decision::check_open(lease.deadline, now); !open) return open.error();
+  if (uncharged) lease.deadline = decision::next_deadline(change, lease.deadline, now, {});
+  return {};
+}
+
+Result<LimitReport> Core::change_keyed(LeaseData& lease, const decision::LeaseChange& change) {
+  if (auto open = begin_change(lease, change); !open) return open.error();
   LeaseOperation changing(buckets_, store_.catalog(), shared_);
   auto changed = store::wait_for<void>(
       [&](store::Completion<void> done) { changing.start(name_space_, lease, change, done); });

@@ -92,10 +92,7 @@ void PendingChange::take(Decision& decision) {
 }
 
 void PendingChange::start_taken(const decision::LeaseChange& change, store::Completion<void> done) {
-  if (!lease_.shared) {
-    if (auto open = decision::check_open(lease_.deadline, core_.store_.now()); !open)
-      return done(open.error());
-  }
+  if (auto open = core_.begin_change(lease_, change); !open) return done(open.error());
   changing_.emplace(core_.buckets_, core_.store_.catalog(), core_.shared_);
   changing_->start(core_.name_space_, lease_, change, done);
 }

@@ -265,5 +265,17 @@ TEST_P(Exemptions, LetALeaseChangeWhatALaterChangeHasAdded) {
   EXPECT_EQ(remaining("key", "tpm"), "80");
 }
 
+TEST_P(Exemptions, OpenLeasesWithDeadlinesAlsoWhereNothingIsCharged) {
+  exempt("key");
+  Decision decision = acquire("key", {{"unheard", 1}}, {.lease_for = 10s});
+  const std::string id = *decision.lease().id();
+  const auto extended = limiter.extend(id, 1h);
+  ASSERT_TRUE(extended);
+  EXPECT_EQ(*extended, now() + 3'600'000);
+  EXPECT_TRUE(limiter.settle(id, {{"unheard", 2}}));
+  advance(10s);
+  EXPECT_ERROR("expired", "deadline", limiter.settle(id, {{"unheard", 2}}));
+}
+
 }  // namespace
 }  // namespace weir::contract
