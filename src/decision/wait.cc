@@ -5,10 +5,18 @@
 namespace weir::decision {
 namespace {
 
+bool is_named(const Link& link, std::size_t limit) { return (link.named >> limit & 1U) != 0; }
+
+/// Whether the request waits for the limit. One in shadow mode that holds the amount now, by grants or in a
+/// bucket that expires, does not refuse later either.
+bool can_refuse(const Link& link, std::size_t limit) {
+  return is_named(link, limit) && (link.resolution->limits->shadows() >> limit & 1U) == 0;
+}
+
 bool exceeds_capacity(const Link& link) {
   const limits::LimitSet& set = *link.resolution->limits;
   for (std::size_t i = 0; i < set.size(); ++i) {
-    if ((link.named >> i & 1U) != 0 && link.amount[i] > set[i].capacity) return true;
+    if (can_refuse(link, i) && link.amount[i] > set[i].capacity) return true;
   }
   return false;
 }
@@ -53,8 +61,6 @@ bool any_grants(std::span<const Link> links) {
   });
 }
 
-bool is_named(const Link& link, std::size_t limit) { return (link.named >> limit & 1U) != 0; }
-
 }  // namespace
 
 Time wait_of(const Link& link, std::size_t limit, Time now) {
@@ -71,7 +77,7 @@ Wait wait_of(std::span<const Link> links, Time now) {
     again = false;
     for (const Link& link : links) {
       for (std::size_t i = 0; i < link.limit_count(); ++i) {
-        if (!is_named(link, i)) continue;
+        if (!can_refuse(link, i)) continue;
         const auto next = moment_of(link, i, moment);
         if (!next) return {std::nullopt, true};
         again = again || *next > moment;

@@ -46,6 +46,19 @@ TEST_P(Grants, AddToWhatIsLeftAndAreTakenFirst) {
   EXPECT_TRUE(admits("key", {{"tpm", 6}}));
 }
 
+TEST_P(Grants, OfAShadowLimitDoNotMakeOthersWaitWhenTheyEnd) {
+  set_system({{"rpm", "1/min"}, {"tpm", "60/min:shadow"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  grant("key", {{"tpm", 1000}}, {.expires_in = 10s});
+  const Decision refused = acquire("key", {{"rpm", 1}, {"tpm", 500}});
+  ASSERT_FALSE(refused.admitted());
+  EXPECT_FALSE(refused.never_fits());
+  ASSERT_TRUE(refused.retry_after());
+  EXPECT_EQ(refused.retry_after(), acquire("key", {{"rpm", 1}}).retry_after()) << "of the other limit alone";
+  advance(*refused.retry_after());
+  EXPECT_TRUE(admits("key", {{"rpm", 1}, {"tpm", 500}})) << "the shadow limit is left out";
+}
+
 TEST_P(Grants, AreNotCutAtTheBurstAndDoNotRefill) {
   set_system({{"tpm", "60/min"}});
   grant("key", {{"tpm", 1000}});

@@ -197,6 +197,7 @@ void Oracle::judge(Plan& plan, const Request& request, Time now) const {
           stop.entity,      named.limit, named.terms, 0, claimed.all(), 0, resolution.source_of(named.limit),
           resolution.owner, named.mode};
       if (named.mode == Mode::off) stop.left_out.insert(named.limit);
+      if (named.mode != Mode::enforce) stop.watching.insert(named.limit);
       for (const Asked& asked : request.consume) {
         if (asked.limit != named.limit || named.mode == Mode::off) continue;
         line.requested = asked.amount;
@@ -258,7 +259,7 @@ std::optional<Time> Oracle::first_moment(const Plan& plan, const Request& reques
 void Oracle::for_each_asked(const Plan& plan, const Request& request, const VisitAsked& visit) {
   for (const Stop& stop : plan.stops) {
     for (const Asked& asked : request.consume) {
-      if (stop.left_out.count(asked.limit) != 0) continue;
+      if (stop.watching.count(asked.limit) != 0) continue;
       if (find(*stop.resolution.limits, asked.limit) == nullptr) continue;
       visit(stop, *stop.claims.find(asked.limit), asked.amount);
     }
@@ -270,7 +271,7 @@ std::optional<Time> Oracle::promised(const Plan& plan, const Request& request, T
   for (const Stop& stop : plan.stops) {
     const bool above = std::any_of(request.consume.begin(), request.consume.end(), [&](const Asked& asked) {
       const Terms* const terms = find(*stop.resolution.limits, asked.limit);
-      return terms != nullptr && asked.amount > terms->capacity && stop.left_out.count(asked.limit) == 0;
+      return terms != nullptr && asked.amount > terms->capacity && stop.watching.count(asked.limit) == 0;
     });
     if (!above) continue;
     const bool writes = stop.exceeded && stop.lacks;

@@ -348,6 +348,7 @@ class Oracle {
     const BucketState* state = nullptr;
     Claims claims;
     std::set<int> left_out;  ///< limits that are off, or in shadow mode and would refuse
+    std::set<int> watching;  ///< limits that never refuse
     bool exceeded = false;
     bool lacks = false;  ///< the record, or a limit that is exceeded, or the limits that were sent
   };
