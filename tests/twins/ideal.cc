@@ -12,6 +12,15 @@ bool recorded(const BucketState* bucket, int limit) {
                      [&](const Held& held) { return held.limit == limit; });
 }
 
+/// What may be gained by rounding where the record has not followed a change of the limit's rate yet.
+std::int64_t rounding(const BucketState* bucket, const Line& line) {
+  if (bucket == nullptr || line.remaining + 2 > line.terms.burst) return 0;
+  return std::any_of(bucket->limits.begin(), bucket->limits.end(),
+                     [&](const Held& held) { return held.limit == line.limit && held.terms != line.terms; })
+             ? 2
+             : 0;
+}
+
 /// Whether the limit has grants, or a lease may give some back to it: they are not in the ideal bucket.
 bool granted(const Oracle& oracle, const Line& line, int resource, Time now) {
   const BucketState* const bucket = oracle.bucket(line.entity, resource, now);
@@ -101,7 +110,8 @@ std::string IdealBuckets::check(const Oracle& oracle, int resource, const Answer
     }
     // A bucket that is still not there starts at the capacity that is in force when it is made.
     if (added || (generation == 0 && ideal.generation == 0)) {
-      ideal = {line.terms, line.remaining, now, generation, false, step != Step::charged};
+      const std::int64_t tokens = line.remaining + rounding(bucket, line);
+      ideal = {line.terms, tokens, now, generation, false, step != Step::charged};
       continue;
     }
     adopt(ideal, line.terms, now);
@@ -110,7 +120,8 @@ std::string IdealBuckets::check(const Oracle& oracle, int resource, const Answer
       ideal.tokens = std::max(ideal.tokens, line.terms.capacity);
     ideal.tokens = std::min(ideal.tokens - change, ideal.terms.burst);
     if (line.remaining > ideal.tokens)
-      wrong = "the ideal bucket holds " + std::to_string(ideal.tokens) + ", not " +
+      wrong = "the ideal bucket of limit " + std::to_string(line.limit) + " of entity " +
+              std::to_string(line.entity) + " holds " + std::to_string(ideal.tokens) + ", not " +
               std::to_string(line.remaining);
     if (step == Step::charged && line.remaining < 0 && change > 0)
       wrong = "an acquire made a balance negative";
