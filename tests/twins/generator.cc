@@ -113,17 +113,17 @@ std::vector<Op> Generator::setup() {
   const int sibling = depth;
   std::vector<Op> ops;
   for (int plan = 0; shape_.has_plans() && plan < 2; ++plan) ops.push_back(put_plan(plan, draw_plan()));
-  const auto put = [&](int entity, int parent) {
+  const auto put = [&](int entity, int parent, bool cascade) {
     Op one = op(Kind::put_entity);
     one.entity = entity;
     one.parent = parent;
-    one.cascade = parent >= 0;
+    one.cascade = cascade;
     if (shape_.has_plans() && chance(70)) one.plan = pick_index(2);
     ops.push_back(one);
   };
-  for (int entity = 0; entity + 1 < depth; ++entity) put(entity, entity + 1);
-  put(sibling, depth > 1 ? 1 : -1);
-  if (depth == 1) put(0, -1);
+  for (int entity = 0; entity + 1 < depth; ++entity) put(entity, entity + 1, true);
+  put(sibling, depth > 1 ? 1 : -1, depth > 1 && (!has_access() || chance(50)));
+  if (depth == 1) put(0, leaf_parent(), false);
 
   const int count = shape_.limits();
   const auto leaf = [&](int entity) { return entity == 0 || entity == sibling; };
@@ -310,6 +310,7 @@ void Generator::sleep_through_changes() {
 
 /// The entity starts anew, without buckets and with the same limits.
 void Generator::forget_entity() {
+  clear_rules(0);
   later([this](const World&) -> std::optional<Op> {
     Op one = op(Kind::delete_entity);
     one.entity = 0;
@@ -318,8 +319,8 @@ void Generator::forget_entity() {
   later([this](const World& then) -> std::optional<Op> {
     Op one = op(Kind::put_entity);
     one.entity = 0;
-    one.parent = shape_.depth() > 1 ? 1 : -1;
-    one.cascade = one.parent >= 0;
+    one.parent = leaf_parent();
+    one.cascade = shape_.depth() > 1;
     if (then.oracle().stored_plan(0) && chance(70)) one.plan = 0;
     return one;
   });
@@ -376,11 +377,12 @@ Time Generator::beyond_expiry(const World& world) {
   }
 }
 
-/// Ahead by more than the bound, but not so far that a bucket expires; something is written there; then back.
-/// 0 where that cannot be.
+/// Ahead by more than the bound, but not so far that a bucket expires or a rule ends; something is written
+/// there; then back. 0 where that cannot be.
 Time Generator::ahead_by(const World& world) {
   const Time bound = traits_.clock_bound;
-  const Time expiry = world.oracle().next_expiry(world.now());
+  const Oracle& oracle = world.oracle();
+  const Time expiry = std::min(oracle.next_expiry(world.now()), oracle.next_rule_end(world.now()));
   const Time most = std::min<Time>(expiry == never ? 100 * day : expiry - world.now() - 1, 100 * day);
   if (most <= bound + 2) return 0;
   const Time by = chance(30) ? bound + between(0, 2) : between(bound + 1, most);
@@ -419,6 +421,7 @@ std::optional<Op> Generator::draw_unseen(const World& world) {
   if (unseen(Factor::leases) && !is(Factor::leases, leases_none)) return change_lease(world);
   if (unseen(Factor::age) && is(Factor::age, age_expired)) return clock(beyond_expiry(world));
   if (unseen(Factor::clock)) return advance(world);
+  if (has_access() && (unseen(Factor::access) || unseen(Factor::rules))) return draw_access(world);
   if (unseen(Factor::concurrent) && is(Factor::concurrent, concurrent_full)) return crowd(world);
   return std::nullopt;
 }
@@ -462,14 +465,15 @@ Op Generator::next(const World& world) {
   }
   if (dice >= 550 && dice < 590)
     return correct(world, dice < 560 ? Kind::lower : dice < 568 ? Kind::reset : Kind::grant);
+  if (dice >= 590 && dice < 612 && has_access()) return draw_access(world);
   if (dice >= 540 && dice < 543) {
     // Moving an entity is refused while it has a bucket.
     Op one = op(Kind::put_entity);
     one.entity = 0;
-    one.parent = shape_.depth() > 1 ? 1 : -1;
+    one.parent = leaf_parent();
     one.cascade = false;
     one.plan = world.oracle().plan_of(0);
-    if (one.parent >= 0) {
+    if (shape_.depth() > 1) {
       later([this, one](const World&) -> std::optional<Op> {
         Op back = one;
         back.id = ++next_id_;

@@ -56,6 +56,21 @@ class Generator {
   Op draw_plan_change(const World& world);
   void sleep_through_changes();
 
+  // Access.
+  bool has_access() const { return !is(Factor::access, access_none); }
+  /// The parent of the entity that is charged most; -1: none. In a chain of one it does not cascade.
+  int leaf_parent() const;
+  Op draw_access(const World& world);
+  /// A rule, requests under it, its end, and one request more.
+  Op begin_rule(const World& world, Access access);
+  Op draw_rule(const World& world, Access access);
+  int draw_ruled(const World& world, Access access);
+  Op remove_rule(int entity, const Rule& rule);
+  Op end_rule(const World& world, int entity, const Rule& rule);
+  void request_under_rule();
+  /// Removes the rules that keep an entity from being deleted.
+  void clear_rules(int entity);
+
   // Requests.
   int draw_entity();
   Request draw_request(const World& world);
@@ -94,6 +109,9 @@ class Generator {
   void saw(Factor factor) { ++seen_[static_cast<std::size_t>(factor)]; }
   void saw_decision(const Op& op, const World& world);
   void saw_concurrent(const Op& op, const World& world);
+  void saw_access(const Op& op, const World& world);
+  bool shows_access(const Op& op, const World& world) const;
+  bool shows_rules(const Op& op, const World& world) const;
 
   const Shape shape_;
   const Traits traits_;
@@ -115,6 +133,7 @@ class Generator {
   std::vector<Op> changed_leases_;
   int last_keyed_op_ = -1;
   Changes last_change_ = changes_none;
+  int removed_ = -1;  ///< the entity that lost a rule last
   PairCounts::Seen seen_{};
 };
 

@@ -296,7 +296,11 @@ void Generator::saw(const Op& op, const World& world) {
   switch (op.kind) {
     case Kind::acquire:
     case Kind::look:
+      saw_access(op, world);
       return saw_decision(op, world);
+    case Kind::remove_access:
+      if (!observed.answer.error) removed_ = op.entity;
+      return;
     case Kind::change: {
       if (observed.answer.error) return;
       const int how = observed.reborn ? leases_reborn : op.limiter == 1 ? leases_other : leases_own;

@@ -29,6 +29,12 @@ std::string text(const LevelId& level) {
   return out;
 }
 
+std::string text(const Rule& rule, bool removed) {
+  return (rule.access == Access::blocked ? " block" : " exemption") + std::string(" of ") +
+         (rule.resource < 0 ? "all" : resource_name(rule.resource)) +
+         (removed || rule.until == never ? "" : " until " + std::to_string(rule.until));
+}
+
 std::string text(const Request& request) {
   std::string out =
       entity_name(request.entity) + " " + resource_name(request.resource) + " " + text(request.consume);
@@ -125,6 +131,10 @@ std::string text(const Op& op) {
       return out;
     case Kind::delete_plan:
       return out + "delete plan " + plan_name(op.plan);
+    case Kind::set_access:
+      return out + "set " + entity_name(op.entity) + text(op.rule, false);
+    case Kind::remove_access:
+      return out + "remove " + entity_name(op.entity) + text(op.rule, true);
     case Kind::reopen:
       return out + "reopen";
     case Kind::compare:

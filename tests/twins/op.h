@@ -22,6 +22,8 @@ enum class Kind : unsigned char {
   delete_entity,
   put_plan,
   delete_plan,
+  set_access,
+  remove_access,
   reopen,
   compare,  ///< of the buckets of an entity
 };
@@ -49,6 +51,7 @@ struct Op {
   bool cascade = false;
   int plan = -1;
   PlanSets sets = {};
+  Rule rule = {};
 };
 
 inline constexpr int most_entities = 10;

@@ -135,25 +135,40 @@ Oracle::Plan Oracle::plan(const Request& request, Time now) const {
     stop.claims = claim(stop.state, stop.resolution, now);
     plan.stops.push_back(std::move(stop));
   }
-  if (plan.stops.empty()) plan.error = ErrorCode::no_limits;
+  plan.answer.exempt =
+      !block(request.entity, request.resource, now) && exempt(request.entity, request.resource, now);
+  plan.shadow = request.shadow || plan.answer.exempt;
+  plan.error = error_of(plan, request);
+  const bool unheard = plan.error == ErrorCode::no_limits || plan.error == ErrorCode::unknown_limit;
+  if (plan.answer.exempt && unheard) {
+    // Names that no limit has are left out.
+    plan.error.reset();
+    const auto known = [&](const Asked& asked) {
+      return std::any_of(plan.stops.begin(), plan.stops.end(), [&](const Stop& stop) {
+        return find(*stop.resolution.limits, asked.limit) != nullptr;
+      });
+    };
+    plan.uncharged = std::none_of(request.consume.begin(), request.consume.end(), known);
+  }
+  plan.answer.error = plan.error;
+  if (!plan.error) judge(plan, request, now);
+  plan.answer.limits_until = plan.until;
+  return plan;
+}
+
+std::optional<ErrorCode> Oracle::error_of(const Plan& plan, const Request& request) {
+  if (plan.stops.empty()) return ErrorCode::no_limits;
   for (const Stop& stop : plan.stops) {
     const Set& set = *stop.resolution.limits;
     const auto concurrent = std::count_if(set.begin(), set.end(),
                                           [](const NamedTerms& named) { return named.terms.concurrent(); });
-    if (set.size() > 16 || concurrent > 2) plan.error = ErrorCode::invalid_argument;
+    if (set.size() > 16 || concurrent > 2) return ErrorCode::invalid_argument;
   }
   for (const Asked& asked : request.consume) {
     const auto has = [&](const Stop& stop) { return find(*stop.resolution.limits, asked.limit) != nullptr; };
-    if (!plan.error && std::none_of(plan.stops.begin(), plan.stops.end(), has))
-      plan.error = ErrorCode::unknown_limit;
+    if (std::none_of(plan.stops.begin(), plan.stops.end(), has)) return ErrorCode::unknown_limit;
   }
-  if (plan.error) {
-    plan.answer.error = plan.error;
-  } else {
-    judge(plan, request, now);
-  }
-  plan.answer.limits_until = plan.until;
-  return plan;
+  return {};
 }
 
 /// How long until one limit of a bucket would admit an amount that it does not hold.
@@ -202,7 +217,7 @@ void Oracle::judge(Plan& plan, const Request& request, Time now) const {
         if (asked.limit != named.limit || named.mode == Mode::off) continue;
         line.requested = asked.amount;
         if (asked.amount <= claimed.all()) continue;
-        if (named.mode == Mode::shadow || request.shadow) {
+        if (named.mode == Mode::shadow || plan.shadow) {
           line.would_refuse = true;
           stop.left_out.insert(named.limit);
           continue;
@@ -281,7 +296,13 @@ std::optional<Time> Oracle::promised(const Plan& plan, const Request& request, T
   return longest;
 }
 
-Answer Oracle::look(const Request& request, Time now) const { return plan(request, now).answer; }
+Answer Oracle::look(const Request& request, Time now) const {
+  if (auto blocked = block(request.entity, request.resource, now))
+    return refused_by(*std::move(blocked), now);
+  Plan plan = this->plan(request, now);
+  if (plan.uncharged) plan.answer.lines.clear();
+  return plan.answer;
+}
 
 int Oracle::marked(const Request& request, Time now) const {
   if (request.key.empty()) return -1;
@@ -291,9 +312,11 @@ int Oracle::marked(const Request& request, Time now) const {
 }
 
 /// Admitted by the marker alone; the report shows the buckets as they are now.
-Answer Oracle::repeat(const Request& request, int lease, Time now) const {
-  Answer answer = plan(request, now).answer;
-  if (answer.error) return answer;
+Answer Oracle::repeat(const Request& request, Answer answer, int lease, Time now) const {
+  if (answer.error) {
+    auto blocked = block(request.entity, request.resource, now);
+    return blocked ? refused_by(*std::move(blocked), now) : answer;
+  }
   for (Line& line : answer.lines) {
     line.wait = 0;
     line.would_refuse = false;
@@ -325,10 +348,18 @@ Time Oracle::end_of_lease(const Plan& plan, const Request& request, Time now, Ti
 }
 
 Answer Oracle::acquire(const Request& request, Time now) {
-  if (const int lease = marked(request, now); lease >= 0) return repeat(request, lease, now);
   Plan plan = this->plan(request, now);
   Answer& answer = plan.answer;
+  // The marker is found with the buckets: an exempt entity that has none left gets a new lease.
+  const int before = plan.uncharged && plan.stops.empty() ? -1 : marked(request, now);
+  if (before >= 0) return repeat(request, std::move(answer), before, now);
+  if (auto blocked = block(request.entity, request.resource, now))
+    return refused_by(*std::move(blocked), now);
   if (answer.error) return answer;
+  if (plan.uncharged) {
+    plan.stops.clear();
+    answer.lines.clear();
+  }
   if (!answer.admitted) {
     for (const Stop& stop : plan.stops) {
       if (answer.never_fits || !stop.exceeded || !stop.lacks) continue;
@@ -368,7 +399,8 @@ Answer Oracle::acquire(const Request& request, Time now) {
     if (!line.would_refuse) line.remaining -= line.requested;
   }
   answer.lease = static_cast<int>(leases_.size());
-  if (!request.key.empty())
+  // Where nothing was charged, nothing is remembered.
+  if (!request.key.empty() && !lease.buckets.empty())
     markers_[{request.key, request.entity, request.resource, request.consume}] = answer.lease;
   leases_.push_back(std::move(lease));
   return answer;

@@ -19,6 +19,7 @@
 
 #include "twins/slots.h"
 #include "weir/clock.h"
+#include "weir/entity.h"
 #include "weir/level.h"
 #include "weir/limit.h"
 #include "weir/result.h"
@@ -94,6 +95,23 @@ struct Request {
   Time lease_for = 0;  ///< 0: as the options say
 };
 
+/// A block of an entity, or its exemption from limits.
+struct Rule {
+  Access access = Access::blocked;
+  int resource = -1;   ///< -1: every one
+  Time until = never;  ///< it holds before this moment
+  std::string reason = {};
+  Time since = 0;
+  bool holds(int on, Time now) const { return (resource < 0 || resource == on) && now < until; }
+};
+
+/// The block that refused a request. Where the entity has several that last equally long, any of them may be
+/// named.
+struct Blocked {
+  int entity = 0;
+  std::vector<Rule> rules = {};
+};
+
 /// One line of a report.
 struct Line {
   int entity = 0;
@@ -120,6 +138,8 @@ struct Answer {
   bool written = false;       ///< a refusal that wrote a bucket
   /// When a bucket expires that has not followed a change of limits yet: by the expiry of the old ones.
   Time behind_until = never;
+  std::optional<Blocked> block = {};
+  bool exempt = false;  ///< no limit could refuse
 };
 
 enum class Verb : unsigned char { adjust, settle, rollback, extend };
@@ -162,7 +182,7 @@ struct Lease {
     std::uint64_t generation = 0;
   };
   int resource = 0;
-  std::vector<Bucket> buckets;
+  std::vector<Bucket> buckets;  ///< none: an exempt entity had no limits that the request named
   std::vector<LeaseAmount> amounts;
   Time deadline = 0;
   Ending ending = Ending::open;
@@ -200,6 +220,8 @@ class Oracle {
   Outcome put_plan(int plan, const PlanSets& sets, Time now);
   Outcome delete_plan(int plan, Time now);
   Outcome delete_entity(int entity, Time now);
+  Outcome set_access(int entity, const Rule& rule, Time now);
+  Outcome remove_access(int entity, Access access, int resource, Time now);
 
   Answer acquire(const Request& request, Time now);
   Answer look(const Request& request, Time now) const;
@@ -249,8 +271,22 @@ class Oracle {
     bool cascade = false;
     int plan = -1;
     Time created_at = 0;
+    bool access_only = false;
   };
   std::vector<StoredEntity> stored_entities() const;
+  /// The rules of an entity, in the order in which they were set; some may have ended.
+  const std::vector<Rule>& rules(int entity) const {
+    return entities_[static_cast<std::size_t>(entity)].rules;
+  }
+  /// The entity and all that are above it, whether charges cascade or not.
+  std::vector<int> ancestry(int entity) const;
+  /// The nearest block of the entity or one above it.
+  std::optional<Blocked> block(int entity, int resource, Time now) const;
+  /// Whether the entity has an exemption of its own, blocked or not.
+  bool exempt(int entity, int resource, Time now) const;
+  /// The earliest end of a rule that still holds, and the latest of those that have ended.
+  Time next_rule_end(Time now) const;
+  Time last_rule_end(Time now) const;
   /// What a plan has; nothing: there is none.
   std::optional<PlanSets> stored_plan(int plan) const;
   int plan_of(int entity) const { return entities_[static_cast<std::size_t>(entity)].plan; }
@@ -357,6 +393,8 @@ class Oracle {
     std::vector<Stop> stops;
     Answer answer;
     Time until = never;
+    bool shadow = false;     ///< no limit refuses
+    bool uncharged = false;  ///< of an exempt entity, and no limit has a name that it asked for
   };
   struct EntityState {
     bool stored = false;
@@ -365,6 +403,8 @@ class Oracle {
     Time created_at = 0;
     int plan = -1;
     Time plan_stamp = 0;
+    std::vector<Rule> rules = {};
+    bool access_only = false;  ///< stored for its rules, nobody has put it
   };
   using KeyOf = std::tuple<std::string, int, int, std::vector<Asked>>;
 
@@ -398,6 +438,10 @@ class Oracle {
   BucketState claimed_state(const Stop& stop) const;
   static Time expiry_of(const BucketState& state, const Resolution& resolution);
   Plan plan(const Request& request, Time now) const;
+  static std::optional<ErrorCode> error_of(const Plan& plan, const Request& request);
+  static Answer refused_by(Blocked block, Time now);
+  /// The amounts of a change that an exemption lets through: those of limits that the lease holds.
+  std::vector<Asked> changeable(const Lease& lease, const std::vector<Asked>& amounts, Time now) const;
   static Time wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amount, Time now);
   bool lacks(const Stop& stop, Time now) const;
   void judge(Plan& plan, const Request& request, Time now) const;
@@ -408,7 +452,7 @@ class Oracle {
   void put(const Stop& stop, int resource, BucketState state, Time now, bool gives_only = false);
   void count(int entity, int resource, const std::optional<BucketState>& before, const BucketState& after,
              Time now);
-  Answer repeat(const Request& request, int lease, Time now) const;
+  Answer repeat(const Request& request, Answer answer, int lease, Time now) const;
   static Time end_of_lease(const Plan& plan, const Request& request, Time now, Time length);
   Answer apply(Lease& lease, Lease next, std::vector<LeaseAmount> charges, bool enforce, Time now);
   Stop lease_stop(int entity, int resource, Time now) const;

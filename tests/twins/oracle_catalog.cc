@@ -210,7 +210,10 @@ Oracle::Outcome Oracle::put_entity(int entity, int parent, bool cascade, int pla
   }
   const EntityState before = at;
   if (assigned) last_stamp_ = std::max(now, last_stamp_ + 1);
-  at = {true, parent, cascade, at.stored ? at.created_at : now, plan, assigned ? last_stamp_ : at.plan_stamp};
+  at = {true,        parent,
+        cascade,     at.stored ? at.created_at : now,
+        plan,        assigned ? last_stamp_ : at.plan_stamp,
+        before.rules};
   events_.push_back({now, "entity.put", {Source::entity_default, entity, -1}});
   if (!assigned) return {};
   // Where nothing holds without the plan, the buckets follow what they missed of it: nobody knows it later.
@@ -283,6 +286,10 @@ Oracle::Outcome Oracle::delete_entity(int entity, Time now) {
   for (const EntityState& other : entities_) {
     if (other.stored && other.parent == entity) return ErrorCode::conflict;
   }
+  // A deletion would end the rules.
+  for (const Rule& rule : at.rules) {
+    if (now < rule.until) return ErrorCode::conflict;
+  }
   const auto forget = [&](const LevelId& level) {
     const Record& limits = record(level);
     if (limits.written && version_at(limits, now).limits) write(level, nullptr, {}, now);
@@ -308,7 +315,8 @@ std::vector<Oracle::StoredEntity> Oracle::stored_entities() const {
   std::vector<StoredEntity> stored;
   for (std::size_t i = 0; i < entities_.size(); ++i) {
     const EntityState& at = entities_[i];
-    if (at.stored) stored.push_back({static_cast<int>(i), at.parent, at.cascade, at.plan, at.created_at});
+    if (!at.stored) continue;
+    stored.push_back({static_cast<int>(i), at.parent, at.cascade, at.plan, at.created_at, at.access_only});
   }
   return stored;
 }

@@ -64,12 +64,15 @@ Oracle::Stop Oracle::lease_stop(int entity, int resource, Time now) const {
   return stop;
 }
 
-Answer Oracle::change(int index, Verb verb, const std::string& key, const std::vector<Asked>& amounts,
+Answer Oracle::change(int index, Verb verb, const std::string& key, const std::vector<Asked>& asked_for,
                       bool enforce, Time now) {
   Lease& lease = leases_[static_cast<std::size_t>(index)];
+  const std::vector<Asked> amounts = changeable(lease, asked_for, now);
   Answer failed;
   const auto fail = [&](ErrorCode code) { return failed.error = code, failed; };
   if (now >= lease.deadline) return fail(ErrorCode::expired);
+  // Nothing was charged, so that no change has an effect.
+  if (lease.buckets.empty()) return {};
   if (repeats(lease, verb, key, amounts)) return apply(lease, lease, {}, false, now);
   if (lease.ending != Ending::open) return fail(ErrorCode::conflict);
 

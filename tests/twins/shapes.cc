@@ -29,6 +29,8 @@ const std::array<Values, factor_count>& factors() {
       {"modes", {"no", "yes"}},
       {"plans", {"no", "yes"}},
       {"concurrent", {"none", "one", "two", "full lists"}},
+      {"access", {"none", "blocked", "parent blocked", "top blocked", "exempt", "exempt and blocked"}},
+      {"rules", {"for good", "one resource", "ended", "removed"}},
       {"clock", {"small", "refill", "beyond expiry", "back a little", "ahead and back"}},
   }};
   return all;

@@ -24,9 +24,11 @@ enum class Factor : unsigned char {
   modes,       ///< whether limits have modes
   plans,       ///< whether entities have plans
   concurrent,  ///< limits in each bucket that are concurrent
+  access,      ///< which entities are blocked or exempt
+  rules,       ///< how far the rules for that go
   clock,       ///< how time passes
 };
-inline constexpr std::size_t factor_count = 15;
+inline constexpr std::size_t factor_count = 17;
 
 enum Age : int { age_new, age_existing, age_expired };
 enum Named : int { named_all, named_subset, named_zeros };
@@ -45,6 +47,20 @@ enum Concurrent : int {
   concurrent_one,
   concurrent_two,
   concurrent_full,  ///< one or two, with leases of so many lengths that not every deadline has its own entry
+};
+enum Accesses : int {
+  access_none,
+  access_blocked,
+  access_parent_blocked,
+  access_top_blocked,
+  access_exempt,
+  access_both,  ///< blocked or below a blocked one, and exempt
+};
+enum Rules : int {
+  rules_for_good,
+  rules_one_resource,
+  rules_ended,  ///< by the clock
+  rules_removed,
 };
 enum ClockSteps : int { clock_small, clock_refill, clock_expiry, clock_back, clock_ahead };
 

@@ -49,6 +49,41 @@ Entity entity_of(int entity, int parent, bool cascade, int plan) {
           .plan = plan < 0 ? std::string() : plan_name(plan)};
 }
 
+AccessRule rule_of(const Rule& rule) {
+  return {.access = rule.access,
+          .resource = rule.resource < 0 ? std::string() : resource_name(rule.resource),
+          .until = rule.until == never ? std::nullopt : std::optional(rule.until),
+          .reason = rule.reason,
+          .since = rule.since};
+}
+
+std::vector<AccessRule> rules_at(const std::vector<AccessRule>& rules, Time now) {
+  std::vector<AccessRule> left;
+  for (const AccessRule& rule : rules) {
+    if (!rule.until || now < *rule.until) left.push_back(rule);
+  }
+  return left;
+}
+
+std::string compare(const Block* real, const std::optional<Blocked>& ideal) {
+  const auto same = [&](const Rule& rule) {
+    const AccessRule wanted = rule_of(rule);
+    return real->until == wanted.until && real->reason == wanted.reason && real->resource == wanted.resource;
+  };
+  if (real == nullptr && !ideal) return {};
+  if (real != nullptr && ideal && real->entity == entity_name(ideal->entity) &&
+      std::any_of(ideal->rules.begin(), ideal->rules.end(), same))
+    return {};
+  const auto words = [](const std::string& entity, std::optional<Time> until, const std::string& reason) {
+    return "blocked by " + entity + " until " + number(until) + " for " + reason;
+  };
+  return "store: " + (real == nullptr ? "no block" : words(real->entity, real->until, real->reason)) +
+         ", oracle: " +
+         (ideal ? words(entity_name(ideal->entity), rule_of(ideal->rules.front()).until,
+                        ideal->rules.front().reason)
+                : "no block");
+}
+
 LimitsPlan plan_of(int plan, const PlanSets& sets) {
   LimitsPlan out{.name = plan_name(plan)};
   for (const auto& [resource, set] : sets)

@@ -16,6 +16,9 @@ std::vector<NamedLimit> named(const Set& set);
 /// An entity as the twins put it, with texts that are hard to store.
 Entity entity_of(int entity, int parent, bool cascade, int plan);
 LimitsPlan plan_of(int plan, const PlanSets& sets);
+AccessRule rule_of(const Rule& rule);
+/// Those that have not ended.
+std::vector<AccessRule> rules_at(const std::vector<AccessRule>& rules, Time now);
 
 /// A number, or "none".
 std::string number(std::optional<Time> value);
@@ -26,6 +29,8 @@ std::string describe(const BucketState& state);
 std::string lines_of(const Answer& answer);
 
 bool same(const LimitStatus& real, const Line& line);
+/// Empty where both name the same block, or none.
+std::string compare(const Block* real, const std::optional<Blocked>& ideal);
 /// `in_force`: the stored limits of the bucket; null: none, and weir does not say which of its limits are
 /// dormant.
 bool same(const Bucket& real, const BucketState& state, const Set* in_force);

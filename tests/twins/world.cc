@@ -68,6 +68,9 @@ std::string World::run_one(const Op& op) {
   observed_ = {};
   if (limiters_.empty()) return "the store cannot be opened";
   if (op.kind != Kind::advance) store_->between();
+  if (now_ >= hidden_until_) {
+    if (std::string wrong = hear(); !wrong.empty()) return wrong;
+  }
   const bool wide = op.level.entity < 0;
   switch (op.kind) {
     case Kind::acquire:
@@ -118,6 +121,9 @@ std::string World::run_one(const Op& op) {
       live_leases_.forget(oracle_, op.entity);
       return wrong.empty() ? hear() : wrong;
     }
+    case Kind::set_access:
+    case Kind::remove_access:
+      return change_access(op);
     case Kind::reopen:
       return kind_.traits.reopens ? open() : std::string();
     case Kind::compare:
@@ -175,6 +181,7 @@ std::string World::acquire(const Op& op) {
   std::string wrong =
       check_ideals(request.resource, charged ? IdealBuckets::Step::charged : IdealBuckets::Step::looked);
   if (!wrong.empty()) return wrong;
+  if (answer.block) return {};
   if (!answer.admitted) return probe(request, answer);
   return keep(op, real, answer);
 }
@@ -241,6 +248,7 @@ std::string World::check_ideals(int resource, IdealBuckets::Step step) {
 
 std::string World::compare(const Result<Decision>& real, const Answer& answer, int resource) {
   if (std::string wrong = compare_errors(real, answer.error); !wrong.empty() || answer.error) return wrong;
+  if (std::string wrong = twins::compare(real->block(), answer.block); !wrong.empty()) return wrong;
   std::optional<Time> told;
   if (const auto wait = real->retry_after()) told = wait->count();
   if (real->admitted() != answer.admitted || real->never_fits() != answer.never_fits ||
@@ -280,7 +288,8 @@ std::string World::compare(const LimitReport& real, const Answer& answer, int re
 std::string World::advance(const Op& op) {
   Time to = now_ + op.by;
   // A bucket that has expired may be gone or not: the clock does not go back to where it would exist again.
-  if (op.by < 0) to = std::min(now_, std::max(to, oracle_.last_expired(now_)));
+  // A rule that has ended may hold again or not.
+  if (op.by < 0) to = std::min(now_, std::max({to, oracle_.last_expired(now_), oracle_.last_rule_end(now_)}));
   if (to < now_) ideal_.forget();
   set_clock(to);
   return {};
@@ -300,9 +309,13 @@ std::string World::change(const Op& op) {
   const Lease& known = oracle_.lease(lease.lease);
   if (by_handle ? !lease.handle : lease.id.empty()) return observed_.skipped = true, "";
   if (forgettable(known) && now_ < known.deadline) return observed_.skipped = true, "";
-  const Lease::Bucket& first = known.buckets.front();
-  const BucketState* const state = oracle_.bucket(first.entity, known.resource, now_);
-  observed_.reborn = state == nullptr || state->generation != first.generation;
+  // The store keeps nothing of a lease without buckets, so that an extension is known to its caller alone.
+  if (known.buckets.empty() && known.extended) return observed_.skipped = true, "";
+  if (!known.buckets.empty()) {
+    const Lease::Bucket& first = known.buckets.front();
+    const BucketState* const state = oracle_.bucket(first.entity, known.resource, now_);
+    observed_.reborn = state == nullptr || state->generation != first.generation;
+  }
   if (op.verb == Verb::extend) return extend(op, lease);
   charges_.clear();
   for (const Asked& asked : op.amounts)
@@ -382,6 +395,25 @@ std::string World::set_limits(const Op& op) {
   const std::string wrong = compare_errors(real, oracle_.set_limits(op.level, op.limits, op.options, now_));
   ideal_.change(oracle_, op.level.entity < 0, now_);
   return wrong.empty() ? hear() : wrong;
+}
+
+std::string World::change_access(const Op& op) {
+  has_rules_ = true;
+  if (op.kind == Kind::remove_access) {
+    const AccessRule rule = rule_of(op.rule);
+    observed_.answer.error = oracle_.remove_access(op.entity, op.rule.access, op.rule.resource, now_);
+    const std::string wrong =
+        compare_errors(limiter(op).remove_access(entity_name(op.entity), rule.access, rule.resource),
+                       observed_.answer.error);
+    return wrong.empty() ? hear() : wrong;
+  }
+  const auto real = limiter(op).set_access(entity_name(op.entity), rule_of(op.rule));
+  observed_.answer.error = oracle_.set_access(op.entity, op.rule, now_);
+  std::string wrong = compare_errors(real, observed_.answer.error);
+  if (!wrong.empty() || observed_.answer.error) return wrong;
+  if (real->access.empty() || real->access.back() != rule_of(oracle_.rules(op.entity).back()))
+    return "the entity is returned without its new rule";
+  return hear();
 }
 
 }  // namespace weir::twins

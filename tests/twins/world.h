@@ -106,6 +106,7 @@ class World {
   std::string extend(const Op& op, HeldLease& lease);
   std::string check_ideals(int resource, IdealBuckets::Step step);
   std::string set_limits(const Op& op);
+  std::string change_access(const Op& op);
   std::string compare_entity(int entity, bool other);
   std::string compare_usage(int entity);
   std::string compare_limits();
@@ -120,6 +121,7 @@ class World {
   const RequestLimits* limits_of(const SetRef& set);
   std::string hear();
   bool heard(Limiter& limiter) const;
+  bool heard_exemption(Limiter& limiter, int entity, int resource) const;
   bool same_wait(std::optional<Time> told, const Answer& answer) const;
 
   const StoreKind& kind_;
@@ -137,6 +139,8 @@ class World {
   std::map<int, std::string> ids_;  // by the oracle's lease
   std::vector<std::pair<SetRef, RequestLimits>> request_limits_;
   Observed observed_;
+  bool has_rules_ = false;     ///< some were set
+  Time hidden_until_ = never;  ///< until then, blocks may hide what limiters have not heard of yet
   std::vector<Charge> charges_;
 };
 
