@@ -1,8 +1,11 @@
 // The table's own parts: the map, and what several threads may do at once.
+#include "store/table/table.h"
+
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "store/table/bucket_map.h"
@@ -13,6 +16,13 @@ namespace {
 
 limits::LimitSetRef one_limit() {
   return *limits::make_limit_set(std::vector<NamedLimit>{{"rpm", *Limit::parse("10")}});
+}
+
+TEST(Markers, OfManyLeasesDoNotMakeEachSettleSlower) {
+  // Ids of leases that one limiter gave out.
+  std::set<std::size_t> hashes;
+  for (std::uint64_t i = 0; i < 1000; ++i) hashes.insert(Markers::NonceHash()({0x7e02d79e11f32da1, i}));
+  EXPECT_EQ(hashes.size(), 1000U);
 }
 
 TEST(BucketMap, HoldsWhatWasPutAndForgetsWhatExpired) {

@@ -41,7 +41,9 @@ struct alignas(64) Shard {
 class Markers {
  public:
   struct NonceHash {
-    std::size_t operator()(const Nonce& nonce) const { return nonce[0]; }
+    /// A limiter counts its nonces in the second half and keeps the first. Callers cannot choose either: ids
+    /// of leases have a MAC, and the nonces of keyed requests are one.
+    std::size_t operator()(const Nonce& nonce) const { return nonce[0] + nonce[1]; }
   };
 
   base::Mutex mutex;
