@@ -3,7 +3,8 @@
 // Instructions of an admitted acquire through the service without sockets, counted by valgrind in two runs of
 // different length, without a log and with one; processor time of the same through sockets, in alternating
 // rounds of wrk; and processor time of `weir what-if` for a million decisions that the service has logged.
-// `bench_decision_log instructions`, `service` or `replay` measures one of them.
+// `bench_decision_log instructions`, `service` or `replay` measures one of them; `log FILE` makes the log of
+// a replay, for a profiler.
 #include <sys/resource.h>
 
 #include <array>
@@ -170,6 +171,16 @@ void make_log(const std::string& path, std::size_t acquires, bool settles) {
               static_cast<unsigned long long>(service.log()->dropped()));
 }
 
+/// Less for each client, and more for the projects.
+std::string other_limits() {
+  std::string text =
+      "system: {limits: {rpm: 15/min, tpm: 36000/min}}\n"
+      "resources: {gpt-4o: {limits: {rpm: 12/min, tpm: 24000/min}}}\nentities:\n";
+  for (std::size_t i = 0; i < projects; ++i)
+    text += "  project-" + std::to_string(i) + ": {limits: {tpm: 2000000/min}}\n";
+  return text;
+}
+
 double seconds_of_children() {
   rusage used{};
   ::getrusage(RUSAGE_CHILDREN, &used);
@@ -181,9 +192,7 @@ void replay() {
   for (const bool settles : {false, true}) {
     tests::Folder folder;
     make_log(folder.file("log.db"), 1'000'000, settles);
-    write_file(folder.file("limits.yaml"),
-               "system: {limits: {rpm: 15/min, tpm: 30000/min}}\n"
-               "resources: {gpt-4o: {limits: {rpm: 12/min, tpm: 20000/min}}}\n");
+    write_file(folder.file("limits.yaml"), other_limits());
     std::vector<double> rounds;
     for (int i = 0; i < 3; ++i) {
       const double before = seconds_of_children();
@@ -202,6 +211,7 @@ void replay() {
 int main(int count, char** arguments) {
   const std::string part = count > 1 ? arguments[1] : "";
   if (part == "acquire" && count == 4) return acquire(arguments[2], std::stoull(arguments[3]));
+  if (part == "log" && count == 3) make_log(arguments[2], 1'000'000, true);
   if (part.empty() || part == "instructions") instructions();
   if (part.empty() || part == "replay") replay();
   if (part.empty() || part == "service") through_the_service();

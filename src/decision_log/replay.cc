@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "limiter/pending.h"
@@ -44,7 +46,7 @@ class Replay {
       change(entry);
     }
   }
-  ReplayResult& result() { return result_; }
+  ReplayResult take_result();
 
  private:
   void acquire(const Entry& entry);
@@ -58,6 +60,13 @@ class Replay {
   std::vector<Charge> charges_;
   std::unordered_map<std::uint64_t, Lease> leases_;  ///< that are changed later in the log
   std::unordered_set<std::uint64_t> keyed_;          ///< leases of acquires with a key that were admitted
+  struct Counted {
+    std::string entity;
+    std::string resource;
+    ReplayCount count;
+  };
+  std::unordered_map<std::string, Counted> counted_;  ///< by entity, a zero byte and resource
+  std::string key_;                                   ///< reused
   ReplayResult result_;
 };
 
@@ -95,7 +104,7 @@ void Replay::acquire(const Entry& entry) {
   count(entry, decision.refused());
   if (decision.refused() || entry.lease == 0) return;
   if (entry.keyed) keyed_.insert(entry.lease);
-  if (plan_.changed_leases.contains(entry.lease)) leases_.emplace(entry.lease, std::move(decision.lease()));
+  if (plan_.changed_leases.may_have(entry.lease)) leases_.emplace(entry.lease, std::move(decision.lease()));
 }
 
 void Replay::count(const Entry& entry, bool refused) {
@@ -107,8 +116,18 @@ void Replay::count(const Entry& entry, bool refused) {
     count.only_in_log += was && !refused ? 1U : 0U;
     count.only_in_replay += refused && !was ? 1U : 0U;
   };
-  add(result_.counts[{entry.entity, entry.resource}]);
+  key_.assign(entry.entity).append(1, '\0').append(entry.resource);
+  auto found = counted_.find(key_);
+  if (found == counted_.end())
+    found = counted_.emplace(key_, Counted{entry.entity, entry.resource, {}}).first;
+  add(found->second.count);
   add(result_.total);
+}
+
+ReplayResult Replay::take_result() {
+  for (auto& [key, one] : counted_)
+    result_.counts.emplace(std::pair(std::move(one.entity), std::move(one.resource)), one.count);
+  return std::move(result_);
 }
 
 void Replay::change(const Entry& entry) {
@@ -157,7 +176,7 @@ Result<ReplayPlan> plan_replay(const DecisionReader& reader, std::string_view na
     if (plan.from == 0) plan.from = head.at;
     plan.to = std::max(plan.to, head.at);
     if (head.kind != EntryKind::acquire) {
-      plan.changed_leases.insert(head.lease);
+      plan.changed_leases.add(head.lease);
       return true;
     }
     ++(head.outcome == EntryOutcome::refused ? plan.refused : plan.admitted);
@@ -179,7 +198,7 @@ Result<ReplayResult> replay(const DecisionReader& reader, std::string_view name_
     return true;
   });
   if (!read) return read.error();
-  return std::move(replay.result());
+  return replay.take_result();
 }
 
 }  // namespace weir::decision_log

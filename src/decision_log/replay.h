@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -19,14 +17,28 @@ class Core;
 
 namespace weir::decision_log {
 
+/// The leases that a log changes. A bit for each of their hashes: a large log has a million of them, and a
+/// lease that is kept for nothing costs some memory only.
+class ChangedLeases {
+ public:
+  void add(std::uint64_t lease) { bits_[place_of(lease)] = true; }
+  /// False: the log does not change it.
+  bool may_have(std::uint64_t lease) const { return bits_[place_of(lease)]; }
+
+ private:
+  static constexpr unsigned log_size = 24;
+  static std::size_t place_of(std::uint64_t lease) { return lease * 0x9e3779b97f4a7c15 >> (64 - log_size); }
+  std::vector<bool> bits_ = std::vector<bool>(std::size_t{1} << log_size);
+};
+
 /// What has to be known before the first decision is replayed.
 struct ReplayPlan {
   Time from = 0;  ///< of the first row, and of the last
   Time to = 0;
   std::uint64_t admitted = 0;
   std::uint64_t refused = 0;
-  std::unordered_set<std::uint64_t> changed_leases;  ///< those that must be kept until their change
-  std::map<std::string, std::string> parents;        ///< of entities whose charges went to a parent
+  ChangedLeases changed_leases;                ///< those that must be kept until their change
+  std::map<std::string, std::string> parents;  ///< of entities whose charges went to a parent
 };
 
 /// What became of one entity on one resource.
