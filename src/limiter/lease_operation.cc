@@ -22,10 +22,21 @@ void LeaseOperation::attempt() {
   resolve_next();
 }
 
+/// The resolution of an ancestor that the walk of the bucket before has passed; empty: it has not, since the
+/// chain is another one now.
+limits::ResolutionRef LeaseOperation::resolved_above(std::string_view entity) const {
+  const limits::Resolution* at = resolutions_.empty() ? nullptr : resolutions_.back().get();
+  for (; at != nullptr && at->parent_resolution; at = at->parent_resolution.get()) {
+    if (at->parent == entity) return at->parent_resolution;
+  }
+  return {};
+}
+
 /// Resolves the buckets of the lease one after the other, then makes the change.
 void LeaseOperation::resolve_next() {
   if (resolutions_.size() < lease_->buckets.size()) {
     const std::string& entity = lease_->buckets[resolutions_.size()].entity;
+    if (const limits::ResolutionRef above = resolved_above(entity)) return resolved(above);
     return walk_.start({name_space_, entity, lease_->resource, {}},
                        {[](void* self, Result<limits::ResolutionRef>&& resolution) {
                           static_cast<LeaseOperation*>(self)->resolved(std::move(resolution));

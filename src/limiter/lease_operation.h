@@ -23,6 +23,7 @@ class LeaseOperation {
  private:
   void attempt();
   void resolve_next();
+  limits::ResolutionRef resolved_above(std::string_view entity) const;
   void resolved(Result<limits::ResolutionRef>&& resolution);
   void progressed(Result<store::Progress>&& progress);
   void finish(Result<void> result);
