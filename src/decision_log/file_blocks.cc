@@ -108,7 +108,20 @@ Result<void> FileBlocks::prepare(base::Entropy& entropy) {
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ",
       std::to_string(log_pages), "; PRAGMA journal_size_limit = ", std::to_string(log_pages * page_size));
   if (auto set = writer_->execute(settings.c_str()); !set) return set;
+  if (auto shrunk = shrink(); !shrunk) return shrunk;
   return read_about(*writer_);
+}
+
+/// A file that was written under a larger bound gives its space back, which deleting alone does not do.
+Result<void> FileBlocks::shrink() {
+  const auto pages = writer_->number("PRAGMA page_count");
+  if (!pages) return pages.error();
+  // A file that has kept this bound has at most three quarters of it.
+  if (static_cast<std::uint64_t>(*pages * page_size) <= most_bytes_ / 8 * 7) return {};
+  if (auto made = make_room(0); !made) return made;
+  // While there is no space for the copy that is made, the file stays as large as it is.
+  if (auto copied = writer_->execute("VACUUM"); !copied) return {};
+  return writer_->execute("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 Result<void> FileBlocks::read_about(sqlite::Database& database) {

@@ -49,6 +49,7 @@ class FileBlocks final : public Blocks {
   FileBlocks(std::string path, std::uint64_t most_bytes);
   Result<void> read_about(sqlite::Database& database);
   Result<void> prepare(base::Entropy& entropy);
+  Result<void> shrink();
   Result<void> write_some(std::span<const Block> blocks);
   Result<void> make_room(std::uint64_t bytes);
   Result<std::uint64_t> used() const;

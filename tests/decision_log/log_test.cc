@@ -201,6 +201,27 @@ TEST_F(DecisionLogFile, KeepsItsIdAndItsRowsOverARestart) {
   EXPECT_TRUE(log->find(second, "default"));
 }
 
+TEST_F(DecisionLogFile, GivesSpaceBackWhenItsSizeIsSetToLess) {
+  open({.path = folder.file("log.db"), .most_bytes = 8 * least_bytes});
+  const std::vector<Charge> charges = {{"rpm", 0}, {"tpm", 0}};
+  const auto decision = limiter.acquire("key-1", "gpt-4", charges);
+  std::string last;
+  for (int i = 0; i < 30'000; ++i) {
+    const std::uint64_t number = log->next_number();
+    log->add(number, record_of(*decision, "key-1", charges));
+    last = log->id_of(number);
+    if (i % 10'000 == 0) log->flush();
+  }
+  log->flush();
+  EXPECT_GT(log->bytes(), 2 * least_bytes);
+  open({.path = folder.file("log.db"), .most_bytes = least_bytes});
+  std::uintmax_t size = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder.path())) size += file.file_size();
+  EXPECT_LE(size, least_bytes);
+  EXPECT_GT(log->bytes(), least_bytes / 2);
+  EXPECT_TRUE(log->find(last, "default"));
+}
+
 TEST_F(DecisionLogFile, BelongsToOneProcessAndCanBeReadByOthers) {
   open({.path = folder.file("log.db")});
   const std::string id = decide("key-1", {{"rpm", 1}});
