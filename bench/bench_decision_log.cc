@@ -3,8 +3,8 @@
 // Instructions of an admitted acquire through the service without sockets, counted by valgrind in two runs of
 // different length, without a log and with one; processor time of the same through sockets, in alternating
 // rounds of wrk; and processor time of `weir what-if` for a million decisions that the service has logged.
-// `bench_decision_log instructions`, `service` or `replay` measures one of them; `log FILE` makes the log of
-// a replay, for a profiler.
+// `bench_decision_log instructions`, `service` or `replay` measures one of them; `log FILE ACQUIRES` makes
+// the log of a replay, for a profiler.
 #include <sys/resource.h>
 
 #include <array>
@@ -112,12 +112,12 @@ void through_the_service() {
   write_scripts(folder.path());
   const std::string script = folder.file("post.lua");
   Weir without(folder.path(), "off");
-  for (const auto& [mode, bar] : {std::pair("refusals", 1.01), std::pair("all", 1.25)}) {
+  for (const auto& [mode, bar] : {std::pair("refusals", "no bar here"), std::pair("all", "bar 1.25")}) {
     Weir with(folder.path(), mode);
     Contestant ours{with.process, with.port};
     Contestant rival{without.process, without.port};
     const auto result = duel(9, [&] { return ours.round(script); }, [&] { return rival.round(script); });
-    std::printf("%-34s CPU per request %.2f us, without a log %.2f us, ratio %.3f (bar %.2f)\n",
+    std::printf("%-34s CPU per request %.2f us, without a log %.2f us, ratio %.3f (%s)\n",
                 (std::string("mode ") + mode + " through sockets").c_str(), result.ours / 1e3,
                 result.rivals / 1e3, result.ratio, bar);
     std::printf("%-34s %.0f rows written, %.0f dropped\n", "", with.metric("weir_decision_log_written_total"),
@@ -188,22 +188,30 @@ double seconds_of_children() {
          static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }
 
-void replay() {
-  for (const bool settles : {false, true}) {
-    tests::Folder folder;
-    make_log(folder.file("log.db"), 1'000'000, settles);
-    write_file(folder.file("limits.yaml"), other_limits());
-    std::vector<double> rounds;
-    for (int i = 0; i < 3; ++i) {
-      const double before = seconds_of_children();
-      const std::string text = output_of("'" + weir_program() + "' what-if '" + folder.file("limits.yaml") +
-                                         "' --log '" + folder.file("log.db") + "'");
-      rounds.push_back(seconds_of_children() - before);
-      if (i == 0) std::printf("%-34s %s\n", "weir what-if", text.substr(0, text.find('\n')).c_str());
-    }
-    std::printf("%-34s %.2f s of CPU (bar 5)\n", settles ? "with settles" : "acquires alone", median(rounds));
-    std::fflush(stdout);
+/// Replays a log of so many acquires.
+void replay(const char* what, std::size_t acquires, bool settles) {
+  tests::Folder folder;
+  make_log(folder.file("log.db"), acquires, settles);
+  write_file(folder.file("limits.yaml"), other_limits());
+  const std::string command = "'" + weir_program() + "' what-if '" + folder.file("limits.yaml") +
+                              "' --log '" + folder.file("log.db") + "' -o json";
+  std::vector<double> rounds;
+  std::string text;
+  for (int i = 0; i < 5; ++i) {
+    const double before = seconds_of_children();
+    text = output_of(command);
+    rounds.push_back(seconds_of_children() - before);
   }
+  const std::size_t at = text.find(R"("total":)");
+  const std::size_t end = at == std::string::npos ? at : text.find('}', at) + 1;
+  std::printf("%-34s %.2f s of CPU; %s\n", what, median(rounds), text.substr(at, end - at).c_str());
+  std::fflush(stdout);
+}
+
+void replay() {
+  replay("a million acquires (bar 5)", 1'000'000, false);
+  replay("half a million, settled", 500'000, true);
+  replay("a million, settled", 1'000'000, true);
 }
 
 }  // namespace
@@ -211,7 +219,7 @@ void replay() {
 int main(int count, char** arguments) {
   const std::string part = count > 1 ? arguments[1] : "";
   if (part == "acquire" && count == 4) return acquire(arguments[2], std::stoull(arguments[3]));
-  if (part == "log" && count == 3) make_log(arguments[2], 1'000'000, true);
+  if (part == "log" && count == 4) make_log(arguments[2], std::stoull(arguments[3]), true);
   if (part.empty() || part == "instructions") instructions();
   if (part.empty() || part == "replay") replay();
   if (part.empty() || part == "service") through_the_service();
