@@ -90,6 +90,16 @@ TEST_P(Callers, OfANamespaceStayInIt) {
   EXPECT_EQ(get("/v1/limits/system").status, 200);
 }
 
+TEST_P(Callers, OfANamespaceCannotCreateOrPurgeNamespaces) {
+  as("team-secret");
+  EXPECT_EQ(put("/v1/limits/system", R"({"limits":{"rpm":"10/min"}})").status, 200);
+  EXPECT_EQ(problem_of(put("/v1/namespaces/team-2", "")), "403 forbidden");
+  EXPECT_EQ(problem_of(remove("/v1/namespaces/team-2")), "403 forbidden");
+  EXPECT_EQ(problem_of(post("/v1/namespaces/team-2/restore", "")), "403 forbidden");
+  as("alice-secret");
+  EXPECT_EQ(remove("/v1/namespaces/team-2").status, 200);
+}
+
 TEST_P(Callers, OfANamespaceSeeOnlyItInTheCheckOfTheStore) {
   std::string asked = "nothing";
   ServiceOptions options;

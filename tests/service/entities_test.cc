@@ -141,8 +141,34 @@ TEST_P(Entities, AreInNamespacesThatAreListed) {
   ASSERT_EQ(put("/v1/entities/key-1", "{}").status, 200);
   headers = "Weir-Namespace: team-2\r\n";
   ASSERT_EQ(put("/v1/entities/key-1", "{}").status, 200);
-  EXPECT_EQ(get("/v1/namespaces").body, R"({"namespaces":["default","team-2"]})");
+  EXPECT_EQ(get("/v1/namespaces").body, R"({"namespaces":[{"name":"default"},{"name":"team-2"}]})");
   EXPECT_EQ(problem_of(get("/v1/namespaces?limit=1")), "400 malformed");
+}
+
+TEST_P(Entities, AreInNamespacesThatArePurgedRestoredAndDeleted) {
+  headers = "Weir-Namespace: team-2\r\n";
+  ASSERT_EQ(put("/v1/limits/system", R"({"limits":{"rpm":"10/min"}})").status, 200);
+  const std::string acquire = R"({"entity":"key-1","resource":"gpt-4","consume":{"rpm":1}})";
+  ASSERT_EQ(post("/v1/acquire", acquire).status, 200);
+  const Seen purged = remove("/v1/namespaces/team-2?keep_ms=3600000");
+  ASSERT_EQ(purged.status, 200) << purged.body;
+  EXPECT_EQ(purged.at("/kept_until_ms"), std::to_string(clock->now() + 3'600'000));
+  EXPECT_EQ(purged.at("/erased"), "none");
+  const Seen refused = post("/v1/acquire", acquire);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.at("/blocked"), "true");
+  EXPECT_EQ(post("/v1/namespaces/team-2/restore", "").status, 200);
+  EXPECT_EQ(post("/v1/acquire", acquire).status, 200);
+  EXPECT_EQ(problem_of(post("/v1/namespaces/team-2/restore", "")), "404 not-found");
+  EXPECT_EQ(remove("/v1/namespaces/team-2?keep_ms=0").at("/erased"), "true");
+  EXPECT_EQ(problem_of(remove("/v1/namespaces/team-2")), "404 not-found");
+  EXPECT_EQ(put("/v1/namespaces/team-3", "").at("/created_at_ms"), std::to_string(clock->now()));
+  for (const char* const wrong : {"keep_ms=x", "keep_ms=-1", "keep=1"})
+    EXPECT_EQ(problem_of(remove(std::string("/v1/namespaces/team-3?") + wrong)), "400 malformed") << wrong;
+  EXPECT_EQ(problem_of(put("/v1/namespaces/team-3?keep_ms=1", "")), "400 malformed");
+  EXPECT_EQ(problem_of(remove("/v1/namespaces/team-3?keep_ms=99999999999")), "422 invalid-argument");
+  EXPECT_EQ(problem_of(put("/v1/namespaces/Team", "")), "422 invalid-argument");
+  EXPECT_EQ(get("/v1/namespaces/team-3").status, 405);
 }
 
 WEIR_API_TESTS(Audit);
