@@ -421,7 +421,6 @@ std::optional<Op> Generator::draw_unseen(const World& world) {
   if (unseen(Factor::leases) && !is(Factor::leases, leases_none)) return change_lease(world);
   if (unseen(Factor::age) && is(Factor::age, age_expired)) return clock(beyond_expiry(world));
   if (unseen(Factor::clock)) return advance(world);
-  if (has_access() && (unseen(Factor::access) || unseen(Factor::rules))) return draw_access(world);
   if (unseen(Factor::concurrent) && is(Factor::concurrent, concurrent_full)) return crowd(world);
   return std::nullopt;
 }
@@ -432,6 +431,8 @@ Op Generator::next(const World& world) {
     pending_.pop_front();
     if (auto one = step(world)) return *std::move(one);
   }
+  const bool ruled = has_access() && (unseen(Factor::access) || unseen(Factor::rules));
+  if (ruled && chance(12)) return draw_access(world);
   if (chance(20)) {
     if (auto one = draw_unseen(world)) return *std::move(one);
   }

@@ -67,7 +67,9 @@ class Generator {
   int draw_ruled(const World& world, Access access);
   Op remove_rule(int entity, const Rule& rule);
   Op end_rule(const World& world, int entity, const Rule& rule);
-  void request_under_rule();
+  void request_under_rule(const Rule& rule);
+  /// An acquire that the rule decides: a limit would refuse it.
+  Op ask_for_more(const World& world, const Rule& rule);
   /// Removes the rules that keep an entity from being deleted.
   void clear_rules(int entity);
 

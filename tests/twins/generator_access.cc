@@ -62,8 +62,9 @@ Op Generator::end_rule(const World& world, int entity, const Rule& rule) {
 }
 
 /// An acquire, mostly, or one that comes again, or a change of a lease.
-void Generator::request_under_rule() {
-  later([this](const World& world) -> std::optional<Op> {
+void Generator::request_under_rule(const Rule& rule) {
+  later([this, rule](const World& world) -> std::optional<Op> {
+    if ((unseen(Factor::access) || unseen(Factor::rules)) && chance(70)) return ask_for_more(world, rule);
     const std::uint64_t dice = below(10);
     if (dice < 2) return look(world);
     if (dice < 4 && !keyed_.empty()) {
@@ -77,9 +78,20 @@ void Generator::request_under_rule() {
   });
 }
 
+Op Generator::ask_for_more(const World& world, const Rule& rule) {
+  Op one = op(Kind::acquire);
+  one.request = {0, std::max(rule.resource, 0), {}, request_set_, {}, false};
+  for (const Line& line : world.oracle().look(one.request, world.now()).lines) {
+    if (line.mode != Mode::enforce || !one.request.consume.empty()) continue;
+    one.request.consume = {{line.limit, std::max<std::int64_t>(line.remaining, 0) + 1}};
+  }
+  if (one.request.consume.empty()) one.request.consume = {{names_[0], 1000}};
+  return one;
+}
+
 Op Generator::begin_rule(const World& world, Access access) {
   const Op one = draw_rule(world, access);
-  for (std::uint64_t left = 1 + below(4); left > 0; --left) request_under_rule();
+  for (std::uint64_t left = 1 + below(4); left > 0; --left) request_under_rule(one.rule);
   if (chance(12)) return one;
   const auto end = [this, entity = one.entity, rule = one.rule](const World& then) -> std::optional<Op> {
     for (const Rule& stored : then.oracle().rules(entity)) {
@@ -110,7 +122,7 @@ Op Generator::draw_access(const World& world) {
     // One after the other, so that both hold for a while.
     const bool exempt_first = chance(50);
     const Op first = draw_rule(world, exempt_first ? Access::exempt : Access::blocked);
-    if (chance(50)) request_under_rule();
+    if (chance(50)) request_under_rule(first.rule);
     later([this, exempt_first](const World& then) -> std::optional<Op> {
       return begin_rule(then, exempt_first ? Access::blocked : Access::exempt);
     });

@@ -116,7 +116,8 @@ void Oracle::put(const Stop& stop, int resource, BucketState state, Time now, bo
   state.earliest = state.latest = state.expires_at;
   // Under new limits no write is blind.
   if (before && before->generation == state.generation && before->version == state.version) {
-    state.latest = std::max(state.latest, before->latest);
+    // Nor is one that uses up a grant without an end, which kept the bucket for good.
+    if (before->latest != never) state.latest = std::max(state.latest, before->latest);
     if (gives_only) state.earliest = std::min(state.earliest, before->earliest);
   }
   before = std::move(state);
