@@ -104,7 +104,7 @@ TEST_F(StoreCopy, OneNamespaceIsCopiedAlone) {
   options.name_space = "acme";
   expect_same(copy_store(source_, file("target.db"), options));
   auto store = Limiter::open(file("target.db"));
-  EXPECT_EQ(*store->namespaces(), std::vector<std::string>{"acme"});
+  EXPECT_EQ(*store->namespaces(), std::vector<Namespace>{{.name = "acme"}});
 }
 
 TEST_F(StoreCopy, RefusesATargetThatHasSomethingInIt) {

@@ -36,6 +36,7 @@ class Fickle final : public store::Store, private store::Buckets {
     return Error{ErrorCode::unavailable, "away"};
   }
   Time now() const override { return inner_->now(); }
+  Result<void> erase_namespace(std::string_view name) override { return inner_->erase_namespace(name); }
   Result<void> keep_audit_for(Time duration) override { return inner_->keep_audit_for(duration); }
   Result<void> keep_usage(const store::UsageKept& kept) override { return inner_->keep_usage(kept); }
 

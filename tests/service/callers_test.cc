@@ -142,6 +142,7 @@ class Away final : public store::Store, private store::Buckets {
   const store::LeaseKey& lease_key() const override { return real_->lease_key(); }
   Result<void> health() const override { return why(); }
   Time now() const override { return real_->now(); }
+  Result<void> erase_namespace(std::string_view name) override { return real_->erase_namespace(name); }
   Result<void> keep_audit_for(Time duration) override { return real_->keep_audit_for(duration); }
   Result<void> keep_usage(const store::UsageKept& kept) override { return real_->keep_usage(kept); }
 

@@ -27,6 +27,7 @@ class Unplugged final : public store::Store, private store::Buckets, private sto
   const store::LeaseKey& lease_key() const override { return real_->lease_key(); }
   Result<void> health() const override { return away ? Result<void>(why()) : Result<void>(); }
   Time now() const override { return real_->now(); }
+  Result<void> erase_namespace(std::string_view name) override { return real_->erase_namespace(name); }
   Result<void> keep_audit_for(Time duration) override { return real_->keep_audit_for(duration); }
   Result<void> keep_usage(const store::UsageKept& kept) override { return real_->keep_usage(kept); }
 
@@ -87,6 +88,7 @@ class Unplugged final : public store::Store, private store::Buckets, private sto
     if (catalog_is_away()) return done(why());
     real_->catalog().limits(name_space, level, done);
   }
+  void mark(std::string_view, Completion<limits::NamespaceMark> done) override { done(why()); }
   void list_limits(std::string_view, const LimitsFilter&, const store::Paging&,
                    Completion<store::Page<store::StoredLimitsItem>> done) override {
     done(why());
