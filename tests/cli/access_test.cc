@@ -89,27 +89,28 @@ TEST_F(AccessCommands, ThatAreWrongSayWhatToWrite) {
 }
 
 TEST_F(AccessCommands, PurgeANamespaceAndRestoreIt) {
-  ASSERT_EQ(shell.run("namespace create staging"), 0) << shell.err;
-  ASSERT_EQ(shell.run("limits set --system -l rpm:5/day --namespace staging"), 0) << shell.err;
-  EXPECT_EQ(shell.run("namespace purge stagin"), 1);
-  EXPECT_TRUE(says("\"stagin\" holds nothing; did you mean \"staging\"?")) << shell.err;
-  EXPECT_EQ(shell.run("namespace purge staging --keep 30d"), 0) << shell.err;
-  EXPECT_TRUE(says("weir namespace restore staging")) << shell.out;
-  EXPECT_EQ(shell.run("acquire key-1 gpt-4 -c rpm=1 --namespace staging"), 3);
-  EXPECT_TRUE(says("namespace staging was purged")) << shell.out << shell.err;
+  // The shell of these tests has one namespace.
+  ASSERT_EQ(shell.run("namespace create default"), 0) << shell.err;
+  ASSERT_EQ(shell.run("limits set --system -l rpm:5/day"), 0) << shell.err;
+  EXPECT_EQ(shell.run("namespace purge defaul"), 1);
+  EXPECT_TRUE(says("\"defaul\" holds nothing; did you mean \"default\"?")) << shell.err;
+  EXPECT_EQ(shell.run("namespace purge default --keep 30d"), 0) << shell.err;
+  EXPECT_TRUE(says("weir namespace restore default")) << shell.out;
+  EXPECT_EQ(shell.run("acquire key-1 gpt-4 -c rpm=1"), 3);
+  EXPECT_TRUE(says("namespace default was purged")) << shell.out << shell.err;
   EXPECT_EQ(shell.run("namespace list"), 0) << shell.err;
   EXPECT_TRUE(says("purged; can be restored until")) << shell.out;
   EXPECT_EQ(shell.run("namespace purge --due"), 0) << shell.err;
   EXPECT_TRUE(says("no purged namespace is due")) << shell.err;
-  EXPECT_EQ(shell.run("namespace restore staging"), 0) << shell.err;
-  EXPECT_EQ(shell.out, "namespace staging is in use again\n");
-  EXPECT_EQ(shell.run("acquire key-1 gpt-4 -c rpm=1 --namespace staging"), 0) << shell.err;
-  EXPECT_EQ(shell.run("audit --system --namespace staging --kind namespace"), 0) << shell.err;
+  EXPECT_EQ(shell.run("namespace restore default"), 0) << shell.err;
+  EXPECT_EQ(shell.out, "namespace default is in use again\n");
+  EXPECT_EQ(shell.run("acquire key-1 gpt-4 -c rpm=1"), 0) << shell.err;
+  EXPECT_EQ(shell.run("audit --system --kind namespace"), 0) << shell.err;
   EXPECT_TRUE(says("tester purged the namespace")) << shell.out;
-  EXPECT_EQ(shell.run("namespace purge staging --now"), 0) << shell.err;
-  EXPECT_EQ(shell.out, "namespace staging was deleted with everything in it\n");
+  EXPECT_EQ(shell.run("namespace purge default --now"), 0) << shell.err;
+  EXPECT_EQ(shell.out, "namespace default was deleted with everything in it\n");
   EXPECT_EQ(shell.run("audit --kind namespace"), 0) << shell.err;
-  EXPECT_TRUE(says("tester deleted the namespace: namespace staging")) << shell.out;
+  EXPECT_TRUE(says("tester deleted the namespace: namespace default")) << shell.out;
   for (const char* const wrong : {"", "a --due", "a --now --keep 1d", "a --keep 2"})
     EXPECT_EQ(shell.run(std::string("namespace purge ") + wrong), 2) << wrong;
 }

@@ -29,6 +29,8 @@ CHARGES = r"POST /v1/(acquire|leases/\{lease\}/(adjust|settle))"
 KNOWN = [
     refused(r"PUT /v1/entities/\{entity\}/(block|exempt)|POST /v1/changes", 422, "^invalid-argument: .*the end (of the rule|is not a moment)",
             "the schema cannot say that a moment must be in the future"),
+    refused(r"PUT /v1/entities/\{entity\}/(block|exempt)|POST /v1/changes", 422, "the reason must be one line of UTF-8 text",
+            "a pattern could say it, but its end also matches before a line feed in some programs"),
     refused("GET /v1/audit", 422, "the range of the audit is empty", "the schema cannot compare two parameters"),
     refused("GET /v1/decisions", 422, "(from must be before to|the cursor is not one of)", "the schema cannot compare two parameters"),
     refused("GET /v1/decisions", 400, "(cursor must be|is empty; leave it out)", "a cursor is what a page before said"),
