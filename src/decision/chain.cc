@@ -103,13 +103,21 @@ const bucket::LimitClaim& claim_of(const Link& link, std::size_t limit) {
   return *std::find_if(limits.begin(), limits.end(), [&](const auto& claim) { return claim.name == name; });
 }
 
+std::uint32_t concurrent_taken(const Link& link) {
+  std::uint32_t taken = link.named & link.resolution->limits->concurrent();
+  for (std::size_t i = 0; taken >> i != 0; ++i) {
+    if (link.amount[i] == 0) taken &= ~(1U << i);
+  }
+  return taken;
+}
+
 Time rounded_lease_deadline(const Chain& chain, Time now, Time lease_for) {
   std::vector<const bucket::Holds*> lists;
   Time from = now;
   for (const Link& link : chain) {
-    const std::uint32_t taken = link.named & link.resolution->limits->concurrent();
+    const std::uint32_t taken = concurrent_taken(link);
     for (std::size_t i = 0; taken >> i != 0; ++i) {
-      if ((taken >> i & 1U) == 0 || link.amount[i] == 0) continue;
+      if ((taken >> i & 1U) == 0) continue;
       lists.push_back(&claim_of(link, i).holds);
       from = std::max(from, link.at);
     }

@@ -185,6 +185,8 @@ inline bool has_concurrent(const Chain& chain) {
     return link.resolution->limits && link.resolution->limits->concurrent() != 0;
   });
 }
+/// The concurrent limits that an admission takes something of: bit i is the i-th.
+std::uint32_t concurrent_taken(const Link& link);
 /// The claim of a limit of the resolved set. Requires that the link was claimed.
 const bucket::LimitClaim& claim_of(const Link& link, std::size_t limit);
 /// The deadline of a lease on a chain that was claimed and decided. Where it takes something of a concurrent

@@ -9,17 +9,7 @@ namespace weir {
 namespace {
 
 using tests::RedisServer;
-
-/// How many scripts the server has run. Everything that an acquire sends is one, once its limits are known.
-long scripts(const RedisServer& server) {
-  const std::string stats = server.ask({"INFO", "commandstats"});
-  long calls = 0;
-  for (const std::string name : {"cmdstat_evalsha:calls=", "cmdstat_eval:calls="}) {
-    const std::size_t at = stats.find(name);
-    if (at != std::string::npos) calls += std::stol(stats.substr(at + name.size()));
-  }
-  return calls;
-}
+using tests::scripts_run;
 
 struct Shape {
   int depth;
@@ -80,10 +70,10 @@ TEST_P(RedisChain, IsOneCommandAdmittedOrRefusedAndTwoWhereBucketsAreNew) {
   // A script that the server does not know is sent twice.
   ASSERT_TRUE(limiter.acquire(entity(0), "other", each(10)));
   const auto commands = [&](int amount) {
-    const long before = scripts(server);
+    const long before = scripts_run(server);
     const auto decision = limiter.acquire(entity(0), "r", each(amount));
     EXPECT_TRUE(decision) << decision.error().message;
-    return scripts(server) - before;
+    return scripts_run(server) - before;
   };
   EXPECT_EQ(commands(10), 2);
   EXPECT_EQ(commands(10), 1);

@@ -41,16 +41,7 @@ class SpentOnRedis : public testing::Test {
     if (decision->never_fits()) return how + " for ever";
     return how + " for " + std::to_string(decision->retry_after()->count());
   }
-  /// How many scripts the server has run.
-  long scripts() {
-    const std::string stats = server.ask({"INFO", "commandstats"});
-    long calls = 0;
-    for (const std::string name : {"cmdstat_evalsha:calls=", "cmdstat_eval:calls="}) {
-      const std::size_t at = stats.find(name);
-      if (at != std::string::npos) calls += std::stol(stats.substr(at + name.size()));
-    }
-    return calls;
-  }
+  long scripts() const { return tests::scripts_run(server); }
 };
 
 TEST_F(SpentOnRedis, ASecondRefusalIsFromMemoryForAWhileAndSaysTheSame) {

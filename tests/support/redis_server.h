@@ -194,4 +194,15 @@ class RedisServer {
   pid_t pid_ = 0;
 };
 
+/// How many scripts the server has run. Everything that an acquire sends is one, once its limits are known.
+inline long scripts_run(const RedisServer& server) {
+  const std::string stats = server.ask({"INFO", "commandstats"});
+  long calls = 0;
+  for (const std::string name : {"cmdstat_evalsha:calls=", "cmdstat_eval:calls="}) {
+    const std::size_t at = stats.find(name);
+    if (at != std::string::npos) calls += std::stol(stats.substr(at + name.size()));
+  }
+  return calls;
+}
+
 }  // namespace weir::tests

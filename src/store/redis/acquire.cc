@@ -53,8 +53,9 @@ void Acquire::start() {
   add_links(chain_);
   rest_on(*plan_.resolution);
   if (auto matched = decision::match_all(chain_, request.consume); !matched) return finish(matched.error());
-  // The script knows no shadow mode and no concurrent limits.
-  in_process_ = verb_ == decision::Verb::look || decision::has_concurrent(chain_) ||
+  concurrent_ = decision::has_concurrent(chain_);
+  // The script knows no shadow mode.
+  in_process_ = verb_ == decision::Verb::look ||
                 std::any_of(chain_.begin(), chain_.end(), [&](const decision::Link& link) {
                   return decision::shadows_of(link, request.shadow) != 0;
                 });
@@ -81,6 +82,8 @@ std::string Acquire::marker_text() const {
       if (amount == record.amounts.end())
         amount = record.amounts.insert(amount, {std::string(set.name(i)), link.amount[i], 0});
       amount->buckets = static_cast<std::uint8_t>(amount->buckets | 1U << k);
+      if ((set.concurrent() >> i & 1U) != 0)
+        amount->holds = static_cast<std::uint8_t>(amount->holds | 1U << k);
     }
   }
   return encode_behind_generations(record, entities);
@@ -93,16 +96,17 @@ void Acquire::send_plan() {
   // Safe to repeat: the marker shows whether it was done.
   repeatable = once;
   const std::size_t keys = buckets_in_chain_.size() + (once ? 1 : 0);
-  begin(Script::acquire(), keys, keys + (once ? 4 : 1));
+  const bool ends = once || concurrent_;  // the deadline of the lease is written
+  begin(concurrent_ ? Script::acquire_concurrent() : Script::acquire(), keys, keys + (ends ? 4 : 1));
   for (const ChainBucket& place : buckets_in_chain_) key(key_of(place));
   if (once) key(marker_);
   thread_local std::string plan;
   plan.clear();
   append_plan(plan, chain_, plan_.counts_usage());
   word(plan);
-  if (once) {
-    word(std::string_view());
-    word(marker_text());
+  if (ends) {
+    word(once ? std::string_view() : without_marker);
+    word(once ? marker_text() : std::string());
     word(lease_for());
   }
   send();
@@ -139,8 +143,16 @@ void Acquire::admitted(std::string_view numbers, Time now) {
   }
   if (now == 0) context().time.learn(now = moment);
   decision_.set_admitted();
-  decision_.set_deadline(base::saturating_add(now, lease_for()));
+  decision_.set_deadline(deadline_from(now));
   finish(Progress::decided);
+}
+
+/// The deadline that holds.lua has computed. It leaves full lists, which would round it further, to C++.
+Time Acquire::deadline_from(Time now) const {
+  const bool takes = concurrent_ && std::any_of(chain_.begin(), chain_.end(), [](const decision::Link& link) {
+                       return decision::concurrent_taken(link) != 0;
+                     });
+  return takes ? bucket::rounded_deadline(now, lease_for()) : base::saturating_add(now, lease_for());
 }
 
 Result<decision::Next> Acquire::decide(Time now, States& states, decision::Marker* marker) {

@@ -16,6 +16,8 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
  private:
   void send_plan();
   Time lease_for() const;
+  /// The deadline of a lease that was admitted in one command at `now`.
+  Time deadline_from(Time now) const;
   /// The marker that an admission writes, without its deadline and generations.
   std::string marker_text() const;
   void replied(const Reply& reply) override;
@@ -32,6 +34,7 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
 
   const store::Plan& plan_;
   const decision::Verb verb_;
+  bool concurrent_ = false;  ///< the chain has concurrent limits
   bool in_process_ = false;  ///< load, decide and put, since the script cannot decide it
   Decision& decision_;
   decision::Chain chain_;  ///< for the plain case: the amounts of each limit

@@ -9,12 +9,14 @@
 --             for each bucket: head, stamp, known stamp, digest, keep, valid until, and for each limit
 --               burst, rate amount, rate period, amount (2^53: not named; negative: given back)
 --           followed by the resource
--- ARGV[2]   only with a marker: its text as the client knows it (empty: there is none). `-`: a change to a lease
---           that only its holder knows, without a marker and its key
+-- ARGV[2]   only with a marker, or if the deadline of a lease matters: the marker's text as the client knows it
+--           (empty: there is none). `-`: no marker and no key of one, since only its holder knows the lease
 -- ARGV[3]   its new text; of an acquire the part after the generations
 -- ARGV[4]   of an acquire: how long its lease can be changed. Empty: this is a change to a lease, which
 --           writes only the buckets of which it names a limit
 -- ARGV[5]   the deadline of that lease, and from ARGV[6] on the generations that its buckets must have
+--
+-- In front of this text is holds.lua if a limit of the chain is concurrent, and `local hold_all` otherwise.
 --
 -- Returns a string if every bucket was charged and refilled now: generation, refilled at, expires at, tokens
 -- and consumed of each limit, events if it counts usage, bucket by bucket. Otherwise a list:
@@ -38,7 +40,7 @@ local get, put, call = struct.unpack, struct.pack, redis.call
 local plan, count, marker = ARGV[1], #KEYS, nil
 local now, counts, at = get('<dd', plan)
 local tests = now >= 0
-local code, later, states, longer, unnamed = 1, false, {}, nil, nil
+local code, later, states, longer, unnamed, texts, tills, ending = 1, false, {}, nil, nil, {}, {}, nil
 if ARGV[2] == '-' then
   marker = false
 elseif ARGV[2] then
@@ -52,7 +54,7 @@ for k = 1, code == 1 and count or 0 do
   limits, stamp, known, digest, keep, valid, burst, amount, period, asked, at = get('<dddddddddd', plan, at)
   local value = limits > 514 and call('GET', KEYS[k]) or call('GETRANGE', KEYS[k], '0', '119')
   if #value < 104 then code = 3 break end
-  local head, till, version, seen, set, hold, plain, made, refilled, expires, tokens, consumed, events =
+  local head, till, version, seen, set, stays, plain, made, refilled, expires, tokens, consumed, events =
     get('<ddddddddddddd', value)
   if counts < 0 then counts = head > 768 and 256 or 0 end
   if now < 0 then
@@ -65,11 +67,21 @@ for k = 1, code == 1 and count or 0 do
     now = time
   end
   local moved = now > refilled and now or refilled
+  local concurrent, passed, last = plain < 0 and hold_all, nil, nil
+  if concurrent then plain = moved == now and -plain or 0 end
   if head ~= limits + counts or set ~= digest or version < stamp or seen > known or expires <= now or now >= valid
     or moved >= plain or moved > now + 60000 or (moved > now and counts > 0 and now % hour > moved % hour)
     or (marker ~= nil and ARGV[5 + k] and made ~= tonumber(ARGV[5 + k])) then code = 3 break end
-  if hold > keep then keep = hold end
+  if stays > keep then keep = stays end
   expires = keep < never and moved + keep or never
+  if concurrent then
+    value = call('GET', KEYS[k])
+    texts[k], passed, last, ending = hold_all(value, 8 * (2 * (limits - 512) + (counts > 0 and 11 or 10)), at - 32,
+      now, ending)
+    if not passed then code = 3 break end
+    if last > expires then expires = last end
+    tills[k] = till
+  end
   if moved ~= now then later = true end
   local changed, state, named, first, exhausted = 0, nil, nil, nil, nil
   for i = 513, limits do
@@ -86,13 +98,14 @@ for k = 1, code == 1 and count or 0 do
         if tokens > burst then tokens = burst end
       end
     end
+    local held = passed and passed[i]
+    if held then tokens = tokens + held end
     if asked < never then
       named = true
       if asked > tokens then code = 0 end
       tokens = tokens - asked
       if tokens > burst then tokens = burst end
-      consumed = consumed + asked
-      if asked ~= 0 then changed = 1 end
+      if asked ~= 0 and not held then consumed, changed = consumed + asked, 1 end
     end
     -- A debt extends the expiry, and a counter beyond 2^52 wraps around: C++ decides these cases.
     if code == 1 and (tokens < 0 or consumed < 0 or consumed >= round) then code = 3 end
@@ -126,7 +139,7 @@ if now < 0 then
   local time = call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local deadline = marker ~= nil and (tonumber(ARGV[5]) or now + ARGV[4])
+local deadline = marker ~= nil and (tonumber(ARGV[5]) or ending or now + ARGV[4])
 if deadline and now >= deadline then code = 3 end
 if code ~= 1 then
   local answer = {code, now}
@@ -135,17 +148,24 @@ if code ~= 1 then
   return answer
 end
 
+local expire, from = tests and 'PEXPIRE' or 'PEXPIREAT', tests and now or 0
 for k = 1, count do
-  if not (unnamed and unnamed[k]) then call('SETRANGE', KEYS[k], '56', states[k]) end
+  if not (unnamed and unnamed[k]) then
+    if texts[k] then
+      call('SET', KEYS[k], call('GETRANGE', KEYS[k], '0', '55') .. states[k] .. texts[k])
+      if tills[k] < never then call(expire, KEYS[k], tills[k] - from) end
+    else
+      call('SETRANGE', KEYS[k], '56', states[k])
+    end
+  end
 end
 if longer then
   for k, till in pairs(longer) do
     local index = string.gsub(string.sub(KEYS[k], 1, at - #plan - 3), '}:b:', '}:i:', 1)
-    local expire, moment = tests and 'PEXPIRE' or 'PEXPIREAT', tests and till - now or till
     call('SETRANGE', KEYS[k], '8', put('<d', till))
-    call(expire, KEYS[k], moment)
+    call(expire, KEYS[k], till - from)
     local left = call('PTTL', index)
-    if left >= 0 and left < till - now then call(expire, index, moment) end
+    if left >= 0 and left < till - now then call(expire, index, till - from) end
   end
 end
 if deadline and ARGV[2] ~= '-' then

@@ -61,7 +61,16 @@ Script::Script(std::string_view text) : body(text), digest(sha1(text)) {
   wire::resp::append_word(named, digest);
 }
 
-const Script& Script::acquire() { return only<acquire_lua>(); }
+const Script& Script::acquire() {
+  static const std::string text = base::join("local hold_all\n", acquire_lua);
+  static const Script script(text);
+  return script;
+}
+const Script& Script::acquire_concurrent() {
+  static const std::string text = base::join(holds_lua, acquire_lua);
+  static const Script script(text);
+  return script;
+}
 const Script& Script::load() { return only<load_lua>(); }
 const Script& Script::put() { return only<put_lua>(); }
 const Script& Script::usage() { return only<usage_lua>(); }

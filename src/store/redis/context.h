@@ -26,7 +26,10 @@ struct Script {
   std::string digest;  ///< SHA-1, in hexadecimal digits
   std::string named;   ///< EVALSHA and the digest, as words of a command
 
+  /// For chains without concurrent limits.
   static const Script& acquire();
+  /// For chains that have some.
+  static const Script& acquire_concurrent();
   static const Script& load();
   static const Script& put();
   static const Script& usage();

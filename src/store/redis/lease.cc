@@ -12,14 +12,9 @@ using store::Progress;
 
 namespace {
 
-/// In place of a marker's text: only the holder knows the lease.
-const std::string without_marker = "-";
-
-/// Whether the lease holds something of a concurrent limit, or took grants.
-bool is_special(const std::vector<decision::LeaseAmount>& amounts) {
-  return std::any_of(amounts.begin(), amounts.end(), [](const decision::LeaseAmount& amount) {
-    return amount.holds != 0 || !amount.granted.empty();
-  });
+bool took_grants(const std::vector<decision::LeaseAmount>& amounts) {
+  return std::any_of(amounts.begin(), amounts.end(),
+                     [](const decision::LeaseAmount& amount) { return !amount.granted.empty(); });
 }
 
 }  // namespace
@@ -36,10 +31,12 @@ void LeaseChange::start() {
   for (const limits::ResolutionRef& resolution : plan_.resolutions) rest_on(*resolution);
   add_links(chain_);
   if (plan_.lease.shared) marker_ = lease_key(end, plan_.lease.nonce);
-  // The script knows no concurrent limits, no grants, and no other deadline than the one in the id.
+  // The script knows no grants, and no other deadline than the one in the id.
   const bool extends = plan_.change.verb == decision::LeaseVerb::extend;
-  if (extends || decision::has_concurrent(chain_) || is_special(plan_.lease.amounts)) return load();
-  send_differences(decision::record_of(plan_.lease), plan_.lease.shared ? std::string() : without_marker);
+  if (extends || took_grants(plan_.lease.amounts)) return load();
+  concurrent_ = decision::has_concurrent(chain_);
+  send_differences(decision::record_of(plan_.lease),
+                   plan_.lease.shared ? std::string() : std::string(without_marker));
 }
 
 decision::Marker LeaseChange::marker_of(decision::LeaseRecord record, Time deadline) const {
@@ -56,6 +53,9 @@ bool LeaseChange::match_differences() {
       if ((charge.buckets >> i & 1U) == 0) continue;
       const int limit = link.resolution->limits->find(charge.limit);
       if (limit < 0) return false;
+      // A limit that has changed its kind since it was charged is another limit.
+      const bool concurrent = (link.resolution->limits->concurrent() >> limit & 1) != 0;
+      if (concurrent != (charge.holds != 0)) return false;
       link.named |= 1U << static_cast<unsigned>(limit);
       link.amount[static_cast<std::size_t>(limit)] = charge.amount;
     }
@@ -77,7 +77,8 @@ void LeaseChange::send_differences(const decision::LeaseRecord& record, const st
   // Without a marker a copy would charge a second time.
   repeatable = plan_.lease.shared;
   const std::size_t keys = buckets_in_chain_.size() + (marker_.empty() ? 0 : 1);
-  begin(Script::acquire(), keys, keys + buckets_in_chain_.size() + 5);
+  begin(concurrent_ ? Script::acquire_concurrent() : Script::acquire(), keys,
+        keys + buckets_in_chain_.size() + 5);
   for (const ChainBucket& place : buckets_in_chain_) key(key_of(place));
   if (!marker_.empty()) key(marker_);
   std::string plan;
@@ -110,7 +111,7 @@ void LeaseChange::replied(const Reply& reply) {
   const std::string text(last.at_end() ? std::string_view() : last.next().text());
   const auto marker = text == expected_ ? std::nullopt : decode_marker(text);
   const bool extended = marker && marker->deadline != plan_.lease.deadline;
-  const bool plain = marker && !extended && !is_special(marker->record.amounts);
+  const bool plain = marker && !extended && !took_grants(marker->record.amounts);
   if (plain && ++overtaken_ <= most_overtaken) return send_differences(marker->record, text);
   decide_here(now, at);
 }

@@ -40,7 +40,8 @@ class LeaseChange final : public Operation {
   store::LeaseOutcome& outcome_;
   decision::Chain chain_;  ///< for the plain case: the differences
   decision::LeaseStep next_;
-  std::string expected_;  ///< the marker that next_ was computed from
+  std::string expected_;     ///< the marker that next_ was computed from
+  bool concurrent_ = false;  ///< the chain has concurrent limits
   int doubts_ = 0;
   int overtaken_ = 0;
 };

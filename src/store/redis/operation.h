@@ -19,6 +19,8 @@
 
 namespace weir::redis {
 
+/// In place of a marker's text: only the holder knows the lease.
+inline constexpr std::string_view without_marker = "-";
 /// How much longer than its lease a marker is kept, in case the clock is set back.
 inline constexpr Time marker_margin = 60'000;
 

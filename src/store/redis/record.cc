@@ -145,15 +145,19 @@ Text read_text(std::string_view text, StoredBucket& bucket, std::optional<std::i
 }
 
 /// Until when acquire.lua may charge a bucket: at most until a dormant limit is full and is dropped, or the
-/// hour of its usage is over. With dormant limits the expiry of a debt depends on both, so C++ decides that
-/// case, concurrent limits, and grants.
+/// hour of its usage is over. Negative if the bucket has concurrent limits: then the script also writes what
+/// is held of them. With dormant limits the expiry of a debt depends on both, so C++ decides that case,
+/// dormant concurrent limits, and grants.
 Time plain_until_of(const StoredBucket& bucket) {
   const bucket::State& state = bucket.state;
   Time until = limits::never;
   bool any_dormant = false;
   bool in_debt = false;
+  bool any_concurrent = false;
   for (const bucket::LimitState& limit : state.limits) {
-    if (limit.parameters.kind() == Kind::concurrent || !limit.grants.empty()) return 0;
+    const bool concurrent = limit.parameters.kind() == Kind::concurrent;
+    if (!limit.grants.empty() || (concurrent && limit.dormant)) return 0;
+    any_concurrent = any_concurrent || concurrent;
     in_debt = in_debt || limit.tokens < 0;
     if (!limit.dormant) continue;
     any_dormant = true;
@@ -161,7 +165,8 @@ Time plain_until_of(const StoredBucket& bucket) {
                                                    limit.parameters.capacity - limit.tokens));
   }
   if (bucket.segment) until = std::min(until, bucket.segment->hour + usage::hour);
-  return any_dormant && in_debt ? 0 : until;
+  if (any_dormant && in_debt) return 0;
+  return any_concurrent ? -to_redis(until) : to_redis(until);
 }
 
 /// The limits in force, by name as in a LimitSet, which is the order of a plan.
@@ -340,8 +345,8 @@ Record encode(const StoredBucket& bucket, bool collected) {
   const std::int64_t head = head_of(limits.size()) + (bucket.segment ? counting_head : 0);
   for (const std::int64_t number :
        {head, record.kept_until, state.version, bucket.stamp, digest_of(parameters.str()),
-        any_dormant ? stays : 0, to_redis(plain_until_of(bucket)),
-        static_cast<std::int64_t>(state.generation), state.refilled_at, to_redis(state.expires_at)})
+        any_dormant ? stays : 0, plain_until_of(bucket), static_cast<std::int64_t>(state.generation),
+        state.refilled_at, to_redis(state.expires_at)})
     append_number(record.bytes, number);
   record.bytes += balances;
   if (bucket.segment) append_number(record.bytes, bucket.segment->events);
