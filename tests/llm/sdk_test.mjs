@@ -1,7 +1,12 @@
 // The vendors' own clients for Node.js against the gateway in front of the fake vendor.
 //
 //   node sdk_test.mjs http://127.0.0.1:PORT
+//
+// The clients use the fetch of Node.js. Their default, node-fetch, takes the end of a stream for a broken connection on
+// Node.js 18 where the next request follows at once, also without a gateway.
 import assert from "node:assert";
+import "@anthropic-ai/sdk/shims/web";
+import "openai/shims/web";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 
