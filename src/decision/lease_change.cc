@@ -196,13 +196,10 @@ limits::ResolutionRef resolve_as_stored(const limits::Resolution& resolution, co
     if (!limit.dormant) named.push_back({limit.name, limit.parameters});
   }
   if (named.empty()) return {};
-  auto made = limits::resolve(resolution.levels, limits::LimitSetRef(new limits::LimitSet(std::move(named))),
-                              now, resolution.configured_multiplier);
+  auto made =
+      limits::resolve_with(resolution, limits::LimitSetRef(new limits::LimitSet(std::move(named))), now);
   // The stamp is never older than the bucket's version.
   made->stamp = std::max(made->stamp, state.version);
-  made->catalog_generation = resolution.catalog_generation;
-  made->parent = resolution.parent;
-  made->parent_resolution = resolution.parent_resolution;
   return limits::ResolutionRef(made.get());
 }
 

@@ -9,15 +9,15 @@
 namespace weir::gateway {
 using detail::LeaseVerb;
 
-CallLease::CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, net::Loop& loop,
-                     std::uint64_t kept_as)
+CallLease::CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, const RequestLimits* limits,
+                     net::Loop& loop, std::uint64_t kept_as)
     : gateway_(gateway),
       loop_(loop),
       lease_for_(gateway.options().call_lease),
       kept_as_(kept_as),
       pending_(core) {
   gateway_.call_leases().add();
-  pending_.take(decision);
+  pending_.take(decision, limits);
   loop_.set_timer(*this, lease_for_ / 3);
 }
 

@@ -21,10 +21,10 @@ class Gateway;
 /// gone. So its operations use no executor, and their completions may be called on a thread of the store.
 class CallLease final : private net::Timer {
  public:
-  /// Takes the lease of an admitted decision. `kept_as`: its number in the decision log, which gets the
-  /// changes, too; 0: it is not kept.
-  CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, net::Loop& loop,
-            std::uint64_t kept_as);
+  /// Takes the lease of an admitted decision. `limits`: those of its route; null: none. `kept_as`: its number
+  /// in the decision log, which gets the changes, too; 0: it is not kept.
+  CallLease(Gateway& gateway, limiter::Core& core, Decision& decision, const RequestLimits* limits,
+            net::Loop& loop, std::uint64_t kept_as);
 
   /// Charges more while the request goes on. A charge that fails is left to the end.
   void add(std::span<const Charge> charges, Debt debt);

@@ -224,7 +224,9 @@ void ProxiedRequest::hold_limits() {
   Decision& decision = pending_->decision();
   if (decision.refused()) return;
   Gateway& gateway = worker_.gateway();
-  call_lease_.reset(new CallLease(gateway, gateway.decider()->core, decision, worker_.loop(), kept_as_));
+  const RequestLimits* const limits = route_->limits ? &*route_->limits : nullptr;
+  call_lease_.reset(
+      new CallLease(gateway, gateway.decider()->core, decision, limits, worker_.loop(), kept_as_));
 }
 
 /// The client left, or sent a body that cannot be read, while the store decided.

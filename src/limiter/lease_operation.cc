@@ -7,10 +7,12 @@ namespace weir::limiter {
 using store::Progress;
 
 void LeaseOperation::start(std::string_view name_space, detail::LeaseData& lease,
-                           const decision::LeaseChange& change, store::Completion<void> done) {
+                           const decision::LeaseChange& change, store::Completion<void> done,
+                           limits::LimitSetRef request_limits) {
   name_space_ = name_space;
   lease_ = &lease;
   change_ = change;
+  request_limits_ = std::move(request_limits);
   done_ = done;
   // An exempt entity without limits: nothing was charged, so that no change has an effect.
   if (lease.buckets.empty()) return finish({});
@@ -47,7 +49,7 @@ void LeaseOperation::resolve_next() {
   // exist. A later change leaves them out, too: they would go into debt, or fail.
   const limits::AccessVerdict* const access = resolutions_.front()->access.get();
   change_.only_held = access != nullptr && access->rule.access == Access::exempt;
-  plan_.emplace(store::LeasePlan{name_space_, *lease_, change_, resolutions_});
+  plan_.emplace(store::LeasePlan{name_space_, *lease_, change_, resolutions_, request_limits_});
   buckets_.change(*plan_, outcome_,
                   {[](void* self, Result<Progress>&& progress) {
                      static_cast<LeaseOperation*>(self)->progressed(std::move(progress));

@@ -16,8 +16,9 @@ class LeaseOperation {
   LeaseOperation(store::Buckets& buckets, store::Catalog& catalog, SharedResolutions& shared)
       : buckets_(buckets), held_(catalog), walk_(catalog, shared) {}
   /// On success the lease has the change, and report() has the balances of its limits.
+  /// `request_limits`: those of the acquire, if they are still known.
   void start(std::string_view name_space, detail::LeaseData& lease, const decision::LeaseChange& change,
-             store::Completion<void> done);
+             store::Completion<void> done, limits::LimitSetRef request_limits = {});
   LimitReport& report() { return outcome_.report; }
 
  private:
@@ -34,6 +35,7 @@ class LeaseOperation {
   std::string_view name_space_;
   detail::LeaseData* lease_ = nullptr;
   decision::LeaseChange change_;
+  limits::LimitSetRef request_limits_;
   std::vector<limits::ResolutionRef> resolutions_;
   std::optional<store::LeasePlan> plan_;
   store::LeaseOutcome outcome_;

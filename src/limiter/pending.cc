@@ -86,7 +86,8 @@ void PendingChange::start(std::string_view id, const decision::LeaseChange& chan
   start_taken(change, done);
 }
 
-void PendingChange::take(Decision& decision) {
+void PendingChange::take(Decision& decision, const RequestLimits* limits) {
+  request_limits_ = limits::LimitSetRef(core_.set_of(limits));
   lease_ = decision.lease_data();
   if (core_.store_.every_change_is_marked()) core_.share(lease_);
 }
@@ -94,7 +95,7 @@ void PendingChange::take(Decision& decision) {
 void PendingChange::start_taken(const decision::LeaseChange& change, store::Completion<void> done) {
   if (auto open = core_.begin_change(lease_, change); !open) return done(open.error());
   changing_.emplace(core_.buckets_, core_.store_.catalog(), core_.shared_);
-  changing_->start(core_.name_space_, lease_, change, done);
+  changing_->start(core_.name_space_, lease_, change, done, request_limits_);
 }
 
 }  // namespace weir::limiter

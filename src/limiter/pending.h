@@ -70,8 +70,9 @@ class PendingChange {
   PendingChange& operator=(const PendingChange&) = delete;
 
   void start(std::string_view id, const decision::LeaseChange& change, store::Completion<void> done);
-  /// Takes the lease of an admitted decision of the same core.
-  void take(Decision& decision);
+  /// Takes the lease of an admitted decision of the same core. `limits`: those that the request was sent
+  /// with; null: none.
+  void take(Decision& decision, const RequestLimits* limits);
   /// Changes the lease that was taken. May be called again after the completion was called, and by it.
   void start_taken(const decision::LeaseChange& change, store::Completion<void> done);
   /// After success.
@@ -83,6 +84,7 @@ class PendingChange {
  private:
   Core& core_;
   detail::LeaseData lease_;
+  limits::LimitSetRef request_limits_;
   std::optional<LeaseOperation> changing_;
 };
 

@@ -69,6 +69,15 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
   return resolution;
 }
 
+base::Ref<Resolution> resolve_with(const Resolution& resolution, const LimitSetRef& request_limits,
+                                   Time now) {
+  auto made = resolve(resolution.levels, request_limits, now, resolution.configured_multiplier);
+  made->catalog_generation = resolution.catalog_generation;
+  made->parent = resolution.parent;
+  made->parent_resolution = resolution.parent_resolution;
+  return made;
+}
+
 Result<void> check_inherited(const Resolution& resolution) {
   if (resolution.left_out == 0)
     return resolution.limits ? check_concurrent(*resolution.limits) : Result<void>();

@@ -104,5 +104,7 @@ Result<void> check_inherited(const Resolution& resolution);
 /// factor.
 base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_limits, Time now,
                               int multiplier);
+/// The same levels and the same place in the chain, with other limits of the request.
+base::Ref<Resolution> resolve_with(const Resolution& resolution, const LimitSetRef& request_limits, Time now);
 
 }  // namespace weir::limits

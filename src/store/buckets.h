@@ -75,6 +75,9 @@ struct LeasePlan {
   const detail::LeaseData& lease;
   decision::LeaseChange change;
   std::span<const limits::ResolutionRef> resolutions;  ///< one per bucket of the lease
+  /// Those that the acquire was sent with, if the caller still has them. They are not in force by this
+  /// change: a store may try whether the first bucket still has them, which saves reading it.
+  limits::LimitSetRef request_limits = {};
 };
 
 /// A correction of one bucket, and the limits in force in it.

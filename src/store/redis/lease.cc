@@ -29,6 +29,12 @@ void LeaseChange::start() {
   for (std::size_t i = 0; i < buckets.size(); ++i)
     add_bucket(buckets[i].entity, plan_.resolutions[i].get(), end);
   for (const limits::ResolutionRef& resolution : plan_.resolutions) rest_on(*resolution);
+  if (plan_.request_limits) {
+    const auto made =
+        limits::resolve_with(*plan_.resolutions[0], plan_.request_limits, context().time.here());
+    with_request_ = limits::ResolutionRef(made.get());
+    buckets_in_chain_[0].resolution = with_request_.get();
+  }
   add_links(chain_);
   if (plan_.lease.shared) marker_ = lease_key(end, plan_.lease.nonce);
   // The script knows no grants, and no other deadline than the one in the id.
@@ -155,7 +161,9 @@ Result<decision::Next> LeaseChange::decide(Time now, States& states, decision::M
   const decision::LeaseRecord record =
       marker != nullptr ? std::move(marker->record) : decision::record_of(plan_.lease);
   decision::Chain chain;
-  add_links(chain);
+  // Without the limits of the request: this change does not put them in force.
+  for (std::size_t i = 0; i < plan_.resolutions.size(); ++i)
+    chain.add(plan_.lease.buckets[i].entity, plan_.resolutions[i].get());
   auto answer =
       decision::change(chain, states, {record, plan_.change, plan_.lease.buckets, resource_, now, deadline},
                        new_generation(), outcome_.report);

@@ -38,7 +38,8 @@ class LeaseChange final : public Operation {
 
   const store::LeasePlan& plan_;
   store::LeaseOutcome& outcome_;
-  decision::Chain chain_;  ///< for the plain case: the differences
+  limits::ResolutionRef with_request_;  ///< of the first bucket, under the limits of the request
+  decision::Chain chain_;               ///< for the plain case: the differences
   decision::LeaseStep next_;
   std::string expected_;     ///< the marker that next_ was computed from
   bool concurrent_ = false;  ///< the chain has concurrent limits
