@@ -10,7 +10,7 @@ import sys
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "sync"))
-from regions_test import dynamodb_local, redis  # noqa: E402
+from regions_test import dynamodb_local, redis, wait_for  # noqa: E402
 
 
 def main(weir, document, kind):
@@ -21,7 +21,9 @@ def main(weir, document, kind):
     os.environ.update(AWS_ACCESS_KEY_ID="local", AWS_SECRET_ACCESS_KEY="local", AWS_REGION="us-east-1")
     with dynamodb_local() as endpoint:
         store = f"dynamodb://weir?endpoint={endpoint}&deadline_ms=20000"
-        subprocess.run([weir, "store", "init", "--store", store], check=True, stdout=subprocess.DEVNULL)
+        # The first call of a server that has just started can outlast the deadline on a busy machine.
+        init = [weir, "store", "init", "--store", store]
+        wait_for("there is no table", lambda: subprocess.run(init, stdout=subprocess.DEVNULL).returncode == 0)
         return subprocess.run([*tour, store]).returncode
 
 
