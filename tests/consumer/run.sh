@@ -55,7 +55,8 @@ case $kind in
     ;;
   shared)
     "$cmake" -S "$source" -B "$work/weir" -G Ninja -DCMAKE_BUILD_TYPE=Release "${quickly[@]}" \
-      -DCMAKE_CXX_COMPILER="$cxx" -DBUILD_SHARED_LIBS=ON -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF -DWEIR_EXAMPLES=OFF
+      -DCMAKE_CXX_COMPILER="$cxx" -DBUILD_SHARED_LIBS=ON -DWEIR_PROGRAMS=OFF -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF \
+      -DWEIR_EXAMPLES=OFF
     "$cmake" --build "$work/weir" -j 2
     install_from "$work/weir"
     build_with_cmake -DCMAKE_PREFIX_PATH="$prefix"
