@@ -49,28 +49,72 @@ void LeaseChange::start() {
   look_for_limits();
 }
 
-/// Buckets that no level has limits for are read first.
+/// Whether an image shows the charged bucket with every limit that the lease or the change names in it.
+bool LeaseChange::shows_limits(std::size_t place, const Image& image) const {
+  const detail::LeaseData& lease = plan_.lease;
+  const bool charged = image.item && image.item->expires_at > now_ &&
+                       image.item->generation == lease.buckets[place].generation;
+  if (!charged) return false;
+  const auto has = [&](std::string_view limit) {
+    const bucket::LimitState* const stored = image.item->find(limit);
+    return stored != nullptr && !stored->dormant;
+  };
+  const auto knows = [&](const Charge& charge) {
+    return std::any_of(lease.amounts.begin(), lease.amounts.end(),
+                       [&](const decision::LeaseAmount& amount) { return amount.limit == charge.limit; });
+  };
+  const auto& charges = plan_.change.charges;
+  return std::all_of(lease.amounts.begin(), lease.amounts.end(),
+                     [&](const decision::LeaseAmount& amount) {
+                       return (amount.buckets >> place & 1U) == 0 || has(amount.limit);
+                     }) &&
+         std::all_of(charges.begin(), charges.end(),
+                     [&](const Charge& charge) { return knows(charge) || has(charge.limit); });
+}
+
+/// Buckets that no level has limits for are read first, unless the remembered images show their limits.
 void LeaseChange::look_for_limits() {
-  const bool unlimited = std::any_of(buckets_in_chain_.begin(), buckets_in_chain_.end(),
-                                     [](const ChainBucket& place) { return !place.resolution->limits; });
-  if (unlimited) {
-    step_ = Step::finding;
-    return read_all();
+  std::vector<Image> remembered = images();
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
+    if (buckets_in_chain_[i].resolution->limits) continue;
+    if (!shows_limits(i, remembered[i])) return find_limits();
+    as_remembered_ = true;
   }
-  begin(images());
+  begin_as_is(std::move(remembered));
+}
+
+void LeaseChange::find_limits() {
+  as_remembered_ = false;
+  step_ = Step::finding;
+  read_all();
+}
+
+/// Whether a write has failed since limits were taken from a remembered image that is out of date.
+bool LeaseChange::must_find_again(const Event& event) const {
+  return as_remembered_ && event.kind == Event::Kind::failed && !machine_->in_doubt() &&
+         std::any_of(event.images.begin(), event.images.end(),
+                     [](const Image& image) { return image.known; });
+}
+
+/// Begins with images that show the limits of buckets which no level has any for.
+void LeaseChange::begin_as_is(std::vector<Image> images) {
+  for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
+    if (!plan_.resolutions[i]->limits) resolve_as_is(i, images[i]);
+  }
+  begin(std::move(images));
 }
 
 void LeaseChange::resolve_as_is(std::size_t place, const Image& image) {
-  ChainBucket& at = buckets_in_chain_[place];
+  const limits::Resolution& resolved = *plan_.resolutions[place];
   const bool there = image.item && image.item->expires_at > now_;
   limits::ResolutionRef resolution;
-  if (there) resolution = decision::resolve_as_stored(*at.resolution, *image.item, now_);
+  if (there) resolution = decision::resolve_as_stored(resolved, *image.item, now_);
   if (!resolution) {
     const auto none = limits::resolve({}, limits::LimitSetRef(new limits::LimitSet({})), now_,
-                                      at.resolution->configured_multiplier);
+                                      resolved.configured_multiplier);
     resolution = limits::ResolutionRef(none.get());
   }
-  at.resolution = std::move(resolution);
+  buckets_in_chain_[place].resolution = std::move(resolution);
 }
 
 void LeaseChange::begin(std::vector<Image> images) {
@@ -108,12 +152,7 @@ void LeaseChange::on_event(const Event& event) {
     if (auto open = decision::check_open(deadline, context_.now()); !open) return finish(open.error());
     return look_for_limits();
   }
-  if (step_ == Step::finding) {
-    for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
-      if (!buckets_in_chain_[i].resolution->limits) resolve_as_is(i, event.images[i]);
-    }
-    return begin(event.images);
-  }
+  if (step_ == Step::finding) return begin_as_is(event.images);
   if (step_ == Step::looking) {
     now_ = context_.now();
     seen_ = event.images;
@@ -122,6 +161,7 @@ void LeaseChange::on_event(const Event& event) {
     report();
     return finish(Progress::decided);
   }
+  if (must_find_again(event)) return find_limits();
   now_ = context_.now();
   act(machine_->resume(event, now_));
 }

@@ -16,6 +16,10 @@ class LeaseChange final : public Operation {
   enum class Step : unsigned char { opening, finding, changing, looking };
 
   void look_for_limits();
+  bool shows_limits(std::size_t place, const conditional::Image& image) const;
+  void find_limits();
+  bool must_find_again(const conditional::Event& event) const;
+  void begin_as_is(std::vector<conditional::Image> images);
   void begin(std::vector<conditional::Image> images);
   /// A bucket that no level has limits for keeps those that were in force at its last decision.
   void resolve_as_is(std::size_t place, const conditional::Image& image);
@@ -30,6 +34,7 @@ class LeaseChange final : public Operation {
   store::LeaseOutcome& outcome_;
   std::optional<conditional::Change> machine_;
   Step step_ = Step::changing;
+  bool as_remembered_ = false;  ///< limits of a bucket were taken from its remembered image
   Time now_ = 0;
   std::uint64_t new_generation_ = 0;
   std::vector<conditional::Image> seen_;
