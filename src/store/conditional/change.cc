@@ -275,9 +275,11 @@ Result<Change::Step> Change::add_write(std::size_t bucket, Time now, decision::L
     if (gone) return Step::ready;
   }
   if (gives_only) {
-    // A limit that came with a request is not in the resolution. Only Normal records that it has left the
-    // set.
-    if (plan.resolution->depends_on_request && !snapshot_.seen_here(bucket)) return Step::look;
+    // A limit that came with a request is in the resolution only if that was made from the bucket. Otherwise
+    // it may have left the set, which only Normal records.
+    const limits::Resolution& resolution = *plan.resolution;
+    const bool may_leave = resolution.depends_on_request && !resolution.request_in_force;
+    if (may_leave && !snapshot_.seen_here(bucket)) return Step::look;
     const bool behind =
         item != nullptr && item->generation == plan.generation &&
         (item->version < plan.resolution->stamp || leaves_any(*item, *plan.resolution->limits));
