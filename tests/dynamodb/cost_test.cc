@@ -158,6 +158,55 @@ TEST_F(Cost, SettlingIsOneTransactionOfFourUnitsAndOfSixInACascade) {
   }
 }
 
+TEST_F(Cost, ASettleUnderLimitsOfTheRequestReadsThemOnlyWhereItsImageIsOutOfDate) {
+  const auto core_on = [&](const std::shared_ptr<DynamoStore>& store) {
+    return limiter::Core({std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &table.clock),
+                          std::make_shared<base::SystemEntropy>(), store},
+                         {});
+  };
+  const std::vector<NamedLimit> rates{{"rpm", *Limit::parse("100/min")}, {"tpm", *Limit::parse("1000/min")}};
+  std::vector<NamedLimit> all = rates;
+  all.push_back({"calls", *Limit::parse("5:concurrent")});
+  const std::vector<NamedLimit> others{{"rpm", *Limit::parse("50/min")}, {"rpd", *Limit::parse("500/d")}};
+  const std::pair<const char*, std::vector<NamedLimit>> shapes[] = {{"of-rates", rates}, {"of-all", all}};
+  for (const auto& shape : shapes) {
+    const char* const entity = shape.first;
+    SCOPED_TRACE(entity);
+    const auto limits = RequestLimits::make(shape.second);
+    const auto other_limits = RequestLimits::make(others);
+    ASSERT_TRUE(limits && other_limits);
+    std::vector<Charge> charge;
+    for (const NamedLimit& limit : shape.second)
+      charge.push_back({limit.name, limit.name == "tpm" ? 100 : 1});
+    const std::vector<Charge> actual{{"tpm", 30}};
+    auto store = table.store();
+    auto core = core_on(store);
+    const auto settle = [&](const std::string& id) {
+      Meter meter(*store);
+      EXPECT_TRUE(core.change_by_id(id, {detail::LeaseVerb::settle, {}, actual}));
+      return meter.requests();
+    };
+    const auto acquire = [&] {
+      table.clock.advance(std::chrono::milliseconds(777));
+      auto decision = core.acquire(entity, "gpt-4", charge, {.limits = &*limits});
+      EXPECT_TRUE(decision && decision->admitted());
+      return *decision->lease().id();
+    };
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(settle(acquire()), 1U);
+    EXPECT_EQ(table.number(entity, "b_tpm_tc"), 90'000);
+    const std::string id = acquire();
+    auto other_store = table.store();
+    auto other = core_on(other_store);
+    table.clock.advance(std::chrono::milliseconds(777));
+    const std::vector<Charge> one{{"rpm", 1}};
+    ASSERT_TRUE(other.acquire(entity, "gpt-4", one, {.limits = &*other_limits})->admitted());
+    settle(id);
+    EXPECT_EQ(table.number(entity, "b_tpm_tc"), 120'000) << "dormant, and given back to";
+    EXPECT_EQ(table.number(entity, "b_rpm_cp"), 50'000) << "the other process's limits stay in force";
+    EXPECT_EQ(table.number(entity, "b_rpd_tc"), 0);
+  }
+}
+
 TEST_F(Cost, ALaterChangeOfALeaseSucceedsWithItsFirstTransaction) {
   ASSERT_TRUE(table.limiter().set_limits(Level::system(), {{"rpm", "100/min"}}));
   for (const bool keyed : {false, true}) {
