@@ -377,12 +377,13 @@ Time Generator::beyond_expiry(const World& world) {
   }
 }
 
-/// Ahead by more than the bound, but not so far that a bucket expires or a rule ends; something is written
-/// there; then back. 0 where that cannot be.
+/// Ahead by more than the bound, but not so far that a bucket expires, a rule ends or the key of a grant is
+/// forgotten; something is written there; then back. 0 where that cannot be.
 Time Generator::ahead_by(const World& world) {
   const Time bound = traits_.clock_bound;
   const Oracle& oracle = world.oracle();
-  const Time expiry = std::min(oracle.next_expiry(world.now()), oracle.next_rule_end(world.now()));
+  const Time expiry = std::min(
+      {oracle.next_expiry(world.now()), oracle.next_rule_end(world.now()), oracle.next_key_end(world.now())});
   const Time most = std::min<Time>(expiry == never ? 100 * day : expiry - world.now() - 1, 100 * day);
   if (most <= bound + 2) return 0;
   const Time by = chance(30) ? bound + between(0, 2) : between(bound + 1, most);

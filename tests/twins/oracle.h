@@ -286,6 +286,8 @@ class Oracle {
   bool exempt(int entity, int resource, Time now) const;
   /// The earliest end of a rule that still holds, and the latest of those that have ended.
   Time next_rule_end(Time now) const;
+  /// When the next key of a grant no longer counts; `never` where there is none.
+  Time next_key_end(Time now) const;
   Time last_rule_end(Time now) const;
   /// What a plan has; nothing: there is none.
   std::optional<PlanSets> stored_plan(int plan) const;

@@ -91,6 +91,14 @@ Answer Oracle::grant(int entity, int resource, const std::vector<Asked>& amounts
   return answer;
 }
 
+Time Oracle::next_key_end(Time now) const {
+  Time next = never;
+  for (const auto& [key, end] : granted_) {
+    if (end > now) next = std::min(next, end);
+  }
+  return next;
+}
+
 bool Oracle::has_taken_grants(int entity, int resource, int limit) const {
   for (const Lease& lease : leases_) {
     if (lease.resource != resource || lease.ending != Ending::open) continue;
