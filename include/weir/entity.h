@@ -36,9 +36,9 @@ struct Entity {
   std::string id;
   std::string parent = {};  ///< empty: none
   bool cascade = false;
-  std::string name = {};  ///< for display
-  std::map<std::string, std::string> metadata = {};
-  Time created_at = 0;  ///< set by the store
+  std::string name = {};                             ///< for display
+  std::map<std::string, std::string> metadata = {};  ///< `alias`: a gateway charges that entity instead
+  Time created_at = 0;                               ///< set by the store
   /// Put by applying a limits file. A later version of the file that does not name it may delete it.
   bool from_file = false;
   std::string plan = {};  ///< the plan whose limits hold where the entity has none of its own; empty: none

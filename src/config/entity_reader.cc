@@ -62,6 +62,8 @@ void read_metadata(MappingReader& in, std::uint32_t id, const Subject& subject, 
     in.problem(in.place(id), metadata.text(), " has ", std::to_string(entity.metadata->size()),
                " entries; the most is ", std::to_string(limits::max_metadata));
   }
+  if (auto alias = limits::check_alias({.id = entity.id, .metadata = *entity.metadata}); !alias)
+    in.problem(in.place(id), alias.error().message);
 }
 
 }  // namespace

@@ -52,6 +52,9 @@ Result<void> check(std::string_view name, const Grammar& grammar) {
   return {};
 }
 
+/// The name of the metadata that is an alias.
+constexpr const char* alias_name = "alias";
+
 }  // namespace
 
 Result<void> check_entity(std::string_view name) { return check(name, entity_grammar); }
@@ -99,6 +102,22 @@ Result<void> check_adjust_key(std::string_view key) {
                  " characters, so that it can be repeated safely");
 }
 
+Result<void> check_alias(const Entity& entity) {
+  const auto found = entity.metadata.find(alias_name);
+  if (found == entity.metadata.end()) return {};
+  if (auto checked = check_entity(found->second); !checked)
+    return invalid("alias of entity ", quoted(entity.id), ": ", checked.error().message);
+  if (found->second == entity.id)
+    return invalid("alias of entity ", quoted(entity.id), " is the entity itself; name another one");
+  return {};
+}
+
+std::string_view alias_of(const Entity& entity) {
+  const auto found = entity.metadata.find(alias_name);
+  if (found == entity.metadata.end() || !check_alias(entity)) return {};
+  return found->second;
+}
+
 Result<void> check_entity_record(const Entity& entity) {
   if (auto id = check_entity(entity.id); !id) return id.error();
   if (!entity.parent.empty()) {
@@ -122,7 +141,7 @@ Result<void> check_entity_record(const Entity& entity) {
     if (name.size() + value.size() > max_entity_text)
       return invalid("metadata ", quoted(name), " of entity ", quoted(entity.id), " is too long");
   }
-  return {};
+  return check_alias(entity);
 }
 
 }  // namespace weir::limits

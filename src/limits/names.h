@@ -32,6 +32,10 @@ Result<void> check_level(const Level& level);
 /// The longest key of an adjust, by which it can be repeated.
 inline constexpr std::size_t longest_key = maxima::adjust_key;
 Result<void> check_adjust_key(std::string_view key);
+/// Whether the alias in its metadata, if there is one, can be used: the name of another entity.
+Result<void> check_alias(const Entity& entity);
+/// The entity that the metadata of this one names as its alias; empty: none that can be used.
+std::string_view alias_of(const Entity& entity);
 /// Every check of an entity that needs no store.
 Result<void> check_entity_record(const Entity& entity);
 

@@ -19,6 +19,27 @@ TEST_P(Entities, AnEntityIsReadBackAsItWasPut) {
   EXPECT_ERROR("not-found", "nobody", limiter.entity("nobody"));
 }
 
+TEST_P(Entities, AnAliasIsAnotherEntity) {
+  Entity key{.id = "h:1", .metadata = {{"alias", "acme-prod"}}};
+  ASSERT_TRUE(limiter.put_entity(key));
+  const std::string long_name(257, 'a');
+  for (const auto& [alias, culprit] : {std::pair<std::string, std::string>{"", "is empty"},
+                                       {"acme prod", "\"acme prod\""},
+                                       {long_name, "longer than"},
+                                       {"h:1", "is the entity itself"}}) {
+    key.metadata["alias"] = alias;
+    EXPECT_ERROR("invalid-argument", culprit, limiter.put_entity(key));
+    EXPECT_ERROR("invalid-argument", "alias of entity \"h:1\"", limiter.put_entity(key));
+    EXPECT_EQ(limiter.entity("h:1")->metadata.at("alias"), "acme-prod") << "nothing is changed";
+  }
+  key.metadata["alias"] = "acme/test";
+  ASSERT_TRUE(limiter.put_entity(key));
+  EXPECT_EQ(limiter.entity("h:1")->metadata.at("alias"), "acme/test");
+  key.metadata.clear();
+  ASSERT_TRUE(limiter.put_entity(key));
+  EXPECT_TRUE(limiter.entity("h:1")->metadata.empty());
+}
+
 TEST_P(Entities, ChildrenAreListed) {
   put("b", "project");
   put("a", "project", false);
