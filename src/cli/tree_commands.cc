@@ -317,7 +317,7 @@ void add_entity_commands(Tree& tree) {
             "The plan whose limits hold where it has none of its own");
   add_value(create, "--name", arguments.name, "NAME", "A name for people");
   add_values(create, "--meta", arguments.metadata, "NAME=VALUE",
-             "Anything to remember about it; once for each");
+             "Anything to remember about it, once for each. The gateway charges the entity that alias names");
   add_entity(tree.command(entity, "get", "Show what is stored about an entity.", entity_get,
                           {.examples = "weir entity get key-1"}),
              arguments);

@@ -1,10 +1,13 @@
 // A request up to the decision, and the answers of the gateway itself.
 #include "gateway/proxied_request.h"
 
+#include <span>
+
 #include "base/maxima.h"
 #include "base/text.h"
 #include "gateway/gateway.h"
 #include "gateway/refusal.h"
+#include "limits/access.h"
 #include "server/header_dialect.h"
 #include "server/observing.h"
 #include "server/rate_limit_fields.h"
@@ -83,13 +86,21 @@ void ProxiedRequest::name_entity() {
   const bool address = entity_.starts_with("ip:");
   if (address && (!client.v6 || entity_.ends_with("/64"))) return decide();
   entity_hash_ = worker_.gateway().hash_of(entity_);
-  if (settings.unknown_clients == UnknownClients::limit &&
-      worker_.admitted().have(entity_hash_, since_start(started_)))
-    return decide();
+  // A key is looked up each time: its alias may have changed since. A route that is off charges nothing.
+  const bool skips = is_key() ? settings.mode == Mode::off : admitted_before();
+  if (skips && settings.unknown_clients == UnknownClients::limit) return decide();
   look_up_client();
 }
 
-/// Whether the store knows the client.
+bool ProxiedRequest::is_key() const {
+  return route_->settings.limit_by.kind == LimitBy::Kind::bearer && !entity_.starts_with("ip:");
+}
+
+bool ProxiedRequest::admitted_before() {
+  return worker_.admitted().have(entity_hash_, since_start(started_));
+}
+
+/// Whether the store knows the client, and by which alias.
 void ProxiedRequest::look_up_client() {
   Decider* const decider = worker_.gateway().decider();
   if (decider == nullptr) return decide();
@@ -111,11 +122,26 @@ void ProxiedRequest::look_up_client() {
 
 void ProxiedRequest::looked_up(Result<store::Found>&& found) {
   if (client_gone_) return answer_gone();
-  // The decision fails for the same reason, and the policy for outages applies.
-  if (!found) return decide();
+  if (!found) {
+    // Without its alias a key would be charged in another bucket: the policy for outages applies. The
+    // decision of another client fails for the same reason.
+    const bool charges = route_->settings.mode != Mode::off;
+    return is_key() && charges ? decided(found.error()) : decide();
+  }
+  if (is_key() && take_alias(*found)) return decide();
   // A block or an exemption is about the client's own entity, known or not.
   if (!found->access.empty()) return decide();
   limit_client(found->known());
+}
+
+/// Charges the entity that the record of the client's own one names instead, unless that has an access rule
+/// that holds now. Whether the alias has an alias is not asked.
+bool ProxiedRequest::take_alias(const store::Found& found) {
+  if (found.alias.empty()) return false;
+  const limits::AccessLink own{entity_, found.access};
+  if (limits::judge_access(std::span(&own, 1), resource_, found.now)) return false;
+  entity_ = found.alias;
+  return true;
 }
 
 void ProxiedRequest::limit_client(bool known) {
@@ -126,7 +152,7 @@ void ProxiedRequest::limit_client(bool known) {
     name_network(entity_, origin_);
     return decide();
   }
-  if (!known) {
+  if (!known && !admitted_before()) {
     std::string network;
     name_network(network, origin_);
     Gateway& gateway = worker_.gateway();

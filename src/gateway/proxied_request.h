@@ -93,8 +93,12 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   void end_exhausted();
 
   void name_entity();
+  /// Whether the client is named by a bearer's key, which may have an alias.
+  bool is_key() const;
+  bool admitted_before();
   void look_up_client();
   void looked_up(Result<store::Found>&& found);
+  bool take_alias(const store::Found& found);
   void limit_client(bool known);
   void decide();
   void ask_store(Decider& decider);

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "limits/names.h"
 #include "limits/plan.h"
 #include "limits/record.h"
 #include "limits/resolution.h"
@@ -26,6 +27,7 @@ struct Found {
   std::string above = {};               ///< the entity's parent, whether charges cascade to it or not
   std::vector<AccessRule> access = {};  ///< of the entity
   std::string plan;                     ///< of the entity; empty: none
+  std::string alias = {};               ///< that a gateway charges in place of the entity; empty: none
   std::uint64_t generation = 0;         ///< grows with every change of the catalog, in stores that count them
   Time now = 0;                         ///< by the store's clock
   bool is_entity = false;               ///< the entity has a record that was put
@@ -37,6 +39,7 @@ struct Found {
     above = entity.parent;
     access = entity.access;
     plan = entity.plan;
+    alias = limits::alias_of(entity);
     levels.plan_stamp = entity.plan_stamp;
   }
   /// Whether the store has anything about the entity: a record, or limits of its own.
