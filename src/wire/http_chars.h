@@ -78,23 +78,21 @@ inline std::uint64_t lower_word(std::uint64_t word) {
 /// Equality of names, case-insensitive in ASCII.
 constexpr bool same_name(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
-  std::size_t i = 0;
+  if (std::is_constant_evaluated())
+    return std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
+  if (a.size() < 8) return detail::lower_word(base::head_of(a)) == detail::lower_word(base::head_of(b));
   // The first byte tells most names apart.
-  if (!std::is_constant_evaluated() && a.size() >= 8 && lower(a[0]) == lower(b[0])) {
-    const auto same = [&](std::size_t at) {
-      return detail::lower_word(base::load_word(a.data() + at, 8)) ==
-             detail::lower_word(base::load_word(b.data() + at, 8));
-    };
-    // The last word may overlap the one before.
-    for (; i + 8 < a.size(); i += 8) {
-      if (!same(i)) return false;
-    }
-    return same(a.size() - 8);
+  if (lower(a[0]) != lower(b[0])) return false;
+  const auto same = [&](std::size_t at) {
+    const std::uint64_t x = base::load_word(a.data() + at, 8);
+    const std::uint64_t y = base::load_word(b.data() + at, 8);
+    return x == y || detail::lower_word(x) == detail::lower_word(y);
+  };
+  // The last word may overlap the one before.
+  for (std::size_t i = 0; i + 8 < a.size(); i += 8) {
+    if (!same(i)) return false;
   }
-  for (; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
-  }
-  return true;
+  return same(a.size() - 8);
 }
 
 /// Inline and by words: a call to memchr costs more for the names of fields.
