@@ -120,7 +120,7 @@ void append_written(std::string& out, std::size_t at_most, Make&& make) {
   if (at_most <= sizeof room) {
     TextWriter writer(room);
     make(writer);
-    out.append(room, writer.at());
+    out.append(room, static_cast<std::size_t>(writer.at() - room));
     return;
   }
   const std::size_t before = out.size();

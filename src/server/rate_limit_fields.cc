@@ -95,14 +95,14 @@ void append_names_that_would_refuse(std::string& fields, const LimitReport& repo
 void append_retry_after(std::string& fields, const Decision& refused) {
   const auto wait = refused.retry_after();
   if (!wait) return;
-  char room[2 * TextWriter::number_room + 64];
-  TextWriter writer(room);
-  writer.put("Retry-After: ");
-  writer.number(bounded(std::max<std::int64_t>(seconds(*wait), 1)));
-  writer.put("\r\nretry-after-ms: ");
-  writer.number(bounded(wait->count()));
-  writer.put("\r\n");
-  fields.append(room, writer.at());
+  constexpr std::size_t names = 64;
+  base::append_written(fields, names + 2 * TextWriter::number_room, [&](TextWriter& writer) {
+    writer.put("Retry-After: ");
+    writer.number(bounded(std::max<std::int64_t>(seconds(*wait), 1)));
+    writer.put("\r\nretry-after-ms: ");
+    writer.number(bounded(wait->count()));
+    writer.put("\r\n");
+  });
 }
 
 }  // namespace weir::server
