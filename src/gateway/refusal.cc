@@ -148,14 +148,12 @@ template <class Use>
 void explain(const Decision& refused, Use&& use) {
   thread_local std::vector<std::string_view> names;
   api::find_exceeded(names, refused.limits());
-  char digits[TextWriter::number_room];
-  TextWriter wait(digits);
-  if (const auto time = refused.retry_after()) wait.number(time->count());
-  const std::string_view waits(digits, static_cast<std::size_t>(wait.at() - digits));
+  const auto time = refused.retry_after();
+  const std::string wait = time ? std::to_string(time->count()) : std::string();
   const Block* const block = refused.block();
   const std::string ends =
       block != nullptr && block->until ? base::rfc3339_text(*block->until) : std::string();
-  use(Explanation{names, waits, refused.never_fits(), api::is_blocked(refused), refused.from_memory(), block,
+  use(Explanation{names, wait, refused.never_fits(), api::is_blocked(refused), refused.from_memory(), block,
                   ends},
       refused.limits().text_size() + 3 * names.size());
 }
