@@ -388,8 +388,6 @@ void ProxiedRequest::finish() {
   attempts_ = 0;
   last_trouble_ = Broken::refused;
   awaits_ = Awaits::answer;
-  path_.set({});
-  forwarded_path_ = {};
   upgrade_.clear();
   client_refused_ = {};
   client_gone_ = body_begun_ = body_ended_ = held_back_ = paused_ = false;

@@ -118,11 +118,10 @@ std::string_view reason_of(PathTrouble trouble) {
 }
 
 bool is_plain(std::string_view path) {
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    const char c = path[i];
-    if (is(c, plain_char)) continue;
-    const bool after_slash = i > 0 && path[i - 1] == '/';
-    if (after_slash || (c != '/' && c != '.')) return false;
+  char before = 0;
+  for (const char c : path) {
+    if (!is(c, plain_char) && (before == '/' || (c != '/' && c != '.'))) return false;
+    before = c;
   }
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
 #include "wire/http_chars.h"
 
 namespace weir::gateway {
@@ -28,7 +29,7 @@ bool same_host(std::string_view sent, std::string_view of_route) {
 bool is_below(std::string_view path, std::string_view of_route, bool any_case) {
   if (path.size() < of_route.size()) return false;
   const std::string_view start = path.substr(0, of_route.size());
-  if (any_case ? !same_name(start, of_route) : start != of_route) return false;
+  if (any_case ? !same_name(start, of_route) : !base::same(start, of_route)) return false;
   return path.size() == of_route.size() || of_route.ends_with('/') || path[of_route.size()] == '/';
 }
 
