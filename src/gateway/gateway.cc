@@ -133,7 +133,9 @@ const LocalRoutingRef& ProxyWorker::routing() {
   std::erase_if(pools_, [](const auto& entry) { return entry.second.expired(); });
   for (const auto& route : fresh->routing->routes()) {
     Choices& choices = fresh->choices.emplace_back();
-    choices.counts = &gateway_.counts().of(number_, route->settings.name);
+    const std::string& name = route->settings.name;
+    choices.counts = &gateway_.counts().of(number_, name);
+    choices.metrics_pair = gateway_.metrics().pair_of(gateway_.options().name_space, name);
     // Each thread starts with another upstream; else the first would get all requests when traffic is low.
     choices.next = number_;
     for (const auto& server : route->servers) {

@@ -272,7 +272,10 @@ bool ProxiedRequest::observe(const Result<void>& result) {
   const std::string& name_space = gateway.options().name_space;
   forwarded_ = Steady::now();
   const auto count = [&](Outcome outcome) {
-    gateway.metrics().decided(name_space, resource_, outcome, forwarded_ - started_);
+    // A call is charged to the resource of its model.
+    const std::size_t pair =
+        calls_ ? gateway.metrics().pair_of(name_space, resource_) : choices_->metrics_pair;
+    gateway.metrics().decided(pair, outcome, forwarded_ - started_);
   };
   Decider* const decider = gateway.decider();
   if (result) {

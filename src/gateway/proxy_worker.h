@@ -26,11 +26,12 @@ namespace weir::gateway {
 class Gateway;
 class ProxiedRequest;
 
-/// The upstreams of one route, on this thread.
+/// The upstreams and counters of one route, on this thread.
 struct Choices {
   std::vector<std::shared_ptr<Pool>> pools;
   std::size_t next = 0;
   RouteCounts* counts = nullptr;
+  std::size_t metrics_pair = 0;  ///< of telemetry::Metrics, for decisions about the route's own resource
 
   /// The next healthy upstream, round robin; if none is healthy, the next one.
   Pool& choose() {

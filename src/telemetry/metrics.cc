@@ -47,9 +47,12 @@ Metrics::Shard& Metrics::find_shard() {
 
 void Metrics::decided(std::string_view name_space, std::string_view resource, Outcome outcome,
                       std::chrono::nanoseconds took, bool known_only) {
+  decided(pair_of(name_space, resource, known_only), outcome, took);
+}
+
+void Metrics::decided(std::size_t pair, Outcome outcome, std::chrono::nanoseconds took) {
   Shard& mine = shard();
-  const std::size_t id = labels_.id_of(name_space, resource, known_only);
-  mine.outcomes(id).cells[static_cast<std::size_t>(outcome)].add(1, mine.shared);
+  mine.outcomes(pair).cells[static_cast<std::size_t>(outcome)].add(1, mine.shared);
   mine.durations[static_cast<std::size_t>(StoreOp::acquire)].add(took, mine.shared);
 }
 

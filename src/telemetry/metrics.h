@@ -65,6 +65,11 @@ class Metrics final : public prometheus::Collectable {
   /// that any caller can cause with any name.
   void decided(std::string_view name_space, std::string_view resource, Outcome outcome,
                std::chrono::nanoseconds took, bool known_only = false);
+  /// The number of a pair of names, for callers that count it often.
+  std::size_t pair_of(std::string_view name_space, std::string_view resource, bool known_only = false) {
+    return labels_.id_of(name_space, resource, known_only);
+  }
+  void decided(std::size_t pair, Outcome outcome, std::chrono::nanoseconds took);
   /// It was admitted, and a limit in shadow mode would have refused it.
   void would_refuse(std::string_view name_space, std::string_view resource);
   /// Another operation of the store has ended.

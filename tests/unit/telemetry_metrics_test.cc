@@ -52,6 +52,17 @@ TEST(Metrics, CountDecisionsByNamespaceResourceAndOutcome) {
   EXPECT_EQ(sample(text, decisions("default", "other", "admitted")), "none");
 }
 
+TEST(Metrics, CountDecisionsByTheNumberOfAPair) {
+  Metrics metrics({});
+  const std::size_t pair = metrics.pair_of("default", "/api");
+  // A pair that was never counted is not shown.
+  EXPECT_EQ(sample(metrics, decisions("default", "/api", "admitted")), "none");
+  metrics.decided(pair, Outcome::admitted, 1us);
+  metrics.decided("default", "/api", Outcome::admitted, 1us);
+  EXPECT_EQ(metrics.pair_of("default", "/api"), pair);
+  EXPECT_EQ(sample(metrics, decisions("default", "/api", "admitted")), "2");
+}
+
 TEST(Metrics, TellNamesApartThatAreTheSameWhenJoined) {
   Metrics metrics({});
   metrics.decided("ab", "c", Outcome::admitted, 1us);
