@@ -140,6 +140,7 @@ class WEIR_API LimitReport {
     std::int64_t wait;  ///< milliseconds, or never_fits; the limit is exceeded unless it is 0
     Name name;
     std::uint32_t window;  ///< seconds
+    bool exceeded() const { return wait != 0; }
   };
   struct Bucket {
     std::uint64_t generation;
@@ -189,6 +190,11 @@ class WEIR_API LimitReport {
   std::size_t text_size() const { return text_size_; }
   const Bucket& bucket(std::size_t index) const { return buckets()[index]; }
   const Line& line(std::size_t index) const { return lines()[index]; }
+  /// The name of a line's limit, which costs less than its LimitStatus.
+  std::string_view name_of(std::size_t line) const {
+    const Name& name = lines()[line].name;
+    return {names_of(buckets()[bucket_of(line)]) + name.at, name.size};
+  }
   /// The index of the bucket that a line belongs to.
   std::size_t bucket_of(std::size_t line) const;
   /// @endcond
@@ -207,6 +213,10 @@ class WEIR_API LimitReport {
 
   const Line* lines() const { return overflow_ == nullptr ? lines_ : overflow_->lines.data(); }
   const Bucket* buckets() const { return overflow_ == nullptr ? buckets_ : overflow_->buckets.data(); }
+  /// The names of the limits of a bucket, one after the other.
+  const char* names_of(const Bucket& bucket) const {
+    return texts() + bucket.text_at + bucket.entity_size + resource_size_;
+  }
   const char* texts() const { return overflow_ == nullptr ? text_ : overflow_->text.data(); }
   struct Room {
     Line* lines;

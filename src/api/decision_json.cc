@@ -126,9 +126,10 @@ void append_admitted(std::string& out, const LimitReport& report, std::string_vi
 
 void find_exceeded(std::vector<std::string_view>& names, const LimitReport& report) {
   names.clear();
-  for (const LimitStatus& status : report) {
-    if (status.exceeded && std::find(names.begin(), names.end(), status.name) == names.end())
-      names.push_back(status.name);
+  for (std::size_t i = 0; i < report.size(); ++i) {
+    if (!report.line(i).exceeded()) continue;
+    const std::string_view name = report.name_of(i);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
 }
 

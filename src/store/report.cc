@@ -9,16 +9,15 @@ LimitStatus LimitReport::operator[](std::size_t index) const {
   const Bucket& bucket = buckets()[bucket_of(index)];
   const char* const entity = texts() + bucket.text_at;
   const char* const resource = entity + bucket.entity_size;
-  const char* const names = resource + resource_size_;
   return {.entity = {entity, bucket.entity_size},
           .resource = {resource, resource_size_},
-          .name = {names + line.name.at, line.name.size},
+          .name = {names_of(bucket) + line.name.at, line.name.size},
           .capacity = Amount::milli(line.capacity),
           .burst = Amount::milli(line.burst),
           .requested = Amount::milli(line.requested),
           .remaining = Amount::milli(line.remaining),
           .remaining_at_most = bucket.remaining_is_upper_bound,
-          .exceeded = line.wait != 0,
+          .exceeded = line.exceeded(),
           .retry_after = line.wait == never_fits ? std::optional<std::chrono::milliseconds>()
                                                  : std::chrono::milliseconds(line.wait),
           .window = std::chrono::seconds(line.window),
