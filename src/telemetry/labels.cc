@@ -17,11 +17,16 @@ Labels::Labels(const Most& most, base::HashSeed seed)
 
 std::size_t Labels::id_of_new(std::uint64_t hash, std::string_view name_space, std::string_view resource,
                               bool known_only) {
+  // Read before the names: all that was added before the table was full is found then.
+  const bool namespaces_full = namespaces_full_.load(std::memory_order_acquire);
+  const bool pairs_full = pairs_full_.load(std::memory_order_acquire);
   const Pair* const others = find(hash_of(name_space, other), name_space, other);
-  const std::size_t id_of_others = others == nullptr ? 0 : others->id;
   // Beyond the bound without the lock: a client may send a new name with every request.
-  const auto& full = others == nullptr ? namespaces_full_ : pairs_full_;
-  if (known_only || full.load(std::memory_order_acquire)) return id_of_others;
+  if (known_only || (others == nullptr ? namespaces_full : pairs_full)) {
+    // Another thread may have added the pair since it was first looked up.
+    if (const Pair* const found = find(hash, name_space, resource)) return found->id;
+    return others == nullptr ? 0 : others->id;
+  }
   const base::Guard guard(mutex_);
   // Another thread may have added the pair meanwhile.
   if (const Pair* const found = find(hash, name_space, resource)) return found->id;
@@ -38,8 +43,9 @@ std::size_t Labels::add_new(std::string_view name_space, std::string_view resour
     if (++namespaces_ == most_.namespaces) namespaces_full_.store(true, std::memory_order_release);
   }
   if (own_ == most_.pairs || resource == other) return id;
+  id = add(name_space, resource);
   if (++own_ == most_.pairs) pairs_full_.store(true, std::memory_order_release);
-  return add(name_space, resource);
+  return id;
 }
 
 std::size_t Labels::add(std::string_view name_space, std::string_view resource) {
