@@ -34,7 +34,7 @@ Result<bool> apply(const Correction& correction, bucket::LimitState& limit, Time
 Result<void> check_names(const Correction& correction, const limits::LimitSet& set);
 
 /// How long a correction with a key happens once, however often it is sent.
-inline constexpr Time correction_key_lasts = 24 * 60 * 60 * Time{1000};
+inline constexpr Time correction_key_lasts = Time{24} * 60 * 60 * 1000;
 /// The marker of a correction with a key.
 Marker marker_of_correction(std::string_view entity, std::uint64_t generation, Time now);
 

@@ -128,11 +128,9 @@ void LeaseChange::changed(const std::string& all) {
   std::string_view numbers = all;
   // Either all buckets count usage or none does.
   std::size_t without = 0;
-  for (std::size_t k = 0; k < chain_.size(); ++k)
-    without += 8 * (Charged::words + 2 * chain_[k].limit_count());
+  for (const decision::Link& link : chain_) without += 8 * (Charged::words + 2 * link.limit_count());
   const bool counts = all.size() > without;
-  for (std::size_t k = 0; k < chain_.size(); ++k) {
-    decision::Link& link = chain_[k];
+  for (decision::Link& link : chain_) {
     const auto charged = take_charged(numbers, link.limit_count(), counts);
     if (!charged) return failed(unreadable());
     for (std::size_t i = 0; i < link.limit_count(); ++i) link.held[i] = charged->tokens(i);
