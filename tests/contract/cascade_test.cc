@@ -75,7 +75,7 @@ TEST_P(Cascade, AChainOfEightIsChargedWhole) {
 
 TEST_P(Cascade, BucketsThatExpireAsTheyAreMadeAreChargedTogether) {
   set_system({{"rpm", R"({"capacity":0,"refill_amount":1,"refill_period_ms":60000})"}});
-  for (int chain = 0; chain < 12; ++chain) {
+  for (int chain = 0; chain < rounds(12); ++chain) {
     const auto name = [chain](int i) { return std::to_string(chain) + "-level-" + std::to_string(i); };
     for (int i = 1; i < 8; ++i) put(name(i), name(i + 1));
     for (int times = 0; times < 3; ++times) {
@@ -100,19 +100,21 @@ TEST_P(Cascade, TheWaitIsThatOfTheWholeChain) {
 }
 
 TEST_P(Cascade, ConcurrentCallersAreAdmittedExactlyToTheAllowance) {
-  set(Level::entity("project", "gpt-4"), {{"rpm", "1000/day"}});
-  set_system({{"rpm", "700/day"}});
+  const int allowance = rounds(1000);
+  set(Level::entity("project", "gpt-4"), {{"rpm", std::to_string(allowance) + "/day"}});
+  set_system({{"rpm", std::to_string(allowance * 7 / 10) + "/day"}});
   put("first", "project");
   put("second", "project");
   std::atomic<int> admitted = 0;
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 500; ++i) admitted += admits(t % 2 == 0 ? "first" : "second", {{"rpm", 1}}) ? 1 : 0;
+      for (int i = 0; i < allowance / 2; ++i)
+        admitted += admits(t % 2 == 0 ? "first" : "second", {{"rpm", 1}}) ? 1 : 0;
     });
   }
   threads.clear();
-  EXPECT_EQ(admitted, 1000);
+  EXPECT_EQ(admitted, allowance);
   EXPECT_EQ(remaining("project", "rpm"), "0");
 }
 

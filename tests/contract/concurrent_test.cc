@@ -478,8 +478,7 @@ TEST_P(Concurrent, RandomLeasesNeverHoldTooMuchAndGiveEverythingBack) {
   std::vector<Held> leases;
   int admitted = 0;
   int refused = 0;
-  const bool remote = GetParam().name.starts_with("dynamodb");
-  for (int i = 0; i < (remote ? 120 : 400) && !HasFailure(); ++i) {
+  for (int i = 0; i < std::max(120, rounds(400)) && !HasFailure(); ++i) {
     std::erase_if(leases, [&](const Held& held) { return held.deadline <= now(); });
     std::int64_t live = 0;
     for (const Held& held : leases) live += held.amount;

@@ -9,7 +9,7 @@ namespace {
 
 class PlanRaces : public Contract {
  public:
-  const int rounds = GetParam().name.starts_with("dynamodb") ? 60 : 300;
+  const int races = rounds(300);
 
   static LimitsPlan plan_of(const std::string& name) {
     return {.name = name, .limits = {{{"rpm", *Limit::parse("100/min")}}}};
@@ -56,7 +56,7 @@ TEST_P(PlanRaces, APlanThatIsAssignedWhileItIsDeletedStaysOrIsNotAssigned) {
   Limiter another = *store_->open({});
   Limiter& other = deleting(another);
   int assigned = 0;
-  for (int i = 0; i < rounds; ++i) {
+  for (int i = 0; i < races; ++i) {
     const std::string entity = "key-" + std::to_string(i);
     const std::string plan = "plan-" + std::to_string(i);
     ASSERT_TRUE(limiter.put_plan(plan_of(plan)));
@@ -79,14 +79,14 @@ TEST_P(PlanRaces, APlanThatIsAssignedWhileItIsDeletedStaysOrIsNotAssigned) {
     expect_whole(other, entity, plan);
     expect_whole(limiter, entity, plan);
   }
-  std::cout << assigned << " of " << rounds << " were assigned\n";
+  std::cout << assigned << " of " << races << " were assigned\n";
 }
 
 TEST_P(PlanRaces, AMemberThatMovesToAPlanThatIsDeletedHasOneOfBoth) {
   Limiter another = *store_->open({});
   Limiter& other = deleting(another);
   ASSERT_TRUE(limiter.put_plan(plan_of("home")));
-  for (int i = 0; i < rounds; ++i) {
+  for (int i = 0; i < races; ++i) {
     const std::string plan = "plan-" + std::to_string(i);
     ASSERT_TRUE(limiter.put_plan(plan_of(plan)));
     ASSERT_TRUE(limiter.put_entity({.id = "key", .plan = i % 2 == 0 ? "home" : plan}));

@@ -37,7 +37,7 @@ PRICES = "models: {m: {input: 0, output: 1000}}\n"  # a token of output is 1,000
 RATES = {"rpm": "600/min", "tpm": "100000/min", "usd": "1250000/day"}
 # By route, which is also the resource.
 LIMITS = {"rates": RATES, "all": RATES | {"concurrent": "10:concurrent"}}
-warm_calls, counted_calls = 3, 10
+warm_calls, counted_calls = 2, 3
 
 
 class Shape(typing.NamedTuple):
