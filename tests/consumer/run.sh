@@ -54,11 +54,13 @@ case $kind in
     build_with_pkg_config
     ;;
   shared)
-    "$cmake" -S "$source" -B "$work/weir" -G Ninja -DCMAKE_BUILD_TYPE=Release "${quickly[@]}" \
-      -DCMAKE_CXX_COMPILER="$cxx" -DBUILD_SHARED_LIBS=ON -DWEIR_PROGRAMS=OFF -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF \
-      -DWEIR_EXAMPLES=OFF
-    "$cmake" --build "$work/weir" -j 2
-    install_from "$work/weir"
+    # Beside BUILD_DIR and with its flags, so that a compiler cache has every file that was compiled for it.
+    shared=${build%/*}/consumer-shared
+    rm -rf "$shared"
+    (cd "$source" && "$cmake" --preset dev -B "$shared" -DBUILD_SHARED_LIBS=ON -DCMAKE_CXX_COMPILER="$cxx" \
+      -DWEIR_PROGRAMS=OFF -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF -DWEIR_EXAMPLES=OFF)
+    "$cmake" --build "$shared" -j 2
+    install_from "$shared"
     build_with_cmake -DCMAKE_PREFIX_PATH="$prefix"
     build_with_pkg_config
     ;;
