@@ -23,14 +23,15 @@ namespace {
 std::atomic<std::size_t> allocations{0};
 }  // namespace
 
-// Every allocation of the program is counted.
-void* operator new(std::size_t size) {
+// Every allocation of the program is counted. Out of line, since g++ takes a malloc() inlined on one side and
+// a delete on the other for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* block = std::malloc(size)) return block;
   std::abort();
 }
-void operator delete(void* block) noexcept { std::free(block); }
-void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { std::free(block); }
 
 namespace {
 
