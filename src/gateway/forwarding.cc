@@ -86,9 +86,9 @@ std::string_view ProxiedRequest::host_asked() {
 }
 
 std::string_view ProxiedRequest::host_told(std::string_view asked) const {
-  const HostTold& told = route_->settings.upstream_host;
-  if (told.kind == HostTold::Kind::client) return asked;
-  return told.kind == HostTold::Kind::name ? told.name : upstream_->pool().server().authority();
+  const HostField& told = route_->settings.upstream_host;
+  if (told.kind == HostField::Kind::client) return asked;
+  return told.kind == HostField::Kind::name ? told.name : upstream_->pool().server().authority();
 }
 
 void ProxiedRequest::send_head() {

@@ -288,7 +288,7 @@ class Reader {
                           on_exhausted, upstream_entity},
                          subject);
     // Vendors choose the site by the host.
-    if (route.llm && told == 0) route.upstream_host = {HostTold::Kind::upstream};
+    if (route.llm && told == 0) route.upstream_host = {HostField::Kind::upstream};
     using Dialects = config::Words<std::optional<server::Dialect>>;
     using server::Dialect;
     if (headers != 0)
@@ -410,10 +410,10 @@ class Reader {
     return good;
   }
 
-  bool read_upstream_host(std::uint32_t id, const Subject& subject, HostTold& into) {
+  bool read_upstream_host(std::uint32_t id, const Subject& subject, HostField& into) {
     const auto text = in_.text_of(id, subject, "upstream_host", "client, upstream or a host name");
     if (!text) return false;
-    using Kind = HostTold::Kind;
+    using Kind = HostField::Kind;
     if (*text == "client") return into = {Kind::client}, true;
     if (*text == "upstream") return into = {Kind::upstream}, true;
     if (wire::is_host_name(*text) || wire::parse_host_port(*text)) return into = {Kind::name, *text}, true;

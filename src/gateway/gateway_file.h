@@ -55,11 +55,11 @@ struct UpstreamUrl {
 };
 
 /// The Host field for the upstream.
-struct HostTold {
+struct HostField {
   enum class Kind : std::uint8_t { client, upstream, name };
   Kind kind = Kind::client;
   std::string name = {};
-  friend bool operator==(const HostTold&, const HostTold&) = default;
+  friend bool operator==(const HostField&, const HostField&) = default;
 };
 
 /// How requests are limited whose client has no record in the store: no limits of its own, no parent, no
@@ -88,7 +88,7 @@ struct RouteSettings {
   std::string path;       ///< the route covers everything below it
   std::string host = {};  ///< in lower case, without a port; empty: any
   std::vector<UpstreamUrl> upstreams = {};
-  HostTold upstream_host = {};
+  HostField upstream_host = {};
   LimitBy limit_by = {};
   UnknownClients unknown_clients = UnknownClients::limit;
   PathRule paths = PathRule::strict;

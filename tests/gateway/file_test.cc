@@ -73,7 +73,7 @@ routes:
   EXPECT_EQ(api.cost_header, "X-Cost");
   EXPECT_EQ(api.on_unavailable, OnUnavailable::allow);
   EXPECT_EQ(api.timeout, std::chrono::milliseconds(1500));
-  EXPECT_EQ(api.upstream_host, HostTold{HostTold::Kind::upstream});
+  EXPECT_EQ(api.upstream_host, HostField{HostField::Kind::upstream});
   EXPECT_EQ(api.upstreams[0].authority(), "127.0.0.1:9000");
   EXPECT_EQ(api.upstreams[1].authority(), "backend.internal");
   EXPECT_EQ(read->max_connections_per_address, 7U);
@@ -89,7 +89,7 @@ routes:
   EXPECT_EQ(rest.name, "/");
   EXPECT_EQ(rest.upstreams[0].text(), "http://[::1]:81");
   EXPECT_EQ(rest.upstreams[0].authority(), "[::1]:81");
-  EXPECT_EQ(rest.upstream_host, HostTold{});
+  EXPECT_EQ(rest.upstream_host, HostField{});
   EXPECT_EQ(rest.cost.millitokens(), 2500);
   EXPECT_EQ(rest.limit_by.kind, LimitBy::Kind::client_net);
   EXPECT_EQ(rest.timeout, std::chrono::milliseconds(60'000));
