@@ -11,14 +11,14 @@ namespace {
 
 using namespace std::chrono_literals;
 using Kind = DynamoFailure::Kind;
-using tests::Told;
+using tests::Answer;
 
 std::string error_text(const std::string& code) { return R"({"__type":"x#)" + code + R"(","message":"m"})"; }
 
 /// Answers with each in turn, and with the last one from then on.
 class DynamoClientTest : public testing::Test {
  protected:
-  void answers(std::vector<Told> told) {
+  void answers(std::vector<Answer> told) {
     const std::scoped_lock lock(mutex_);
     told_ = std::move(told);
     next_ = 0;
@@ -42,7 +42,7 @@ class DynamoClientTest : public testing::Test {
   SystemClock clock;
   base::SystemEntropy entropy;
   std::mutex mutex_;
-  std::vector<Told> told_{{.body = "{}"}};
+  std::vector<Answer> told_{{.body = "{}"}};
   std::size_t next_ = 0;
   tests::Site site{[this](const tests::Asked&) {
     const std::scoped_lock lock(mutex_);
@@ -172,7 +172,7 @@ TEST_F(DynamoClientTest, StopsAskingAServerThatIsAwayAndNoticesItsReturn) {
 TEST_F(DynamoClientTest, SaysThatNothingWasSentWhereNobodyListens) {
   std::string url;
   {
-    const tests::Site gone([](const tests::Asked&) { return Told{}; });
+    const tests::Site gone([](const tests::Asked&) { return Answer{}; });
     url = gone.url();
   }
   DynamoOptions options{.region = "r", .endpoint = *parse_url(url), .deadline = 50ms};

@@ -19,7 +19,7 @@ struct Asked {
   std::string body;
 };
 
-struct Told {
+struct Answer {
   int status = 200;
   std::string body = {};
   std::string fields = {};
@@ -28,7 +28,7 @@ struct Told {
 /// Safe to use from any thread. `answer` is called on the server's thread.
 class Site final : public net::Handler {
  public:
-  explicit Site(std::function<Told(const Asked&)> answer) : answer_(std::move(answer)) {
+  explicit Site(std::function<Answer(const Asked&)> answer) : answer_(std::move(answer)) {
     net::ServerOptions options;
     options.listen = {{.address = "127.0.0.1"}};
     server_ = *net::Server::start(options, *this);
@@ -59,11 +59,11 @@ class Site final : public net::Handler {
       const std::scoped_lock lock(mutex_);
       asked_.push_back(asked);
     }
-    const Told told = answer_(asked);
+    const Answer told = answer_(asked);
     exchange.answer({.status = told.status, .fields = told.fields, .body = told.body});
   }
 
-  std::function<Told(const Asked&)> answer_;
+  std::function<Answer(const Asked&)> answer_;
   mutable std::mutex mutex_;
   std::vector<Asked> asked_;
   std::unique_ptr<net::Server> server_;

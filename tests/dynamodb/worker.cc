@@ -30,7 +30,7 @@ int migrate(const char* table, const char* endpoint) {
   return report ? 0 : 1;
 }
 
-struct Told {
+struct Counts {
   std::atomic<long> charged{0};
   std::atomic<long> given_back{0};
   std::atomic<long> refused{0};
@@ -42,7 +42,7 @@ struct Told {
 constexpr int on_top = 2;
 
 /// Some acquires are adjusted: now and then a token is given back, or some are charged on top.
-void acquire_and_adjust(weir::Limiter& limiter, const char* entity, int round, Told& told) {
+void acquire_and_adjust(weir::Limiter& limiter, const char* entity, int round, Counts& told) {
   auto decision = limiter.acquire(entity, "gpt-4", {{"rpm", 1}});
   if (!decision) {
     const bool contended = decision.error().code == weir::ErrorCode::contention;
@@ -79,7 +79,7 @@ int main(int count, char** words) {
     std::fprintf(stderr, "%s\n", limiter.error().message.c_str());
     return 1;
   }
-  Told told;
+  Counts told;
   std::vector<std::thread> threads;
   for (int i = 0; i < std::atoi(words[3]); ++i) {
     threads.emplace_back([&] {

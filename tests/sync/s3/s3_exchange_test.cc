@@ -15,9 +15,9 @@ namespace {
 
 using tests::Asked;
 using tests::Site;
-using tests::Told;
+using tests::Answer;
 
-Told refusal(int status, const std::string& code, const std::string& message = "no",
+Answer refusal(int status, const std::string& code, const std::string& message = "no",
              const std::string& more = "") {
   return {.status = status,
           .body = "<?xml version=\"1.0\"?>\n<Error><Code>" + code + "</Code><Message>" + message +
@@ -27,7 +27,7 @@ Told refusal(int status, const std::string& code, const std::string& message = "
 /// One object, with the conditions of S3. Its tags count its versions.
 class OneObject {
  public:
-  Told answer(const Asked& asked) {
+  Answer answer(const Asked& asked) {
     if (asked.method == "GET") {
       if (!bytes) return refusal(404, "NoSuchKey");
       return {.body = *bytes, .fields = "ETag: " + tag() + "\r\n"};
@@ -54,7 +54,7 @@ class OneObject {
 class S3Exchange : public testing::Test {
  protected:
   /// `answer` is called for each request; nothing: the object answers.
-  void serve(std::function<std::optional<Told>(const Asked&)> answer = {}) {
+  void serve(std::function<std::optional<Answer>(const Asked&)> answer = {}) {
     site_.emplace([this, answer](const Asked& asked) {
       if (answer) {
         if (auto told = answer(asked)) return *told;
@@ -140,7 +140,7 @@ TEST_F(S3Exchange, SaysWhenConditionsAreNotKnown) {
 }
 
 TEST_F(S3Exchange, FindsThatAWriteInDoubtWasCarriedOut) {
-  serve([this](const Asked& asked) -> std::optional<Told> {
+  serve([this](const Asked& asked) -> std::optional<Answer> {
     if (asked.method == "GET") return std::nullopt;
     object_.answer(asked);
     return refusal(500, "InternalError");
@@ -151,7 +151,7 @@ TEST_F(S3Exchange, FindsThatAWriteInDoubtWasCarriedOut) {
 
 TEST_F(S3Exchange, RepeatsAWriteInDoubtThatWasNotCarriedOut) {
   int failures = 1;
-  serve([&](const Asked&) -> std::optional<Told> {
+  serve([&](const Asked&) -> std::optional<Answer> {
     if (failures-- > 0) return refusal(500, "InternalError");
     return std::nullopt;
   });
@@ -160,7 +160,7 @@ TEST_F(S3Exchange, RepeatsAWriteInDoubtThatWasNotCarriedOut) {
 }
 
 TEST_F(S3Exchange, FindsAnotherProcessAfterAWriteInDoubt) {
-  serve([this](const Asked& asked) -> std::optional<Told> {
+  serve([this](const Asked& asked) -> std::optional<Answer> {
     if (asked.method == "GET") return std::nullopt;
     object_.store("foreign");
     return refusal(503, "ServiceUnavailable");
@@ -171,7 +171,7 @@ TEST_F(S3Exchange, FindsAnotherProcessAfterAWriteInDoubt) {
 
 TEST_F(S3Exchange, ReplacesItsOwnWriteWhoseOutcomeItDidNotKnow) {
   bool down = true;
-  serve([&](const Asked& asked) -> std::optional<Told> {
+  serve([&](const Asked& asked) -> std::optional<Answer> {
     if (!down) return std::nullopt;
     if (asked.method == "PUT") object_.answer(asked);
     return refusal(500, "InternalError");
@@ -189,7 +189,7 @@ TEST_F(S3Exchange, ReplacesItsOwnWriteWhoseOutcomeItDidNotKnow) {
 
 TEST_F(S3Exchange, RepeatsReadsAndWhatWasNotCarriedOut) {
   int failures = 2;
-  serve([&](const Asked& asked) -> std::optional<Told> {
+  serve([&](const Asked& asked) -> std::optional<Answer> {
     if (failures-- > 0) return refusal(503, asked.method == "PUT" ? "SlowDown" : "InternalError");
     return std::nullopt;
   });
@@ -205,13 +205,13 @@ TEST_F(S3Exchange, RepeatsReadsAndWhatWasNotCarriedOut) {
 }
 
 TEST_F(S3Exchange, TakesOnlyAWordOfS3ForNothing) {
-  Told told = refusal(404, "NoSuchKey");
+  Answer told = refusal(404, "NoSuchKey");
   serve([&](const Asked&) { return told; });
   const auto nothing = exchange_->read("eu");
   ASSERT_TRUE(nothing);
   EXPECT_FALSE(*nothing);
-  for (const Told& other : {Told{.status = 404, .body = "<html>Not Found</html>"}, Told{.status = 404},
-                            Told{.status = 200, .body = "no tag"}, refusal(404, "NoSuchBucket")}) {
+  for (const Answer& other : {Answer{.status = 404, .body = "<html>Not Found</html>"}, Answer{.status = 404},
+                            Answer{.status = 200, .body = "no tag"}, refusal(404, "NoSuchBucket")}) {
     told = other;
     EXPECT_FALSE(exchange_->read("eu")) << other.body;
   }
@@ -229,7 +229,7 @@ TEST_F(S3Exchange, ShowsNoMoreOfAnAnswerThanALine) {
 }
 
 TEST_F(S3Exchange, SaysWhatToDoAboutRights) {
-  Told told = refusal(403, "AccessDenied", "Access Denied");
+  Answer told = refusal(403, "AccessDenied", "Access Denied");
   serve([&](const Asked&) { return told; });
   const auto said = [&] { return exchange_->read("eu").error().message; };
   expect_words(said(), {"403 AccessDenied", "s3:GetObject", "s3:ListBucket"});
@@ -244,7 +244,7 @@ TEST_F(S3Exchange, SaysWhatToDoAboutRights) {
 }
 
 TEST_F(S3Exchange, SignsWithTheTimeOfTheServer) {
-  serve([](const Asked& asked) -> std::optional<Told> {
+  serve([](const Asked& asked) -> std::optional<Answer> {
     if (asked.fields.at("x-amz-date").starts_with("20400102T0304")) return std::nullopt;
     return refusal(403, "RequestTimeTooSkewed", "no", "<ServerTime>2040-01-02T03:04:05Z</ServerTime>");
   });
