@@ -10,12 +10,12 @@ constexpr std::size_t most_owed = 4096;
 constexpr Time hiccups_apart = 60'000;
 
 /// One read of a namespace's system limits.
-struct Learning {
+struct PolicyRead {
   std::shared_ptr<LastKnown> last_known;
   std::string name_space;
 
   static void done(void* context, Result<limits::LimitsRecordRef>&& record) {
-    const std::unique_ptr<Learning> self(static_cast<Learning*>(context));
+    const std::unique_ptr<PolicyRead> self(static_cast<PolicyRead*>(context));
     if (record) {
       self->last_known->set(self->name_space, (*record)->on_unavailable);
     } else if (record.error().code == ErrorCode::not_found) {
@@ -86,10 +86,10 @@ void Outage::change(bool up, std::string_view error) {
     if (up_.exchange(up, std::memory_order_relaxed) == up) return;
     parts_.metrics.set_store_up(up);
     const Time now = parts_.clock.now();
-    if (!up) away_since_ = now;
+    if (!up) unavailable_since_ = now;
     if (parts_.log != nullptr && up) {
-      const std::string away = std::to_string(now - away_since_);
-      parts_.log->warning("the store is back", {{"away_ms", away, true}});
+      const std::string away = std::to_string(now - unavailable_since_);
+      parts_.log->warning("the store is back", {{"unavailable_ms", away, true}});
     } else if (parts_.log != nullptr) {
       parts_.log->warning("the store is unavailable", {{"error", error}});
     }
@@ -111,9 +111,9 @@ void Outage::learn(const std::string& name_space) {
 
 void Outage::learn_changed(const std::string& name_space) {
   if (parts_.flag) return;
-  auto learning = std::make_unique<Learning>(Learning{last_known_, name_space});
+  auto learning = std::make_unique<PolicyRead>(PolicyRead{last_known_, name_space});
   const std::string& name = learning->name_space;
-  parts_.store.catalog().limits(name, Level::system(), {&Learning::done, learning.release()});
+  parts_.store.catalog().limits(name, Level::system(), {&PolicyRead::done, learning.release()});
 }
 
 }  // namespace weir::server

@@ -88,7 +88,7 @@ class Outage {
   const std::shared_ptr<LastKnown> last_known_;  ///< shared with reads in progress
   std::atomic<bool> up_{true};
   base::Mutex mutex_;
-  Time away_since_ WEIR_GUARDED_BY(mutex_) = 0;
+  Time unavailable_since_ WEIR_GUARDED_BY(mutex_) = 0;
   std::optional<Time> last_hiccup_ WEIR_GUARDED_BY(mutex_);
 };
 

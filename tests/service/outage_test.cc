@@ -293,7 +293,7 @@ TEST_P(Plug, TellsEachChangeOnceHoweverManyCall) {
     EXPECT_EQ(outcome(), "200 admitted");
     EXPECT_EQ(outcome(), "200 admitted");
     EXPECT_EQ(sample("weir_store_up"), "1");
-    EXPECT_EQ(logged("warning the store is back away_ms=1234"), outage);
+    EXPECT_EQ(logged("warning the store is back unavailable_ms=1234"), outage);
   }
   EXPECT_EQ(decisions("degraded"), "200");
 }
