@@ -67,9 +67,9 @@ milliseconds monotonic_now_ms() {
 }
 
 /// Everything that lives as long as the program.
-class Running {
+class GatewayProcess {
  public:
-  Running(const RunOptions& options, GatewaySettings settings, std::ostream& log_out)
+  GatewayProcess(const RunOptions& options, GatewaySettings settings, std::ostream& log_out)
       : options_(options),
         settings_(std::move(settings)),
         clock_(std::make_shared<SystemClock>()),
@@ -115,7 +115,7 @@ class Running {
   milliseconds looked_up_{0};
 };
 
-Result<void> Running::start() {
+Result<void> GatewayProcess::start() {
   auto access = server::open_access_log(settings_.access_log, options_.log.format);
   if (!access) return access.error();
   access_ = *std::move(access);
@@ -146,7 +146,7 @@ Result<void> Running::start() {
   return listen();
 }
 
-Result<void> Running::open_store() {
+Result<void> GatewayProcess::open_store() {
   // A gateway makes no rollbacks, so an exhausted bucket stays exhausted until it refills.
   const app::StoreDefaults defaults{.refuse_for = milliseconds(100)};
   auto store = app::open_store(store_url_, {}, clock_, *entropy_, defaults);
@@ -160,7 +160,7 @@ Result<void> Running::open_store() {
 }
 
 /// Health and metrics are for every one that can connect.
-void Running::prepare_admin() {
+void GatewayProcess::prepare_admin() {
   if (!settings_.admin_listen) return;
   admin_ = std::make_unique<Admin>(*gateway_);
   if (may_serve_api(settings_) && settings_.admin_tokens.empty()) admin_->serve_decisions();
@@ -168,7 +168,7 @@ void Running::prepare_admin() {
 
 /// Other processes can change the limits of a store elsewhere; those of a store in this process only this
 /// one.
-Result<void> Running::open_api() {
+Result<void> GatewayProcess::open_api() {
   if (!admin_ || !may_serve_api(settings_) || !options_.make_api || store_->is_elsewhere()) return {};
   auto api = options_.make_api({.foundation = {clock_, entropy_, store_},
                                 .store = store_url_,
@@ -181,7 +181,7 @@ Result<void> Running::open_api() {
   return {};
 }
 
-void Running::announce() const {
+void GatewayProcess::announce() const {
   if (!store_ || !server_) return;
   const std::string advice =
       has_api() && admin_server_
@@ -190,7 +190,7 @@ void Running::announce() const {
   store_->announce(join("a gateway at ", url(), advice));
 }
 
-Result<void> Running::listen() {
+Result<void> GatewayProcess::listen() {
   const auto with_hint = [](Error error, std::string_view field) {
     if (error.message.starts_with("cannot listen on "))
       error.message += join("; change ", field, " in the file");
@@ -220,14 +220,14 @@ Result<void> Running::listen() {
   return {};
 }
 
-void Running::look_up(const Routing& routing) {
+void GatewayProcess::look_up(const Routing& routing) {
   routing.look_up(longest_lookup, [this](const UpstreamUrl& url, const std::string& why) {
     log_.warning("the name of an upstream leads nowhere", {{"upstream", url.text()}, {"error", why}});
   });
   looked_up_ = monotonic_now_ms();
 }
 
-void Running::serve(const server::Signals& signals, const server::Notifier& manager) {
+void GatewayProcess::serve(const server::Signals& signals, const server::Notifier& manager) {
   const std::string status = join("listens on ", url());
   manager.ready(status);
   while (true) {
@@ -242,7 +242,7 @@ void Running::serve(const server::Signals& signals, const server::Notifier& mana
   }
 }
 
-void Running::reload() {
+void GatewayProcess::reload() {
   const auto kept = [this](const Error& error) {
     log_.warning("the gateway's file is not used, the old one stays", {{"error", error.message}});
   };
@@ -274,7 +274,7 @@ void Running::reload() {
 }
 
 /// Warns of changed settings that need a restart.
-void Running::warn_of_restart(const GatewaySettings& now) {
+void GatewayProcess::warn_of_restart(const GatewaySettings& now) {
   const auto warn = [this](bool changed, std::string_view what) {
     if (changed) log_.warning("a change in the gateway's file needs a restart", {{"field", what}});
   };
@@ -295,7 +295,7 @@ void Running::warn_of_restart(const GatewaySettings& now) {
        "decision_log");
 }
 
-void Running::stop(const server::Notifier& manager) {
+void GatewayProcess::stop(const server::Notifier& manager) {
   if (admin_) admin_->set_ready(false);
   if (AdminApi* const api = admin_ ? admin_->api() : nullptr) api->stop();
   server::drain(*server_, options_.drain, log_, manager);
@@ -355,15 +355,15 @@ Result<void> run(const RunOptions& options, std::ostream& out, std::ostream& log
   // Before any thread starts, so that all threads inherit the blocked signals.
   const server::Signals signals;
   const server::Notifier manager(server::Notifier::take_address());
-  Running running(options, *std::move(settings), log);
-  if (auto started = running.start(); !started) return started.error();
-  out << "weir gateway listens on " << running.url() << ", store " << server::kind_of(running.store_url());
-  if (!running.admin_url().empty())
-    out << (running.has_api() ? "; health, metrics and API on " : "; health and metrics on ")
-        << running.admin_url();
+  GatewayProcess process(options, *std::move(settings), log);
+  if (auto started = process.start(); !started) return started.error();
+  out << "weir gateway listens on " << process.url() << ", store " << server::kind_of(process.store_url());
+  if (!process.admin_url().empty())
+    out << (process.has_api() ? "; health, metrics and API on " : "; health and metrics on ")
+        << process.admin_url();
   out << std::endl;
-  running.serve(signals, manager);
-  running.stop(manager);
+  process.serve(signals, manager);
+  process.stop(manager);
   return {};
 }
 
