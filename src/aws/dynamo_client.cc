@@ -292,7 +292,7 @@ Result<void> DynamoClient::health() const {
 namespace {
 
 /// A call that blocks its caller.
-class Waiting final : public DynamoCall {
+class BlockingCall final : public DynamoCall {
  public:
   void on_answer(const DynamoAnswer& answer) override {
     const base::Guard guard(mutex_);
@@ -321,7 +321,7 @@ class Waiting final : public DynamoCall {
 }  // namespace
 
 Asked DynamoClient::ask(std::string operation, std::string request, bool repeatable, milliseconds time) {
-  Waiting waiting;
+  BlockingCall waiting;
   waiting.operation = std::move(operation);
   waiting.request = std::move(request);
   waiting.repeatable = repeatable;

@@ -52,7 +52,7 @@ void count_text(Reader& reader, bool output, std::int64_t& bytes) {
   }
 }
 
-struct EventReading {
+struct EventReader {
   Api api;
   Observed& observed;
   EventKind kind = {};
@@ -107,7 +107,7 @@ EventKind read_event(Api api, std::string_view data, Observed& observed) {
   if (reader.peek() != Reader::Kind::object) return {};
   // An event counts as a whole or not at all.
   const ReportedUsage before = observed.usage;
-  EventReading reading{.api = api, .observed = observed};
+  EventReader reading{.api = api, .observed = observed};
   reading.members(reader, true);
   if (!reader.end()) {
     observed.usage = before;

@@ -37,9 +37,9 @@ Member member_of(Api api, std::string_view name) {
   return none;
 }
 
-class BodyReading {
+class BodyReader {
  public:
-  BodyReading(const Endpoint& endpoint, std::string_view body, CallRequest& out)
+  BodyReader(const Endpoint& endpoint, std::string_view body, CallRequest& out)
       : endpoint_(endpoint), reader_(body), out_(out) {}
 
   std::optional<Unreadable> read(bool whole) {
@@ -146,7 +146,7 @@ std::optional<Unreadable> read_request(const Endpoint& endpoint, std::string_vie
   request = {};
   request.model = endpoint.model;
   request.streams = endpoint.streams;
-  return BodyReading(endpoint, body, request).read(whole);
+  return BodyReader(endpoint, body, request).read(whole);
 }
 
 void ask_for_usage(std::string& body, const CallRequest& request) {
