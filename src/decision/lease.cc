@@ -14,7 +14,7 @@ using base::invalid;
 using base::quoted;
 
 /// The buckets that have a limit.
-struct Having {
+struct BucketsWithLimit {
   std::uint8_t buckets = 0;  ///< bit i: the i-th can be charged
   std::uint8_t holds = 0;    ///< those in which the limit is concurrent
   bool known = false;        ///< some bucket has the limit, in any mode
@@ -22,18 +22,18 @@ struct Having {
 
 /// A limit in shadow mode that the lease does not hold would have refused the acquire, so later changes do
 /// not charge it either. A limit that is off is never charged.
-Having buckets_with(std::string_view limit, std::span<const limits::LimitSetRef> sets) {
-  Having having;
+BucketsWithLimit buckets_with(std::string_view limit, std::span<const limits::LimitSetRef> sets) {
+  BucketsWithLimit found;
   for (std::size_t i = 0; i < sets.size(); ++i) {
     const int index = sets[i] ? sets[i]->find(limit) : -1;
     if (index < 0) continue;
-    having.known = true;
+    found.known = true;
     if (sets[i]->mode(static_cast<std::size_t>(index)) != Mode::enforce) continue;
-    having.buckets = static_cast<std::uint8_t>(having.buckets | 1U << i);
+    found.buckets = static_cast<std::uint8_t>(found.buckets | 1U << i);
     const bool concurrent = (*sets[i])[static_cast<std::size_t>(index)].kind() == Kind::concurrent;
-    if (concurrent) having.holds = static_cast<std::uint8_t>(having.holds | 1U << i);
+    if (concurrent) found.holds = static_cast<std::uint8_t>(found.holds | 1U << i);
   }
-  return having;
+  return found;
 }
 
 /// The lease's amount of a limit; a new one of 0 where it had none, without buckets if none is to be charged.
@@ -43,9 +43,9 @@ LeaseAmount* amount_of(LeaseRecord& record, std::string_view limit,
   for (LeaseAmount& amount : record.amounts) {
     if (amount.limit == limit) return &amount;
   }
-  const Having having = buckets_with(limit, sets);
-  if (!having.known) return nullptr;
-  return &record.amounts.emplace_back(LeaseAmount{std::string(limit), 0, having.buckets, having.holds});
+  const BucketsWithLimit found = buckets_with(limit, sets);
+  if (!found.known) return nullptr;
+  return &record.amounts.emplace_back(LeaseAmount{std::string(limit), 0, found.buckets, found.holds});
 }
 
 /// The net amount after the change, or an error where it is not allowed.
