@@ -43,7 +43,7 @@ Result<UsageFilter> checked_filter(UsageFilter filter) {
 
 }  // namespace
 
-store::UsageQuery UsageReading::query_of(const UsageFilter& filter, std::string_view entity) const {
+store::UsageQuery UsageQueries::query_of(const UsageFilter& filter, std::string_view entity) const {
   return {.name_space = name_space_,
           .entity = entity,
           .resource = filter.resource,
@@ -51,7 +51,7 @@ store::UsageQuery UsageReading::query_of(const UsageFilter& filter, std::string_
           .to = filter.to};
 }
 
-Result<Page<Usage>> UsageReading::read_entity(const UsageFilter& filter, std::string_view entity,
+Result<Page<Usage>> UsageQueries::read_entity(const UsageFilter& filter, std::string_view entity,
                                               const Paging& paging) {
   const store::UsageQuery query = query_of(filter, entity);
   if (filter.window == UsageWindow::day)
@@ -61,7 +61,7 @@ Result<Page<Usage>> UsageReading::read_entity(const UsageFilter& filter, std::st
 
 /// The cursor has the page of children, the child to continue with, and the cursor within its usage. A page
 /// reads a bounded number of children, most of which may not have used anything.
-Result<Page<Usage>> UsageReading::read_children(const UsageFilter& filter, const Paging& paging) {
+Result<Page<Usage>> UsageQueries::read_children(const UsageFilter& filter, const Paging& paging) {
   const auto cursor = read_usage_cursor(children_kind, 3, paging.cursor);
   if (!cursor) return cursor.error();
   const auto& [from, resumed, inner] = std::tie((*cursor)[0], (*cursor)[1], (*cursor)[2]);
@@ -87,7 +87,7 @@ Result<Page<Usage>> UsageReading::read_children(const UsageFilter& filter, const
   return page;
 }
 
-Result<Page<Usage>> UsageReading::read(const UsageFilter& filter, const Paging& paging) {
+Result<Page<Usage>> UsageQueries::read(const UsageFilter& filter, const Paging& paging) {
   return filter.parent.empty() ? read_entity(filter, filter.entity, paging) : read_children(filter, paging);
 }
 
@@ -96,7 +96,7 @@ Result<Page<Usage>> Core::usage(const UsageFilter& filter, const Paging& paging)
   if (!checked) return checked.error();
   if (paging.limit < 1 || paging.limit > maxima::page)
     return base::invalid("a page holds 1 to ", std::to_string(maxima::page), " items");
-  return UsageReading(store_.usage(), name_space_,
+  return UsageQueries(store_.usage(), name_space_,
                       [this](std::string_view parent, const Paging& page) { return children(parent, page); })
       .read(*checked, paging);
 }
@@ -110,7 +110,7 @@ Result<std::vector<UsageTotal>> Core::top_usage(const UsageFilter& filter, std::
   }
   if (count < 1 || count > maxima::top_usage)
     return base::invalid("the top is 1 to ", std::to_string(maxima::top_usage), " entries");
-  return UsageReading(store_.usage(), name_space_,
+  return UsageQueries(store_.usage(), name_space_,
                       [this](std::string_view parent, const Paging& page) { return children(parent, page); })
       .top(*checked, limit, count);
 }

@@ -46,11 +46,11 @@ Result<Page<Usage>> days_of_resource(store::UsageReader& reader, store::UsageQue
                                      const Paging& paging);
 
 /// Not safe to use from several threads.
-class UsageReading {
+class UsageQueries {
  public:
   using Children = std::function<Result<Page<std::string>>(std::string_view parent, const Paging& paging)>;
 
-  UsageReading(store::UsageReader& reader, std::string_view name_space, Children children)
+  UsageQueries(store::UsageReader& reader, std::string_view name_space, Children children)
       : reader_(reader), name_space_(name_space), children_(std::move(children)) {}
 
   Result<Page<Usage>> read(const UsageFilter& filter, const Paging& paging);
@@ -63,10 +63,10 @@ class UsageReading {
   Result<Page<Usage>> read_entity(const UsageFilter& filter, std::string_view entity, const Paging& paging);
   store::UsageQuery query_of(const UsageFilter& filter, std::string_view entity) const;
 
-  class Ranking;
-  Result<void> rank_resources(const UsageFilter& filter, Ranking& ranking);
-  Result<void> rank_children(const UsageFilter& filter, Ranking& ranking);
-  Result<void> rank_entities(const UsageFilter& filter, std::size_t ranked, Ranking& ranking);
+  class TopList;
+  Result<void> rank_resources(const UsageFilter& filter, TopList& ranking);
+  Result<void> rank_children(const UsageFilter& filter, TopList& ranking);
+  Result<void> rank_entities(const UsageFilter& filter, std::size_t ranked, TopList& ranking);
   Result<UsageTotal> total_of(const UsageFilter& filter, std::string_view entity, std::string_view resource);
 
   store::UsageReader& reader_;

@@ -11,9 +11,9 @@
 namespace weir::limiter {
 
 /// The first few by amount. Names are kept, and no rows: those of the result are read again.
-class UsageReading::Ranking {
+class UsageQueries::TopList {
  public:
-  Ranking(std::string_view limit, std::size_t most) : limit_(limit), most_(most) {}
+  TopList(std::string_view limit, std::size_t most) : limit_(limit), most_(most) {}
 
   struct Place {
     std::string entity;
@@ -63,7 +63,7 @@ struct LimitSum {
 }  // namespace
 
 /// Rows of one resource are contiguous.
-Result<void> UsageReading::rank_resources(const UsageFilter& filter, Ranking& ranking) {
+Result<void> UsageQueries::rank_resources(const UsageFilter& filter, TopList& ranking) {
   UsageRows rows(reader_, query_of(filter, filter.entity));
   std::string resource;
   LimitSum sum;
@@ -80,7 +80,7 @@ Result<void> UsageReading::rank_resources(const UsageFilter& filter, Ranking& ra
   }
 }
 
-Result<void> UsageReading::rank_children(const UsageFilter& filter, Ranking& ranking) {
+Result<void> UsageQueries::rank_children(const UsageFilter& filter, TopList& ranking) {
   Paging paging{.cursor = {}, .limit = maxima::page};
   do {
     auto children = children_(filter.parent, paging);
@@ -103,7 +103,7 @@ Result<void> UsageReading::rank_children(const UsageFilter& filter, Ranking& ran
 
 /// The rows of an entity lie apart, so the sums of all entities grow together. If there are too many, the
 /// first by name are summed, and the range is read again for the others.
-Result<void> UsageReading::rank_entities(const UsageFilter& filter, std::size_t ranked, Ranking& ranking) {
+Result<void> UsageQueries::rank_entities(const UsageFilter& filter, std::size_t ranked, TopList& ranking) {
   std::string after;
   for (bool more = true; more;) {
     more = false;
@@ -133,7 +133,7 @@ Result<void> UsageReading::rank_entities(const UsageFilter& filter, std::size_t 
   return {};
 }
 
-Result<UsageTotal> UsageReading::total_of(const UsageFilter& filter, std::string_view entity,
+Result<UsageTotal> UsageQueries::total_of(const UsageFilter& filter, std::string_view entity,
                                           std::string_view resource) {
   UsageFilter one = filter;
   one.resource = resource;
@@ -162,20 +162,20 @@ Result<UsageTotal> UsageReading::total_of(const UsageFilter& filter, std::string
   return total;
 }
 
-Result<std::vector<UsageTotal>> UsageReading::top(const UsageFilter& filter, std::string_view limit,
+Result<std::vector<UsageTotal>> UsageQueries::top(const UsageFilter& filter, std::string_view limit,
                                                   std::size_t count, std::size_t ranked) {
-  Ranking ranking(limit, count);
+  TopList ranking(limit, count);
   auto done = !filter.entity.empty()   ? rank_resources(filter, ranking)
               : !filter.parent.empty() ? rank_children(filter, ranking)
                                        : rank_entities(filter, ranked, ranking);
   if (!done) return done.error();
   // What was used meanwhile is in the totals, so they decide the order.
-  std::vector<std::pair<Ranking::Place, UsageTotal>> totals;
-  for (const Ranking::Place& place : ranking.places()) {
+  std::vector<std::pair<TopList::Place, UsageTotal>> totals;
+  for (const TopList::Place& place : ranking.places()) {
     auto total = total_of(filter, place.entity, place.resource);
     if (!total) return total.error();
     const std::int64_t amount = ranking.amount_of(*total).value_or(0);
-    totals.emplace_back(Ranking::Place{place.entity, place.resource, amount}, *std::move(total));
+    totals.emplace_back(TopList::Place{place.entity, place.resource, amount}, *std::move(total));
   }
   std::sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<UsageTotal> top;

@@ -66,7 +66,7 @@ class FakeReader final : public store::UsageReader {
 
 class UsageReadingTest : public testing::Test {
  protected:
-  UsageReading reading() {
+  UsageQueries reading() {
     return {reader, "default", [this](std::string_view parent, const Paging& paging) {
               EXPECT_EQ(parent, "team");
               Page<std::string> page;
