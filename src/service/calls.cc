@@ -14,15 +14,15 @@ Reply degraded() { return {.body = api::degraded_json(), .fields = "Weir-Degrade
 
 /// Deletes a call and returns its right to answer.
 template <class Call>
-Answering last_of(Call* call) {
-  Answering answering = std::move(call->answering);
+Responder last_of(Call* call) {
+  Responder answering = std::move(call->answering);
   delete call;
   return answering;
 }
 
 }  // namespace
 
-Answering::Answering(Service& service, net::Exchange exchange)
+Responder::Responder(Service& service, net::Exchange exchange)
     : service_(&service), exchange_(std::move(exchange)) {
   const auto parent = request().fields().find("traceparent");
   const bool logged = service.options_.access_log != nullptr;
@@ -34,7 +34,7 @@ Answering::Answering(Service& service, net::Exchange exchange)
   request_id_ = service.request_ids_.id_for(request().fields().find("x-request-id"));
 }
 
-void Answering::send(Reply&& reply) {
+void Responder::send(Reply&& reply) {
   observe(reply);
   std::string& fields = reply.fields;
   const auto add = [&](std::string_view name, std::string_view value) {
@@ -48,7 +48,7 @@ void Answering::send(Reply&& reply) {
   exchange_.answer({.status = reply.status, .fields = fields, .body = reply.body});
 }
 
-void Answering::observe(const Reply& reply) {
+void Responder::observe(const Reply& reply) {
   service_->metrics_->answered(call_, reply.status);
   telemetry::AccessLog* const log = service_->options_.access_log;
   if (log == nullptr) return;

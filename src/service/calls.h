@@ -17,10 +17,10 @@
 namespace weir::service {
 
 /// The right to answer, with the data that every answer carries. Movable.
-class Answering {
+class Responder {
  public:
-  Answering(Service& service, net::Exchange exchange);
-  Answering(Answering&&) noexcept = default;
+  Responder(Service& service, net::Exchange exchange);
+  Responder(Responder&&) noexcept = default;
 
   net::Exchange& exchange() { return exchange_; }
   const net::Exchange& exchange() const { return exchange_; }
@@ -62,7 +62,7 @@ class Answering {
 
 /// An acquire.
 struct AcquireCall final : base::Recycled<AcquireCall, 256> {
-  AcquireCall(Service& service_in, Answering answering_in, std::shared_ptr<limiter::Core> core_in)
+  AcquireCall(Service& service_in, Responder answering_in, std::shared_ptr<limiter::Core> core_in)
       : service(service_in), answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}
 
   void start();
@@ -76,7 +76,7 @@ struct AcquireCall final : base::Recycled<AcquireCall, 256> {
   std::string keep(std::string_view lease);
 
   Service& service;
-  Answering answering;
+  Responder answering;
   std::shared_ptr<limiter::Core> core;
   AcquireBody body;
   std::string key;  ///< the idempotency key; empty: none
@@ -106,7 +106,7 @@ struct AcquireCall final : base::Recycled<AcquireCall, 256> {
 
 /// A change to a lease.
 struct LeaseCall {
-  LeaseCall(Answering answering_in, std::shared_ptr<limiter::Core> core_in)
+  LeaseCall(Responder answering_in, std::shared_ptr<limiter::Core> core_in)
       : answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}
 
   void start(detail::LeaseVerb verb);
@@ -118,7 +118,7 @@ struct LeaseCall {
   std::string keep_refused(const Error& error);
   decision_log::Record record() const;
 
-  Answering answering;
+  Responder answering;
   std::shared_ptr<limiter::Core> core;
   std::string id;
   std::string key;

@@ -19,7 +19,7 @@ std::uint64_t number_of(std::string_view lease) {
 
 }  // namespace
 
-Time Answering::asked_at() const {
+Time Responder::asked_at() const {
   const server::DecisionLog* const log = service_->options_.decisions;
   return log != nullptr && log->keeps_all() ? service_->foundation_.clock->now() : 0;
 }

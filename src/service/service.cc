@@ -43,7 +43,7 @@ limiter::Foundation with_waiting_room(limiter::Foundation foundation) {
   return foundation;
 }
 
-void change_lease(Answering answering, const Route& route, const std::shared_ptr<limiter::Core>& core) {
+void change_lease(Responder answering, const Route& route, const std::shared_ptr<limiter::Core>& core) {
   using detail::LeaseVerb;
   const std::string_view body = answering.exchange().body();
   Parsed<AdjustBody> adjust;
@@ -140,7 +140,7 @@ void Service::handle(net::Exchange exchange) {
   const bool planned = head.body().kind != wire::http::Framing::Kind::none && checked.request == &head;
   if (!planned) check(head, checked);
   checked.request = nullptr;
-  Answering answering(*this, std::move(exchange));
+  Responder answering(*this, std::move(exchange));
   if (checked.match.found) answering.set_call(checked.match.route.call);
   if (checked.refusal) return answering.send(*std::move(checked.refusal));
   if (options_.access_log != nullptr)
@@ -148,7 +148,7 @@ void Service::handle(net::Exchange exchange) {
   dispatch(std::move(answering), checked.match.route, checked.identity);
 }
 
-void Service::dispatch(Answering answering, const Route& route, const Identity& identity) {
+void Service::dispatch(Responder answering, const Route& route, const Identity& identity) {
   const CoreRef core = core_of(identity);
   switch (route.call) {
     case Call::acquire: {

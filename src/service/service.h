@@ -52,7 +52,7 @@ struct Identity {
   friend auto operator<=>(const Identity&, const Identity&) = default;
 };
 
-class Answering;
+class Responder;
 class WorkerExecutor;
 
 /// Safe to call from any thread. Must outlive every exchange that it was given.
@@ -80,7 +80,7 @@ class Service final : public net::Handler {
   void describe(const wire::http::Refusal& refusal, wire::Buffer& fields, wire::Buffer& body) override;
 
  private:
-  friend class Answering;
+  friend class Responder;
   friend struct AcquireCall;
   friend struct LeaseCall;
 
@@ -99,12 +99,12 @@ class Service final : public net::Handler {
                                     Identity& identity);
   CoreRef core_of(const Identity& identity);
   CoreRef find_core(const Identity& identity);
-  void check_store(Answering answering, const Identity& identity);
-  void list_namespaces(Answering answering, const Identity& identity, const CoreRef& core);
-  void change_namespace(Answering answering, const Route& route, const CoreRef& core);
-  void find_decision(Answering answering, const std::string& id, const Identity& identity);
-  void run_task(Answering answering, const Route& route, const CoreRef& core);
-  void dispatch(Answering answering, const Route& route, const Identity& identity);
+  void check_store(Responder answering, const Identity& identity);
+  void list_namespaces(Responder answering, const Identity& identity, const CoreRef& core);
+  void change_namespace(Responder answering, const Route& route, const CoreRef& core);
+  void find_decision(Responder answering, const std::string& id, const Identity& identity);
+  void run_task(Responder answering, const Route& route, const CoreRef& core);
+  void dispatch(Responder answering, const Route& route, const Identity& identity);
   bool may_wait(Call call, wire::http::Method method) const;
   Reply at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,
                 limiter::Core& core);

@@ -94,26 +94,26 @@ Reply change_namespace(limiter::Core& core, const Route& route, const wire::http
 
 /// Answers with the result of `work`. Releases the store first, as every call does.
 template <class Work>
-class AnsweringTask final : public Task {
+class ResponseTask final : public Task {
  public:
-  AnsweringTask(Answering answering, Work work) : answering_(std::move(answering)), work_(std::move(work)) {}
+  ResponseTask(Responder answering, Work work) : answering_(std::move(answering)), work_(std::move(work)) {}
   void run() override {
     Reply reply = (*work_)(answering_);
     work_.reset();
-    Answering last = std::move(answering_);
+    Responder last = std::move(answering_);
     last.send(std::move(reply));
   }
-  Answering& answering() { return answering_; }
+  Responder& answering() { return answering_; }
 
  private:
-  Answering answering_;
+  Responder answering_;
   std::optional<Work> work_;
 };
 
 template <class Work>
-void hand_over(ThreadPool& tasks, std::string_view refusal, Answering answering, Work work) {
-  auto made = std::make_unique<AnsweringTask<Work>>(std::move(answering), std::move(work));
-  Answering& kept = made->answering();
+void hand_over(ThreadPool& tasks, std::string_view refusal, Responder answering, Work work) {
+  auto made = std::make_unique<ResponseTask<Work>>(std::move(answering), std::move(work));
+  Responder& kept = made->answering();
   std::unique_ptr<Task> task = std::move(made);
   if (tasks.take(task)) return;
   Reply reply = problem(503, refusal, "too many such requests wait already; try again");
@@ -124,48 +124,48 @@ void hand_over(ThreadPool& tasks, std::string_view refusal, Answering answering,
 }  // namespace
 
 /// A caller that is bound to a namespace learns nothing about the others.
-void Service::check_store(Answering answering, const Identity& identity) {
+void Service::check_store(Responder answering, const Identity& identity) {
   hand_over(checks_, "contention", std::move(answering),
-            [this, name_space = identity.bound ? identity.name_space : std::string()](const Answering&) {
+            [this, name_space = identity.bound ? identity.name_space : std::string()](const Responder&) {
               return checked_store(options_, name_space);
             });
 }
 
-void Service::list_namespaces(Answering answering, const Identity& identity, const CoreRef& core) {
+void Service::list_namespaces(Responder answering, const Identity& identity, const CoreRef& core) {
   hand_over(sums_, "contention", std::move(answering),
-            [core, only = identity.bound ? identity.name_space : std::string()](const Answering&) {
+            [core, only = identity.bound ? identity.name_space : std::string()](const Responder&) {
               return namespaces(*core, only);
             });
 }
 
-void Service::change_namespace(Answering answering, const Route& route, const CoreRef& core) {
-  hand_over(sums_, "contention", std::move(answering), [core, route](const Answering& asked) {
+void Service::change_namespace(Responder answering, const Route& route, const CoreRef& core) {
+  hand_over(sums_, "contention", std::move(answering), [core, route](const Responder& asked) {
     return service::change_namespace(*core, route, asked.request());
   });
 }
 
-void Service::find_decision(Answering answering, const std::string& id, const Identity& identity) {
+void Service::find_decision(Responder answering, const std::string& id, const Identity& identity) {
   using decision_log::Audience;
   const Audience audience = identity.bound ? Audience::one_namespace : Audience::whole_log;
   hand_over(sums_, "contention", std::move(answering),
-            [this, id, name_space = identity.name_space, audience](const Answering&) {
+            [this, id, name_space = identity.name_space, audience](const Responder&) {
               return server::decision_reply(options_.decisions, id, name_space, audience);
             });
 }
 
-void Service::run_task(Answering answering, const Route& route, const CoreRef& core) {
+void Service::run_task(Responder answering, const Route& route, const CoreRef& core) {
   switch (route.call) {
     case Call::metrics:
-      return hand_over(scrapes_, "busy", std::move(answering), [this](const Answering&) {
+      return hand_over(scrapes_, "busy", std::move(answering), [this](const Responder&) {
         return Reply{.body = metrics_->text(), .content_type = telemetry::Metrics::content_type};
       });
     case Call::changes:
-      return hand_over(tasks_, "contention", std::move(answering), [this, core](const Answering& asked) {
+      return hand_over(tasks_, "contention", std::move(answering), [this, core](const Responder& asked) {
         return change(*core, asked.exchange().body(), outage_, *metrics_);
       });
     default:
       return hand_over(is_long(route.call) ? sums_ : lookups_, "contention", std::move(answering),
-                       [this, core, route](const Answering& asked) {
+                       [this, core, route](const Responder& asked) {
                          return at_once(route, asked.request(), asked.exchange().body(), *core);
                        });
   }
