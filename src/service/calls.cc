@@ -84,10 +84,10 @@ void AcquireCall::start() {
   if (body.max_wait.count() != 0) {
     options.max_wait = body.max_wait;
     WorkerExecutor* const executor = WorkerExecutor::of(service);
-    waiting = std::make_unique<Waiting>(*this, executor == nullptr ? nullptr : &executor->loop());
+    waiting = std::make_unique<QueuedAcquire>(*this, executor == nullptr ? nullptr : &executor->loop());
     return waiting->acquire.start(
         body.entity, body.resource, charges, options,
-        {[](void* self, Result<void>&& result) { static_cast<Waiting*>(self)->done(std::move(result)); },
+        {[](void* self, Result<void>&& result) { static_cast<QueuedAcquire*>(self)->done(std::move(result)); },
          waiting.get()});
   }
   pending.start(
@@ -96,7 +96,7 @@ void AcquireCall::start() {
        this});
 }
 
-AcquireCall::Waiting::Waiting(AcquireCall& call_in, net::Loop* loop_in)
+AcquireCall::QueuedAcquire::QueuedAcquire(AcquireCall& call_in, net::Loop* loop_in)
     : call(call_in),
       loop(loop_in),
       acquire(
@@ -106,7 +106,7 @@ AcquireCall::Waiting::Waiting(AcquireCall& call_in, net::Loop* loop_in)
   if (loop != nullptr) call.answering.exchange().observe(this);
 }
 
-void AcquireCall::Waiting::done(Result<void>&& result) {
+void AcquireCall::QueuedAcquire::done(Result<void>&& result) {
   if (loop == nullptr) return call.done(std::move(result));
   if (!loop->is_here()) return loop->post([this, result] { done(Result<void>(result)); });
   call.answering.exchange().observe(nullptr);

@@ -87,8 +87,8 @@ struct AcquireCall final : base::Recycled<AcquireCall, 256> {
   limiter::PendingAcquire pending;
   /// With max_wait_ms, in place of `pending`. Steps and answers happen on the thread of the connection, where
   /// the client may go away.
-  struct Waiting final : net::ExchangeObserver {
-    Waiting(AcquireCall& call_in, net::Loop* loop_in);
+  struct QueuedAcquire final : net::ExchangeObserver {
+    QueuedAcquire(AcquireCall& call_in, net::Loop* loop_in);
     void done(Result<void>&& result);
     void on_body(std::string_view, bool) override {}
     void on_writable() override {}
@@ -99,7 +99,7 @@ struct AcquireCall final : base::Recycled<AcquireCall, 256> {
     net::Loop* const loop;  ///< null outside of a server
     limiter::WaitingAcquire acquire;
   };
-  std::unique_ptr<Waiting> waiting;
+  std::unique_ptr<QueuedAcquire> waiting;
   std::chrono::steady_clock::time_point started;
   Time asked_at = 0;  ///< only where the decision log keeps all
 };
