@@ -49,8 +49,8 @@ RouteTable::RouteTable(const std::vector<RouteSettings>& routes) {
 }
 
 const RouteTable::Entry* RouteTable::find(std::string_view host_name, const PathForms& path,
-                                          Reading reading) const {
-  const bool loosest = reading == Reading::loosest;
+                                          MatchMode reading) const {
+  const bool loosest = reading == MatchMode::loosest;
   for (const Entry& entry : entries_) {
     if (!entry.host.empty() && !same_host(host_name, entry.host)) continue;
     const bool bare = entry.path_parameters == PathRespect::same ||
@@ -58,7 +58,7 @@ const RouteTable::Entry* RouteTable::find(std::string_view host_name, const Path
     const bool any_case =
         entry.path_case == PathRespect::same || (loosest && entry.path_case == PathRespect::unknown);
     const std::string_view text = bare                      ? path.without_parameters()
-                                  : reading == Reading::raw ? path.raw()
+                                  : reading == MatchMode::raw ? path.raw()
                                                             : path.canonical();
     if (is_below(text, entry.path, any_case)) return &entry;
   }
@@ -67,7 +67,7 @@ const RouteTable::Entry* RouteTable::find(std::string_view host_name, const Path
 
 RouteTable::Match RouteTable::find(std::string_view host, const PathForms& path) const {
   const std::string_view name = has_hosts_ ? without_port(host) : std::string_view();
-  const Entry* const found = find(name, path, Reading::canonical);
+  const Entry* const found = find(name, path, MatchMode::canonical);
   if (found == nullptr) return {};
   if (path.is_plain() && all_plain_) [[likely]]
     return {found->index};
@@ -76,9 +76,9 @@ RouteTable::Match RouteTable::find(std::string_view host, const PathForms& path)
   const PathTrouble trouble = path.trouble();
   if (trouble != PathTrouble::none && (is_hopeless(trouble) || !canonical)) {
     match.refused = reason_of(trouble);
-  } else if (find(name, path, Reading::loosest) != found) {
+  } else if (find(name, path, MatchMode::loosest) != found) {
     match.refused = "the path differs from that of a route only in case or in parameters";
-  } else if (!canonical && find(name, path, Reading::raw) != found) {
+  } else if (!canonical && find(name, path, MatchMode::raw) != found) {
     match.refused = "the path takes another route once it is decoded";
   }
   match.rewrite = canonical;

@@ -40,9 +40,9 @@ class RouteTable {
     PathRespect path_parameters;
   };
   /// How far a path is normalized before it is compared.
-  enum class Reading : unsigned char { raw, canonical, loosest };
+  enum class MatchMode : unsigned char { raw, canonical, loosest };
 
-  const Entry* find(std::string_view host_name, const PathForms& path, Reading reading) const;
+  const Entry* find(std::string_view host_name, const PathForms& path, MatchMode reading) const;
 
   std::vector<Entry> entries_;  ///< those with a host first, then the longest path first
   bool has_hosts_ = false;      ///< some routes are for one host only
