@@ -42,7 +42,7 @@ struct Settings {
 };
 
 /// One entity on one resource, as the region's own store has it.
-struct Reading {
+struct StoreView {
   std::string entity;
   std::string resource;
   std::vector<NamedLimit> below;       ///< the limits that hold where there is no share
@@ -84,7 +84,7 @@ class Region {
 
   /// Takes the readings of a cycle. Nothing is decided about entities that are not among them. Returns the
   /// snapshot to publish; publish it before decide().
-  Snapshot observe(Time now, std::span<const Reading> readings);
+  Snapshot observe(Time now, std::span<const StoreView> readings);
   /// Decides what to write, from the snapshots of the other regions. They may be old or missing.
   std::vector<Write> decide(Time now, std::span<const Snapshot> others);
   /// The snapshot again after the writes, with what they let others use. Publishing it at once, and not with
@@ -160,9 +160,9 @@ class Region {
     Millitokens base = 0;
   };
 
-  void observe(Time now, const Reading& reading, State& state) const;
-  void observe_record(Time now, const Reading& reading, State& state) const;
-  void observe_bucket(Time now, Time elapsed, const Reading& reading, const std::string& name,
+  void observe(Time now, const StoreView& reading, State& state) const;
+  void observe_record(Time now, const StoreView& reading, State& state) const;
+  void observe_bucket(Time now, Time elapsed, const StoreView& reading, const std::string& name,
                       LimitState& limit) const;
   void count_windows(Time elapsed, const LimitState& limit, SharedLimit& next) const;
   bool is_countable(Time elapsed) const { return elapsed >= settings_.window / 2; }

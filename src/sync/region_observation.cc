@@ -11,9 +11,9 @@ bool is_shared(const Limit& limit) { return limit.kind() == Kind::rate && limit.
 
 }  // namespace
 
-Snapshot Region::observe(Time now, std::span<const Reading> readings) {
+Snapshot Region::observe(Time now, std::span<const StoreView> readings) {
   for (auto& [key, state] : states_) state.observed = state.written = false;
-  for (const Reading& reading : readings) observe(now, reading, states_[{reading.entity, reading.resource}]);
+  for (const StoreView& reading : readings) observe(now, reading, states_[{reading.entity, reading.resource}]);
   for (auto& [key, state] : states_) {
     // Demand that is not known any more counts nothing.
     for (auto& [name, limit] : state.limits) {
@@ -39,7 +39,7 @@ Snapshot Region::snapshot(Time now) {
   return snapshot;
 }
 
-void Region::observe(Time now, const Reading& reading, State& state) const {
+void Region::observe(Time now, const StoreView& reading, State& state) const {
   state.observed = true;
   state.has_bucket = reading.bucket.has_value();
   state.others.clear();
@@ -60,7 +60,7 @@ void Region::observe(Time now, const Reading& reading, State& state) const {
   if (is_countable(elapsed)) state.observed_at = now;
 }
 
-void Region::observe_record(Time now, const Reading& reading, State& state) const {
+void Region::observe_record(Time now, const StoreView& reading, State& state) const {
   state.uncertain = false;
   state.operator_owned = reading.record && reading.record->owner == Owner::operator_;
   state.until = reading.record && !state.operator_owned ? reading.record->expires_at.value_or(0) : 0;
@@ -74,7 +74,7 @@ void Region::observe_record(Time now, const Reading& reading, State& state) cons
 }
 
 /// Takes what was used since the last snapshot, and the present balance.
-void Region::observe_bucket(Time now, Time elapsed, const Reading& reading, const std::string& name,
+void Region::observe_bucket(Time now, Time elapsed, const StoreView& reading, const std::string& name,
                             LimitState& limit) const {
   SharedLimit next{.name = name, .capacity = limit.below->capacity().millitokens()};
   const Millitokens present = limit.share > 0 ? limit.share : next.capacity;

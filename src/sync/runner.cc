@@ -149,10 +149,10 @@ void Runner::in_parallel(std::size_t count, const std::function<void(std::size_t
   run();
 }
 
-Result<std::vector<Reading>> Runner::read(const std::vector<Key>& keys, CycleReport& report) {
-  std::vector<Result<Reading>> results(keys.size(), Result<Reading>(Reading{}));
+Result<std::vector<StoreView>> Runner::read(const std::vector<Key>& keys, CycleReport& report) {
+  std::vector<Result<StoreView>> results(keys.size(), Result<StoreView>(StoreView{}));
   in_parallel(keys.size(), [&](std::size_t i) { results[i] = read(keys[i]); });
-  std::vector<Reading> readings;
+  std::vector<StoreView> readings;
   const Error* first = nullptr;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (results[i]) {
@@ -170,8 +170,8 @@ Result<std::vector<Reading>> Runner::read(const std::vector<Key>& keys, CycleRep
   return readings;
 }
 
-Result<Reading> Runner::read(const Key& key) {
-  Reading reading{.entity = key.first, .resource = key.second};
+Result<StoreView> Runner::read(const Key& key) {
+  StoreView reading{.entity = key.first, .resource = key.second};
   auto below = limiter_.limits_below(key.first, key.second);
   if (!below) return below.error();
   reading.below = std::move(below->limits);

@@ -64,8 +64,8 @@ class Runner {
   Result<void> publish(const Snapshot& own);
   Result<std::vector<Key>> keys();
   Result<void> add_members(const Scope& scope, std::vector<Key>& keys);
-  Result<std::vector<Reading>> read(const std::vector<Key>& keys, CycleReport& report);
-  Result<Reading> read(const Key& key);
+  Result<std::vector<StoreView>> read(const std::vector<Key>& keys, CycleReport& report);
+  Result<StoreView> read(const Key& key);
   void read_others(CycleReport& report);
   Result<std::optional<Snapshot>> read_other(const std::string& region);
   void write(CycleReport& report);

@@ -14,7 +14,7 @@ class SharesOfEu : public testing::Test {
  protected:
   static Region eu() { return Region({.region = "eu", .regions = {"eu", "us"}}); }
 
-  Reading reading(Time now, int consumed, std::int64_t version = 7) const {
+  StoreView reading(Time now, int consumed, std::int64_t version = 7) const {
     StoredLimits record{.level = Level::entity("key", "r"), .limits = {{"rpm", *Limit::parse("100/min")}}};
     record.owner = Owner::sync;
     record.expires_at = expires_at;
