@@ -36,9 +36,9 @@ namespace {
 
 /// Builds a page from composite and legacy items in the order of their resources. The legacy items of a
 /// resource directly follow its composite item: no name has a character before '#'.
-class Listing {
+class PageBuilder {
  public:
-  Listing(Context& context, std::string_view entity, const store::Paging& paging)
+  PageBuilder(Context& context, std::string_view entity, const store::Paging& paging)
       : context_(context), entity_(entity), paging_(paging), now_(context.now()) {}
 
   /// False: the page is full. Items that cannot be used are left out.
@@ -89,7 +89,7 @@ class Listing {
 
 void DynamoBuckets::list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
                          store::Completion<store::Page<Bucket>> done) {
-  Listing listing(context_, entity, paging);
+  PageBuilder listing(context_, entity, paging);
   QueryOf wanted{.pk = entity_pk(name_space, entity), .begins_with = std::string(bucket_prefix)};
   if (!paging.cursor.empty()) wanted.after = std::string(bucket_prefix) + paging.cursor;
   auto listed =

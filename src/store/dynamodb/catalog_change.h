@@ -19,7 +19,7 @@ namespace weir::dynamodb {
 /// that announced it is presumed dead.
 inline constexpr Time moving_for = 10'000;
 /// Withdraws such an announcement.
-ItemWrite unannounced(const Key& meta, const Moving& moving);
+ItemWrite unannounced(const Key& meta, const MoveAnnouncement& moving);
 
 class CatalogChange final : public remote::CatalogChange {
  public:
@@ -73,7 +73,7 @@ class CatalogChange final : public remote::CatalogChange {
   const Time keep_audit_for_;
   std::string pending_;                               ///< a journal that is not finished yet
   std::map<std::string, std::vector<Item>> buckets_;  ///< of entities whose limits change
-  std::map<std::string, Moving> announced_;           ///< by entity
+  std::map<std::string, MoveAnnouncement> announced_;           ///< by entity
 };
 
 }  // namespace weir::dynamodb

@@ -12,7 +12,7 @@ using base::join;
 
 namespace {
 
-void require(Expression& expression, const Moving& moving) {
+void require(Expression& expression, const MoveAnnouncement& moving) {
   const std::string since = expression.name("moving");
   const std::string mover = expression.name("mover");
   expression.condition(join(since, "=", expression.value(moving.since)));
@@ -32,7 +32,7 @@ std::vector<std::string> beyond_parent(const table::Draft& draft, const Entity& 
 
 }  // namespace
 
-ItemWrite unannounced(const Key& meta, const Moving& moving) {
+ItemWrite unannounced(const Key& meta, const MoveAnnouncement& moving) {
   ItemWrite write{.kind = moving.alone ? ItemWrite::Kind::erase : ItemWrite::Kind::update, .key = meta};
   Expression& expression = write.expression;
   require(expression, moving);

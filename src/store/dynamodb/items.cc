@@ -583,11 +583,11 @@ Result<Entity> read_entity(const Item& item) {
   return entity;
 }
 
-std::optional<Moving> read_moving(const Item& item) {
+std::optional<MoveAnnouncement> read_moving(const Item& item) {
   const auto since = integer_of(item, "moving");
   if (!since) return std::nullopt;
   const Value* const mover = find(item, "mover");
-  return Moving{*since, mover == nullptr ? 0 : mover->natural().value_or(0), !has_entity(item)};
+  return MoveAnnouncement{*since, mover == nullptr ? 0 : mover->natural().value_or(0), !has_entity(item)};
 }
 
 bool has_entity(const Item& item) {

@@ -60,13 +60,13 @@ std::vector<std::string> read_beyond(const Item& item);
 Result<Entity> read_entity(const Item& item);
 
 /// A change of an entity's parent or cascade that is under way: meanwhile no bucket of the entity is created.
-struct Moving {
+struct MoveAnnouncement {
   Time since = 0;
   std::uint64_t mover = 0;  ///< identifies the change
   bool alone = false;       ///< the entity does not exist yet: the item exists only for this
-  friend bool operator==(const Moving&, const Moving&) = default;
+  friend bool operator==(const MoveAnnouncement&, const MoveAnnouncement&) = default;
 };
-std::optional<Moving> read_moving(const Item& item);
+std::optional<MoveAnnouncement> read_moving(const Item& item);
 /// Whether the item describes an entity, or only announces one.
 bool has_entity(const Item& item);
 

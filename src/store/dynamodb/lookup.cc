@@ -106,7 +106,7 @@ class Link {
   Remembered seen_;
   store::Found found_;
   std::vector<std::string> above_;
-  std::optional<Moving> moving_;
+  std::optional<MoveAnnouncement> moving_;
 };
 
 /// Reads the input of a resolution in one request, and the input for its ancestors in a second one. A plan

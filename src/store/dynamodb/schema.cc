@@ -29,9 +29,9 @@ std::string create_json(std::string_view table) {
 /// Sleeps between two polls of a table's status.
 void pause(std::chrono::milliseconds length) { std::this_thread::sleep_for(length); }
 
-class Making {
+class TableCreator {
  public:
-  Making(aws::DynamoClient& client, std::string table, const Tell& progress,
+  TableCreator(aws::DynamoClient& client, std::string table, const Tell& progress,
          std::chrono::milliseconds patience)
       : client_(client),
         table_(std::move(table)),
@@ -152,7 +152,7 @@ class Making {
 
 Result<void> make_table(aws::DynamoClient& client, const std::string& table, const Tell& progress,
                         std::chrono::milliseconds patience) {
-  return Making(client, table, progress, patience).run();
+  return TableCreator(client, table, progress, patience).run();
 }
 
 }  // namespace weir::dynamodb

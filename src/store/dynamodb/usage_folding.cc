@@ -31,9 +31,9 @@ struct CountedResource {
   Time folded_until = 0;
 };
 
-class Folding {
+class HourFolder {
  public:
-  Folding(aws::DynamoClient& client, const std::string& table, Time now, const store::UsageKept& kept,
+  HourFolder(aws::DynamoClient& client, const std::string& table, Time now, const store::UsageKept& kept,
           const std::function<bool()>& stop)
       : client_(client), table_(table), now_(now), kept_(kept), stop_(stop) {}
 
@@ -164,7 +164,7 @@ class Folding {
 
 Result<FoldingReport> fold_usage(aws::DynamoClient& client, const std::string& table, Time now,
                                  const store::UsageKept& kept, const std::function<bool()>& stop) {
-  return Folding(client, table, now, kept, stop).run();
+  return HourFolder(client, table, now, kept, stop).run();
 }
 
 Result<store::UsageKept> read_usage_kept(aws::DynamoClient& client, const std::string& table) {
