@@ -106,7 +106,7 @@ class ScriptCalls final : public Flights {
     struct Load final : net::RedisCall {
       void on_reply(const wire::resp::Reply& /*reply*/) override { done.completion()(1); }
       void on_failure(const net::RedisFailure& /*failure*/) override { std::abort(); }
-      store::Blocking<int> done;
+      store::BlockingResult<int> done;
     } load;
     load.command = wire::resp::command({"SCRIPT", "LOAD", script_.body});
     client_.send(load);

@@ -169,7 +169,7 @@ Result<void> Core::check(const store::Request& request, Mode mode) const {
 
 /// The fast path of stores that complete asynchronously. False: nothing was done.
 bool Core::decide_carried(const store::Request& request, Result<Decision>& result) {
-  store::Blocking<store::Progress> blocking;
+  store::BlockingResult<store::Progress> blocking;
   if (!buckets_.start_carried(request, *result, blocking.completion())) return false;
   auto decided = blocking.wait();
   if (!decided) result = decided.error();

@@ -28,11 +28,11 @@ class Completion {
 /// Turns an operation into a blocking call: passes a completion and waits for it. An operation that completes
 /// inline costs no wait and no system call.
 template <class T>
-class Blocking {
+class BlockingResult {
  public:
   Completion<T> completion() {
     return {
-        [](void* context, Result<T>&& result) { static_cast<Blocking*>(context)->set(std::move(result)); },
+        [](void* context, Result<T>&& result) { static_cast<BlockingResult*>(context)->set(std::move(result)); },
         this};
   }
   Result<T> wait() {
@@ -57,7 +57,7 @@ class Blocking {
 /// Runs an operation and waits for its result.
 template <class T, class Start>
 Result<T> wait_for(Start&& start) {
-  Blocking<T> blocking;
+  BlockingResult<T> blocking;
   std::forward<Start>(start)(blocking.completion());
   return blocking.wait();
 }

@@ -53,7 +53,7 @@ class WaitingCall final : public ScriptCall {
  private:
   void replied(const Reply& reply) override { waiting_.completion()(KeptReply(reply)); }
   void failed(Error error) override { waiting_.completion()(std::move(error)); }
-  store::Blocking<KeptReply> waiting_;
+  store::BlockingResult<KeptReply> waiting_;
 };
 
 }  // namespace
@@ -166,7 +166,7 @@ Result<KeptReply> BlockingCalls::ask_node(int slot, std::string command) {
 Result<std::vector<KeptReply>> BlockingCalls::ask_all(
     std::vector<std::pair<std::string, std::string>> commands) {
   if (auto may = check_may_wait(context_); !may) return may.error();
-  std::deque<store::Blocking<KeptReply>> sent;
+  std::deque<store::BlockingResult<KeptReply>> sent;
   for (auto& [key, command] : commands)
     read<KeptReply>(context_, key, std::move(command), sent.emplace_back().completion(), keep);
   return wait_for_all(sent);
