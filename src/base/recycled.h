@@ -37,16 +37,16 @@ class Recycled {
     std::size_t count;
     bool closed;
   };
-  struct Closing {
+  struct CloseGuard {
     Kept& kept;
-    ~Closing() {
+    ~CloseGuard() {
       kept.closed = true;
       while (kept.count > 0) ::operator delete(kept.blocks[--kept.count]);
     }
   };
   static Kept& kept() {
     thread_local Kept mine{};
-    thread_local const Closing closing{mine};
+    thread_local const CloseGuard closing{mine};
     return mine;
   }
 #endif

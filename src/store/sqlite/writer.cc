@@ -45,7 +45,7 @@ bool Writer::wait_for_commit(Done done) {
   store::Executor* const executor = store::Executor::here();
   const base::Guard guard(mutex_);
   auto group = std::find_if(waiting_.begin(), waiting_.end(),
-                            [&](const Waiting& waiting) { return waiting.executor == executor; });
+                            [&](const PendingCommit& waiting) { return waiting.executor == executor; });
   if (group == waiting_.end()) group = waiting_.insert(group, {executor, {}});
   group->done.push_back(done);
   if (awaited_.load()) return false;
@@ -108,7 +108,7 @@ void Writer::flush() {
         base::error(ErrorCode::outcome_unknown,
                     "the charge could not be written and may or may not count: ", flushed.error().message);
   }
-  for (Waiting& waiting : served_) {
+  for (PendingCommit& waiting : served_) {
     store::Completed completed{std::move(waiting.done), result};
     if (waiting.executor != nullptr) {
       waiting.executor->post(std::move(completed));

@@ -57,12 +57,12 @@ class Writer {
   std::atomic<int> rounds_{0};        // under way; may be negative for a moment
   std::atomic<bool> awaited_{false};  // a caller waits for the next commit
   /// Callers that wait for a commit, by their executor.
-  struct Waiting {
+  struct PendingCommit {
     store::Executor* executor;
     std::vector<Done> done;
   };
-  std::vector<Waiting> waiting_ WEIR_GUARDED_BY(mutex_);
-  std::vector<Waiting> served_;                   // the writer's own
+  std::vector<PendingCommit> waiting_ WEIR_GUARDED_BY(mutex_);
+  std::vector<PendingCommit> served_;                   // the writer's own
   std::vector<std::unique_ptr<Error>> failures_;  // old ones stay, since readers may still use them
   std::atomic<const Error*> failing_{nullptr};
   std::thread thread_;
