@@ -150,25 +150,25 @@ std::string detail_of(const Entry& entry) {
 }
 
 /// How a request that was to wait for refill ended.
-struct Waiting {
+struct WaitResult {
   Time waited = 0;
   std::string gave_up = {};  ///< empty: it did not
 };
 
-Waiting waiting_of(const Entry& entry) {
+WaitResult waiting_of(const Entry& entry) {
   if (entry.more.empty()) return {};
   json::Document document(entry.more, "the decision");
-  Waiting waiting;
+  WaitResult waiting;
   document.members([&](std::string_view key, json::Value& value) {
     if (key == "waited_ms") waiting.waited = document.integer(value, key);
     if (key == "gave_up") waiting.gave_up = document.text(value, key);
   });
-  return document.failed() ? Waiting() : waiting;
+  return document.failed() ? WaitResult() : waiting;
 }
 
 /// Why a request that was to wait was refused; empty if waiting had no part in it.
 std::string waiting_text(const Entry& entry) {
-  const Waiting waiting = waiting_of(entry);
+  const WaitResult waiting = waiting_of(entry);
   const std::string time = duration_text(std::chrono::milliseconds(waiting.waited));
   std::string text;
   if (waiting.gave_up == "no-room") {

@@ -28,23 +28,23 @@ std::optional<std::int64_t> left_of(std::string_view limit, const llm::VendorLef
 }
 
 /// Destroys itself with its completion. Counts as an open lease, so that a gateway that stops waits for it.
-class Lowering {
+class LowerOperation {
  public:
-  Lowering(Gateway& gateway, limiter::Core& core, std::string_view entity, std::string_view resource,
+  LowerOperation(Gateway& gateway, limiter::Core& core, std::string_view entity, std::string_view resource,
            std::span<const Charge> at_most)
       : gateway_(gateway), pending_(core), entity_(entity), resource_(resource) {
     gateway_.call_leases().add();
     names_.reserve(at_most.size());
     for (const Charge& one : at_most) at_most_.push_back({names_.emplace_back(one.limit), one.amount});
   }
-  ~Lowering() { gateway_.call_leases().remove(); }
-  Lowering(const Lowering&) = delete;
-  Lowering& operator=(const Lowering&) = delete;
+  ~LowerOperation() { gateway_.call_leases().remove(); }
+  LowerOperation(const LowerOperation&) = delete;
+  LowerOperation& operator=(const LowerOperation&) = delete;
 
   void start() {
     store::Executor* const executor = std::exchange(store::Executor::here(), nullptr);
     pending_.lower(entity_, resource_, at_most_,
-                   {[](void* self, Result<void>&&) { delete static_cast<Lowering*>(self); }, this});
+                   {[](void* self, Result<void>&&) { delete static_cast<LowerOperation*>(self); }, this});
     store::Executor::here() = executor;
   }
 
@@ -89,8 +89,8 @@ std::vector<Charge> lower_ones(const std::vector<UpstreamLimit>& limits, const l
 
 std::function<void()> make_lowering(Gateway& gateway, limiter::Core& core, std::string_view entity,
                                     std::string_view resource, std::span<const Charge> at_most) {
-  auto lowering = std::make_shared<std::unique_ptr<Lowering>>(
-      std::make_unique<Lowering>(gateway, core, entity, resource, at_most));
+  auto lowering = std::make_shared<std::unique_ptr<LowerOperation>>(
+      std::make_unique<LowerOperation>(gateway, core, entity, resource, at_most));
   return [lowering] { lowering->release()->start(); };
 }
 
