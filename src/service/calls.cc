@@ -15,9 +15,9 @@ Reply degraded() { return {.body = api::degraded_json(), .fields = "Weir-Degrade
 /// Deletes a call and returns its right to answer.
 template <class Call>
 Responder last_of(Call* call) {
-  Responder answering = std::move(call->answering);
+  Responder responder = std::move(call->responder);
   delete call;
-  return answering;
+  return responder;
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ void Responder::observe(const Reply& reply) {
 
 void AcquireCall::start() {
   started = std::chrono::steady_clock::now();
-  asked_at = answering.asked_at();
+  asked_at = responder.asked_at();
   charges = body.consume.charges();
   AcquireOptions options;
   if (!body.limits.empty()) {
@@ -85,10 +85,11 @@ void AcquireCall::start() {
     options.max_wait = body.max_wait;
     WorkerExecutor* const executor = WorkerExecutor::of(service);
     waiting = std::make_unique<QueuedAcquire>(*this, executor == nullptr ? nullptr : &executor->loop());
-    return waiting->acquire.start(
-        body.entity, body.resource, charges, options,
-        {[](void* self, Result<void>&& result) { static_cast<QueuedAcquire*>(self)->done(std::move(result)); },
-         waiting.get()});
+    return waiting->acquire.start(body.entity, body.resource, charges, options,
+                                  {[](void* self, Result<void>&& result) {
+                                     static_cast<QueuedAcquire*>(self)->done(std::move(result));
+                                   },
+                                   waiting.get()});
   }
   pending.start(
       body.entity, body.resource, charges, options,
@@ -103,13 +104,13 @@ AcquireCall::QueuedAcquire::QueuedAcquire(AcquireCall& call_in, net::Loop* loop_
           *call_in.core, loop_in == nullptr
                              ? limiter::WaitingAcquire::Run()
                              : [loop_in](std::function<void()> step) { loop_in->post(std::move(step)); }) {
-  if (loop != nullptr) call.answering.exchange().observe(this);
+  if (loop != nullptr) call.responder.exchange().observe(this);
 }
 
 void AcquireCall::QueuedAcquire::done(Result<void>&& result) {
   if (loop == nullptr) return call.done(std::move(result));
   if (!loop->is_here()) return loop->post([this, result] { done(Result<void>(result)); });
-  call.answering.exchange().observe(nullptr);
+  call.responder.exchange().observe(nullptr);
   call.done(std::move(result));
 }
 
@@ -185,7 +186,7 @@ void AcquireCall::reply_with(Reply& reply) {
 
 void LeaseCall::start(detail::LeaseVerb verb_in) {
   started = std::chrono::steady_clock::now();
-  asked_at = answering.asked_at();
+  asked_at = responder.asked_at();
   charges = amounts.charges();
   verb = verb_in;
   pending.start(
@@ -195,7 +196,7 @@ void LeaseCall::start(detail::LeaseVerb verb_in) {
 }
 
 void LeaseCall::done(Result<void>&& result) {
-  Service& service = answering.service();
+  Service& service = responder.service();
   service.metrics_->store_took(op, std::chrono::steady_clock::now() - started);
   if (result) service.outage_.succeeded();
   if (!result && Outage::is_outage(result.error())) service.outage_.failed(result.error());

@@ -62,8 +62,8 @@ class Responder {
 
 /// An acquire.
 struct AcquireCall final : base::Recycled<AcquireCall, 256> {
-  AcquireCall(Service& service_in, Responder answering_in, std::shared_ptr<limiter::Core> core_in)
-      : service(service_in), answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}
+  AcquireCall(Service& service_in, Responder responder_in, std::shared_ptr<limiter::Core> core_in)
+      : service(service_in), responder(std::move(responder_in)), core(std::move(core_in)), pending(*core) {}
 
   void start();
   void done(Result<void>&& result);
@@ -76,7 +76,7 @@ struct AcquireCall final : base::Recycled<AcquireCall, 256> {
   std::string keep(std::string_view lease);
 
   Service& service;
-  Responder answering;
+  Responder responder;
   std::shared_ptr<limiter::Core> core;
   AcquireBody body;
   std::string key;  ///< the idempotency key; empty: none
@@ -106,8 +106,8 @@ struct AcquireCall final : base::Recycled<AcquireCall, 256> {
 
 /// A change to a lease.
 struct LeaseCall {
-  LeaseCall(Responder answering_in, std::shared_ptr<limiter::Core> core_in)
-      : answering(std::move(answering_in)), core(std::move(core_in)), pending(*core) {}
+  LeaseCall(Responder responder_in, std::shared_ptr<limiter::Core> core_in)
+      : responder(std::move(responder_in)), core(std::move(core_in)), pending(*core) {}
 
   void start(detail::LeaseVerb verb);
   void done(Result<void>&& result);
@@ -118,7 +118,7 @@ struct LeaseCall {
   std::string keep_refused(const Error& error);
   decision_log::Record record() const;
 
-  Responder answering;
+  Responder responder;
   std::shared_ptr<limiter::Core> core;
   std::string id;
   std::string key;

@@ -43,7 +43,7 @@ std::string AcquireCall::keep(std::string_view lease) {
                     .name_space = core->name_space(),
                     .entity = body.entity,
                     .resource = body.resource,
-                    .request_id = answering.request_id(),
+                    .request_id = responder.request_id(),
                     .charges = charges,
                     .sent_limits = body.limits,
                     .report = &decision.limits(),
@@ -61,7 +61,7 @@ Record LeaseCall::record() const {
   return {.at = asked_at,
           .kind = server::kind_of(verb),
           .name_space = core->name_space(),
-          .request_id = answering.request_id(),
+          .request_id = responder.request_id(),
           .charges = charges,
           .no_debt = debt == Debt::refused,
           .lease_for = lease_for.count(),
@@ -70,7 +70,7 @@ Record LeaseCall::record() const {
 
 /// The store does not report what the limits held; its error names the one that lacks something.
 std::string LeaseCall::keep_refused(const Error& error) {
-  Service& service = answering.service();
+  Service& service = responder.service();
   server::DecisionLog* const log = service.options_.decisions;
   const detail::LeaseData& lease = pending.lease();
   if (log == nullptr || lease.buckets.empty()) return {};
@@ -88,7 +88,7 @@ std::string LeaseCall::keep_refused(const Error& error) {
 }
 
 void LeaseCall::keep() {
-  Service& service = answering.service();
+  Service& service = responder.service();
   server::DecisionLog* const log = service.options_.decisions;
   if (log == nullptr || !log->keeps_all()) return;
   Record record = this->record();

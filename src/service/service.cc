@@ -43,26 +43,26 @@ limiter::Foundation with_waiting_room(limiter::Foundation foundation) {
   return foundation;
 }
 
-void change_lease(Responder answering, const Route& route, const std::shared_ptr<limiter::Core>& core) {
+void change_lease(Responder responder, const Route& route, const std::shared_ptr<limiter::Core>& core) {
   using detail::LeaseVerb;
-  const std::string_view body = answering.exchange().body();
+  const std::string_view body = responder.exchange().body();
   Parsed<AdjustBody> adjust;
   Parsed<Amounts> settle;
   if (route.call == Call::adjust) adjust = parse_adjust(body);
   if (route.call == Call::settle) settle = parse_settle(body);
-  if (!adjust.ok()) return answering.send(bad_body(adjust));
-  if (!settle.ok()) return answering.send(bad_body(settle));
+  if (!adjust.ok()) return responder.send(bad_body(adjust));
+  if (!settle.ok()) return responder.send(bad_body(settle));
   Parsed<std::chrono::milliseconds> lease_for;
   if (route.call == Call::extend) lease_for = parse_extend(body);
-  if (!lease_for.ok()) return answering.send(bad_body(lease_for));
-  const auto key = answering.request().fields().find("idempotency-key");
+  if (!lease_for.ok()) return responder.send(bad_body(lease_for));
+  const auto key = responder.request().fields().find("idempotency-key");
   if (route.call == Call::adjust && (!key || key->empty())) {
-    return answering.send(
+    return responder.send(
         problem(400, "idempotency-key-missing",
                 "an adjust needs the header Idempotency-Key, so that it can be sent again safely"));
   }
-  if (key && key->empty()) return answering.send(empty_key());
-  auto* const call = new LeaseCall(std::move(answering), core);
+  if (key && key->empty()) return responder.send(empty_key());
+  auto* const call = new LeaseCall(std::move(responder), core);
   call->id = route.names[0];
   call->key = route.call == Call::adjust ? std::string(*key) : std::string();
   call->amounts = route.call == Call::adjust ? std::move(adjust.value.consume) : std::move(settle.value);
@@ -140,23 +140,23 @@ void Service::handle(net::Exchange exchange) {
   const bool planned = head.body().kind != wire::http::Framing::Kind::none && checked.request == &head;
   if (!planned) check(head, checked);
   checked.request = nullptr;
-  Responder answering(*this, std::move(exchange));
-  if (checked.match.found) answering.set_call(checked.match.route.call);
-  if (checked.refusal) return answering.send(*std::move(checked.refusal));
+  Responder responder(*this, std::move(exchange));
+  if (checked.match.found) responder.set_call(checked.match.route.call);
+  if (checked.refusal) return responder.send(*std::move(checked.refusal));
   if (options_.access_log != nullptr)
-    answering.set_caller(checked.identity.principal, checked.identity.name_space);
-  dispatch(std::move(answering), checked.match.route, checked.identity);
+    responder.set_caller(checked.identity.principal, checked.identity.name_space);
+  dispatch(std::move(responder), checked.match.route, checked.identity);
 }
 
-void Service::dispatch(Responder answering, const Route& route, const Identity& identity) {
+void Service::dispatch(Responder responder, const Route& route, const Identity& identity) {
   const CoreRef core = core_of(identity);
   switch (route.call) {
     case Call::acquire: {
-      const auto key = answering.request().fields().find("idempotency-key");
-      if (key && key->empty()) return answering.send(empty_key());
-      auto parsed = parse_acquire(answering.exchange().body());
-      if (!parsed.ok()) return answering.send(bad_body(parsed));
-      auto* const call = new AcquireCall(*this, std::move(answering), core);
+      const auto key = responder.request().fields().find("idempotency-key");
+      if (key && key->empty()) return responder.send(empty_key());
+      auto parsed = parse_acquire(responder.exchange().body());
+      if (!parsed.ok()) return responder.send(bad_body(parsed));
+      auto* const call = new AcquireCall(*this, std::move(responder), core);
       call->body = std::move(parsed.value);
       if (key) call->key = *key;
       return call->start();
@@ -164,9 +164,9 @@ void Service::dispatch(Responder answering, const Route& route, const Identity& 
     case Call::authorize: {
       AcquireBody body;
       int refused = 403;
-      if (auto mistake = read_authorize(answering.request(), body, refused))
-        return answering.send(*std::move(mistake));
-      auto* const call = new AcquireCall(*this, std::move(answering), core);
+      if (auto mistake = read_authorize(responder.request(), body, refused))
+        return responder.send(*std::move(mistake));
+      auto* const call = new AcquireCall(*this, std::move(responder), core);
       call->body = std::move(body);
       call->authorizes = refused;
       return call->start();
@@ -175,31 +175,31 @@ void Service::dispatch(Responder answering, const Route& route, const Identity& 
     case Call::settle:
     case Call::rollback:
     case Call::extend:
-      return change_lease(std::move(answering), route, core);
+      return change_lease(std::move(responder), route, core);
     case Call::metrics:
       (void)outage_.look();
       [[fallthrough]];
     case Call::changes:
-      return run_task(std::move(answering), route, core);
+      return run_task(std::move(responder), route, core);
     case Call::check_store:
-      return check_store(std::move(answering), identity);
+      return check_store(std::move(responder), identity);
     case Call::namespaces:
-      return list_namespaces(std::move(answering), identity, core);
+      return list_namespaces(std::move(responder), identity, core);
     case Call::name_space:
     case Call::restore_namespace:
-      return change_namespace(std::move(answering), route, core);
+      return change_namespace(std::move(responder), route, core);
     case Call::decision:
-      return find_decision(std::move(answering), std::string(route.names[0]), identity);
+      return find_decision(std::move(responder), std::string(route.names[0]), identity);
     case Call::livez:
-      return answering.send({.body = "ok\n", .content_type = "text/plain"});
+      return responder.send({.body = "ok\n", .content_type = "text/plain"});
     case Call::readyz:
-      return answering.send(readiness());
+      return responder.send(readiness());
     case Call::openapi:
-      return answering.send({.body = std::string(openapi_json())});
+      return responder.send({.body = std::string(openapi_json())});
     default:
-      if (may_wait(route.call, answering.request().method()))
-        return run_task(std::move(answering), route, core);
-      return answering.send(at_once(route, answering.request(), answering.exchange().body(), *core));
+      if (may_wait(route.call, responder.request().method()))
+        return run_task(std::move(responder), route, core);
+      return responder.send(at_once(route, responder.request(), responder.exchange().body(), *core));
   }
 }
 

@@ -99,12 +99,12 @@ class Service final : public net::Handler {
                                     Identity& identity);
   CoreRef core_of(const Identity& identity);
   CoreRef find_core(const Identity& identity);
-  void check_store(Responder answering, const Identity& identity);
-  void list_namespaces(Responder answering, const Identity& identity, const CoreRef& core);
-  void change_namespace(Responder answering, const Route& route, const CoreRef& core);
-  void find_decision(Responder answering, const std::string& id, const Identity& identity);
-  void run_task(Responder answering, const Route& route, const CoreRef& core);
-  void dispatch(Responder answering, const Route& route, const Identity& identity);
+  void check_store(Responder responder, const Identity& identity);
+  void list_namespaces(Responder responder, const Identity& identity, const CoreRef& core);
+  void change_namespace(Responder responder, const Route& route, const CoreRef& core);
+  void find_decision(Responder responder, const std::string& id, const Identity& identity);
+  void run_task(Responder responder, const Route& route, const CoreRef& core);
+  void dispatch(Responder responder, const Route& route, const Identity& identity);
   bool may_wait(Call call, wire::http::Method method) const;
   Reply at_once(const Route& route, const wire::http::RequestHead& request, std::string_view body,
                 limiter::Core& core);

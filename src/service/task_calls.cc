@@ -96,24 +96,24 @@ Reply change_namespace(limiter::Core& core, const Route& route, const wire::http
 template <class Work>
 class ResponseTask final : public Task {
  public:
-  ResponseTask(Responder answering, Work work) : answering_(std::move(answering)), work_(std::move(work)) {}
+  ResponseTask(Responder responder, Work work) : responder_(std::move(responder)), work_(std::move(work)) {}
   void run() override {
-    Reply reply = (*work_)(answering_);
+    Reply reply = (*work_)(responder_);
     work_.reset();
-    Responder last = std::move(answering_);
+    Responder last = std::move(responder_);
     last.send(std::move(reply));
   }
-  Responder& answering() { return answering_; }
+  Responder& responder() { return responder_; }
 
  private:
-  Responder answering_;
+  Responder responder_;
   std::optional<Work> work_;
 };
 
 template <class Work>
-void hand_over(ThreadPool& tasks, std::string_view refusal, Responder answering, Work work) {
-  auto made = std::make_unique<ResponseTask<Work>>(std::move(answering), std::move(work));
-  Responder& kept = made->answering();
+void hand_over(ThreadPool& tasks, std::string_view refusal, Responder responder, Work work) {
+  auto made = std::make_unique<ResponseTask<Work>>(std::move(responder), std::move(work));
+  Responder& kept = made->responder();
   std::unique_ptr<Task> task = std::move(made);
   if (tasks.take(task)) return;
   Reply reply = problem(503, refusal, "too many such requests wait already; try again");
@@ -124,47 +124,47 @@ void hand_over(ThreadPool& tasks, std::string_view refusal, Responder answering,
 }  // namespace
 
 /// A caller that is bound to a namespace learns nothing about the others.
-void Service::check_store(Responder answering, const Identity& identity) {
-  hand_over(checks_, "contention", std::move(answering),
+void Service::check_store(Responder responder, const Identity& identity) {
+  hand_over(checks_, "contention", std::move(responder),
             [this, name_space = identity.bound ? identity.name_space : std::string()](const Responder&) {
               return checked_store(options_, name_space);
             });
 }
 
-void Service::list_namespaces(Responder answering, const Identity& identity, const CoreRef& core) {
-  hand_over(sums_, "contention", std::move(answering),
+void Service::list_namespaces(Responder responder, const Identity& identity, const CoreRef& core) {
+  hand_over(sums_, "contention", std::move(responder),
             [core, only = identity.bound ? identity.name_space : std::string()](const Responder&) {
               return namespaces(*core, only);
             });
 }
 
-void Service::change_namespace(Responder answering, const Route& route, const CoreRef& core) {
-  hand_over(sums_, "contention", std::move(answering), [core, route](const Responder& asked) {
+void Service::change_namespace(Responder responder, const Route& route, const CoreRef& core) {
+  hand_over(sums_, "contention", std::move(responder), [core, route](const Responder& asked) {
     return service::change_namespace(*core, route, asked.request());
   });
 }
 
-void Service::find_decision(Responder answering, const std::string& id, const Identity& identity) {
+void Service::find_decision(Responder responder, const std::string& id, const Identity& identity) {
   using decision_log::Audience;
   const Audience audience = identity.bound ? Audience::one_namespace : Audience::whole_log;
-  hand_over(sums_, "contention", std::move(answering),
+  hand_over(sums_, "contention", std::move(responder),
             [this, id, name_space = identity.name_space, audience](const Responder&) {
               return server::decision_reply(options_.decisions, id, name_space, audience);
             });
 }
 
-void Service::run_task(Responder answering, const Route& route, const CoreRef& core) {
+void Service::run_task(Responder responder, const Route& route, const CoreRef& core) {
   switch (route.call) {
     case Call::metrics:
-      return hand_over(scrapes_, "busy", std::move(answering), [this](const Responder&) {
+      return hand_over(scrapes_, "busy", std::move(responder), [this](const Responder&) {
         return Reply{.body = metrics_->text(), .content_type = telemetry::Metrics::content_type};
       });
     case Call::changes:
-      return hand_over(tasks_, "contention", std::move(answering), [this, core](const Responder& asked) {
+      return hand_over(tasks_, "contention", std::move(responder), [this, core](const Responder& asked) {
         return change(*core, asked.exchange().body(), outage_, *metrics_);
       });
     default:
-      return hand_over(is_long(route.call) ? sums_ : lookups_, "contention", std::move(answering),
+      return hand_over(is_long(route.call) ? sums_ : lookups_, "contention", std::move(responder),
                        [this, core, route](const Responder& asked) {
                          return at_once(route, asked.request(), asked.exchange().body(), *core);
                        });
