@@ -57,9 +57,9 @@ const RouteTable::Entry* RouteTable::find(std::string_view host_name, const Path
                       (loosest && entry.path_parameters == PathRespect::unknown);
     const bool any_case =
         entry.path_case == PathRespect::same || (loosest && entry.path_case == PathRespect::unknown);
-    const std::string_view text = bare                      ? path.without_parameters()
+    const std::string_view text = bare                        ? path.without_parameters()
                                   : reading == MatchMode::raw ? path.raw()
-                                                            : path.canonical();
+                                                              : path.canonical();
     if (is_below(text, entry.path, any_case)) return &entry;
   }
   return nullptr;

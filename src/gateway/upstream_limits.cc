@@ -31,7 +31,7 @@ std::optional<std::int64_t> left_of(std::string_view limit, const llm::VendorLef
 class LowerOperation {
  public:
   LowerOperation(Gateway& gateway, limiter::Core& core, std::string_view entity, std::string_view resource,
-           std::span<const Charge> at_most)
+                 std::span<const Charge> at_most)
       : gateway_(gateway), pending_(core), entity_(entity), resource_(resource) {
     gateway_.call_leases().add();
     names_.reserve(at_most.size());

@@ -31,9 +31,10 @@ template <class T>
 class BlockingResult {
  public:
   Completion<T> completion() {
-    return {
-        [](void* context, Result<T>&& result) { static_cast<BlockingResult*>(context)->set(std::move(result)); },
-        this};
+    return {[](void* context, Result<T>&& result) {
+              static_cast<BlockingResult*>(context)->set(std::move(result));
+            },
+            this};
   }
   Result<T> wait() {
     const base::Guard guard(mutex_);

@@ -13,7 +13,8 @@ bool is_shared(const Limit& limit) { return limit.kind() == Kind::rate && limit.
 
 Snapshot Region::observe(Time now, std::span<const StoreView> readings) {
   for (auto& [key, state] : states_) state.observed = state.written = false;
-  for (const StoreView& reading : readings) observe(now, reading, states_[{reading.entity, reading.resource}]);
+  for (const StoreView& reading : readings)
+    observe(now, reading, states_[{reading.entity, reading.resource}]);
   for (auto& [key, state] : states_) {
     // Demand that is not known any more counts nothing.
     for (auto& [name, limit] : state.limits) {

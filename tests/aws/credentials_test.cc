@@ -12,10 +12,10 @@
 namespace weir::aws {
 namespace {
 
+using tests::Answer;
 using tests::Asked;
 using tests::Machine;
 using tests::Site;
-using tests::Answer;
 
 constexpr Time now = 1'800'000'000'000;
 

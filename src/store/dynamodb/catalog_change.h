@@ -71,9 +71,9 @@ class CatalogChange final : public remote::CatalogChange {
   Context& context_;
   BlockingCalls calls_;
   const Time keep_audit_for_;
-  std::string pending_;                               ///< a journal that is not finished yet
-  std::map<std::string, std::vector<Item>> buckets_;  ///< of entities whose limits change
-  std::map<std::string, MoveAnnouncement> announced_;           ///< by entity
+  std::string pending_;                                ///< a journal that is not finished yet
+  std::map<std::string, std::vector<Item>> buckets_;   ///< of entities whose limits change
+  std::map<std::string, MoveAnnouncement> announced_;  ///< by entity
 };
 
 }  // namespace weir::dynamodb

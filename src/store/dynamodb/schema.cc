@@ -32,7 +32,7 @@ void pause(std::chrono::milliseconds length) { std::this_thread::sleep_for(lengt
 class TableCreator {
  public:
   TableCreator(aws::DynamoClient& client, std::string table, const Tell& progress,
-         std::chrono::milliseconds patience)
+               std::chrono::milliseconds patience)
       : client_(client),
         table_(std::move(table)),
         progress_(progress),

@@ -34,7 +34,7 @@ struct CountedResource {
 class HourFolder {
  public:
   HourFolder(aws::DynamoClient& client, const std::string& table, Time now, const store::UsageKept& kept,
-          const std::function<bool()>& stop)
+             const std::function<bool()>& stop)
       : client_(client), table_(table), now_(now), kept_(kept), stop_(stop) {}
 
   Result<FoldingReport> run() {

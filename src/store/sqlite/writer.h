@@ -62,7 +62,7 @@ class Writer {
     std::vector<Done> done;
   };
   std::vector<PendingCommit> waiting_ WEIR_GUARDED_BY(mutex_);
-  std::vector<PendingCommit> served_;                   // the writer's own
+  std::vector<PendingCommit> served_;             // the writer's own
   std::vector<std::unique_ptr<Error>> failures_;  // old ones stay, since readers may still use them
   std::atomic<const Error*> failing_{nullptr};
   std::thread thread_;

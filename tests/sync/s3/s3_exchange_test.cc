@@ -13,12 +13,12 @@
 namespace weir::sync {
 namespace {
 
+using tests::Answer;
 using tests::Asked;
 using tests::Site;
-using tests::Answer;
 
 Answer refusal(int status, const std::string& code, const std::string& message = "no",
-             const std::string& more = "") {
+               const std::string& more = "") {
   return {.status = status,
           .body = "<?xml version=\"1.0\"?>\n<Error><Code>" + code + "</Code><Message>" + message +
                   "</Message>" + more + "</Error>"};
@@ -211,7 +211,7 @@ TEST_F(S3Exchange, TakesOnlyAWordOfS3ForNothing) {
   ASSERT_TRUE(nothing);
   EXPECT_FALSE(*nothing);
   for (const Answer& other : {Answer{.status = 404, .body = "<html>Not Found</html>"}, Answer{.status = 404},
-                            Answer{.status = 200, .body = "no tag"}, refusal(404, "NoSuchBucket")}) {
+                              Answer{.status = 200, .body = "no tag"}, refusal(404, "NoSuchBucket")}) {
     told = other;
     EXPECT_FALSE(exchange_->read("eu")) << other.body;
   }
