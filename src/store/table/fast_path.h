@@ -15,7 +15,7 @@
 namespace weir::table {
 
 /// Whether the record has exactly the limits of the resolution.
-inline bool is_aligned(const Record* record, const limits::Resolution& resolution) {
+inline bool has_current_limits(const Record* record, const limits::Resolution& resolution) {
   return record != nullptr && record->limits == resolution.limits && record->version >= resolution.stamp;
 }
 
@@ -25,7 +25,7 @@ inline bool counts_in_place(const Record& record, bool counts, Time now) {
   return record.counts_usage() == counts && record.goes_on(now);
 }
 
-/// Computes the present balances of a link with `count` limits. Requires an aligned record.
+/// Computes the present balances of a link with `count` limits. Requires a record with current limits.
 inline void refill_in_place(decision::Link& link, const Record& record, Time now, std::size_t count) {
   const auto* const entries = record.limits->entries();
   const Time from = record.refilled_at;
@@ -45,7 +45,7 @@ inline void refill_in_place(decision::Link& link, const Record& record, Time now
   return expiry.expires_at();
 }
 
-/// When an aligned record may expire; see decision/expiry.h.
+/// When a record with current limits may expire; see decision/expiry.h.
 [[gnu::always_inline]] inline Time expiry_of(const Record& record, const limits::Resolution& resolution,
                                              bool in_debt) {
   if (resolution.keep_for == limits::never) return limits::never;

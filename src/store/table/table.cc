@@ -100,8 +100,8 @@ void Table::refuse(const Request& request, Record& record, Decision& decision, T
 /// A bucket without ancestors that needs no change but the charge. Requires the shard's lock. `count`: of its
 /// limits.
 template <class Count>
-bool Table::decide_aligned(const Request& request, Record& record, Decision& decision, Time now,
-                           Count count) {
+bool Table::decide_in_place(const Request& request, Record& record, Decision& decision, Time now,
+                            Count count) {
   Link link;
   start(link, request, record);
   if (!decision::match_in_order(link, request.consume, count)) {
@@ -138,15 +138,15 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
     if (!usable(record, request, now)) [[unlikely]]
       return false;
     const bool alone = !record->resolution->parent_resolution;
-    if (alone && is_aligned(record, *record->resolution) &&
+    if (alone && has_current_limits(record, *record->resolution) &&
         counts_in_place(*record, store::counts_usage(request, *record->resolution), now)) [[likely]] {
       if (backing_ != nullptr) [[unlikely]]
         return decide_and_touch(request, slot, *record, decision, now);
       // Two limits (requests and tokens) are the common case: with a constant count the compiler unrolls
       // every loop.
       if (record->limit_count == 2)
-        return decide_aligned(request, *record, decision, now, std::integral_constant<std::size_t, 2>());
-      return decide_any_aligned(request, *record, decision, now);
+        return decide_in_place(request, *record, decision, now, std::integral_constant<std::size_t, 2>());
+      return decide_any_in_place(request, *record, decision, now);
     }
     // The names of the limits of a whole chain are known only to the slow path, which resolves it.
     if (request.every != nullptr) return false;
@@ -155,14 +155,14 @@ bool Table::decide_aligned(const Request& request, Record& record, Decision& dec
   return acquire_chain({request, std::move(resolution)}, decision, now);
 }
 
-bool Table::decide_any_aligned(const Request& request, Record& record, Decision& decision, Time now) {
-  return decide_aligned(request, record, decision, now, std::size_t{record.limit_count});
+bool Table::decide_any_in_place(const Request& request, Record& record, Decision& decision, Time now) {
+  return decide_in_place(request, record, decision, now, std::size_t{record.limit_count});
 }
 
 /// The same with a backing: marks the record as dirty.
 bool Table::decide_and_touch(const Request& request, const Slot& slot, Record& record, Decision& decision,
                              Time now) {
-  const bool decided = decide_any_aligned(request, record, decision, now);
+  const bool decided = decide_any_in_place(request, record, decision, now);
   if (decided && decision.admitted()) touch(*slot.shard, slot.hash, record);
   return decided;
 }
@@ -278,7 +278,7 @@ Result<void> Table::evaluate(const Request& request, Slots& slots, Time now) con
   if (auto matched = decision::match_all(slots.chain, request.consume); !matched) return matched;
   for (Link& link : slots.chain) {
     const Record* const record = slots.of(link).record;
-    const bool in_place = is_aligned(record, *link.resolution) &&
+    const bool in_place = has_current_limits(record, *link.resolution) &&
                           !decision::is_ahead(record->refilled_at, now) &&
                           counts_in_place(*record, store::counts_usage(request, *link.resolution), now);
     if (in_place) {

@@ -152,12 +152,12 @@ class Table final : public store::Buckets {
   bool usable(const Record* record, const store::Request& request, Time now) const;
 
   template <class Count>
-  static bool decide_aligned(const store::Request& request, Record& record, Decision& decision, Time now,
-                             Count count);
+  static bool decide_in_place(const store::Request& request, Record& record, Decision& decision, Time now,
+                              Count count);
   [[gnu::noinline]] static void refuse(const store::Request& request, Record& record, Decision& decision,
                                        Time now);
-  [[gnu::noinline]] static bool decide_any_aligned(const store::Request& request, Record& record,
-                                                   Decision& decision, Time now);
+  [[gnu::noinline]] static bool decide_any_in_place(const store::Request& request, Record& record,
+                                                    Decision& decision, Time now);
   [[gnu::noinline]] bool decide_and_touch(const store::Request& request, const Slot& slot, Record& record,
                                           Decision& decision, Time now);
   [[gnu::noinline]] bool acquire_chain(const store::Plan& plan, Decision& decision, Time now);
