@@ -56,12 +56,12 @@ Time Oracle::clear_of_expiries(Time at, Time margin) const {
 }
 
 /// What is written of a bucket that is brought to the present: everything but dormant limits that are full.
-BucketState Oracle::claimed_state(const Stop& stop) const {
+BucketState Oracle::claimed_state(const Link& link) const {
   BucketState state;
-  state.refilled_at = stop.claims.at;
-  state.version = stop.claims.version;
-  state.generation = stop.state != nullptr ? stop.state->generation : 0;
-  for (const Claimed& claimed : stop.claims.limits) {
+  state.refilled_at = link.claims.at;
+  state.version = link.claims.version;
+  state.generation = link.state != nullptr ? link.state->generation : 0;
+  for (const Claimed& claimed : link.claims.limits) {
     if (claimed.dormant && claimed.held >= claimed.terms.capacity && claimed.grants.empty()) continue;
     state.limits.push_back({claimed.limit, claimed.terms, claimed.held, claimed.consumed, claimed.dormant,
                             claimed.slots, claimed.grants});
@@ -108,11 +108,11 @@ void Oracle::count(int entity, int resource, const std::optional<BucketState>& b
   }
 }
 
-void Oracle::put(const Stop& stop, int resource, BucketState state, Time now, bool gives_only) {
+void Oracle::put(const Link& link, int resource, BucketState state, Time now, bool gives_only) {
   if (state.generation == 0) state.generation = ++generations_;
-  count(stop.entity, resource, buckets_[bucket_index(stop.entity, resource)], state, now);
-  state.expires_at = expiry_of(state, stop.resolution);
-  auto& before = buckets_[bucket_index(stop.entity, resource)];
+  count(link.entity, resource, buckets_[bucket_index(link.entity, resource)], state, now);
+  state.expires_at = expiry_of(state, link.resolution);
+  auto& before = buckets_[bucket_index(link.entity, resource)];
   state.earliest = state.latest = state.expires_at;
   // Under new limits no write is blind.
   if (before && before->generation == state.generation && before->version == state.version) {
@@ -127,14 +127,14 @@ Oracle::Plan Oracle::plan(const Request& request, Time now) const {
   Plan plan;
   const std::vector<int> entities = chain(request.entity);
   for (std::size_t i = 0; i < entities.size(); ++i) {
-    Stop stop;
-    stop.entity = entities[i];
-    stop.resolution = resolve(entities[i], request.resource, i == 0 ? request.limits : nullptr, now);
-    plan.until = std::min(plan.until, stop.resolution.until);
-    if (!stop.resolution.limits) continue;
-    stop.state = bucket(entities[i], request.resource, now);
-    stop.claims = claim(stop.state, stop.resolution, now);
-    plan.stops.push_back(std::move(stop));
+    Link link;
+    link.entity = entities[i];
+    link.resolution = resolve(entities[i], request.resource, i == 0 ? request.limits : nullptr, now);
+    plan.until = std::min(plan.until, link.resolution.until);
+    if (!link.resolution.limits) continue;
+    link.state = bucket(entities[i], request.resource, now);
+    link.claims = claim(link.state, link.resolution, now);
+    plan.links.push_back(std::move(link));
   }
   plan.answer.exempt =
       !block(request.entity, request.resource, now) && exempt(request.entity, request.resource, now);
@@ -145,8 +145,8 @@ Oracle::Plan Oracle::plan(const Request& request, Time now) const {
     // Names that no limit has are left out.
     plan.error.reset();
     const auto known = [&](const Asked& asked) {
-      return std::any_of(plan.stops.begin(), plan.stops.end(), [&](const Stop& stop) {
-        return find(*stop.resolution.limits, asked.limit) != nullptr;
+      return std::any_of(plan.links.begin(), plan.links.end(), [&](const Link& link) {
+        return find(*link.resolution.limits, asked.limit) != nullptr;
       });
     };
     plan.uncharged = std::none_of(request.consume.begin(), request.consume.end(), known);
@@ -158,74 +158,74 @@ Oracle::Plan Oracle::plan(const Request& request, Time now) const {
 }
 
 std::optional<ErrorCode> Oracle::error_of(const Plan& plan, const Request& request) {
-  if (plan.stops.empty()) return ErrorCode::no_limits;
-  for (const Stop& stop : plan.stops) {
-    const Set& set = *stop.resolution.limits;
+  if (plan.links.empty()) return ErrorCode::no_limits;
+  for (const Link& link : plan.links) {
+    const Set& set = *link.resolution.limits;
     const auto concurrent = std::count_if(set.begin(), set.end(),
                                           [](const NamedTerms& named) { return named.terms.concurrent(); });
     if (set.size() > 16 || concurrent > 2) return ErrorCode::invalid_argument;
   }
   for (const Asked& asked : request.consume) {
-    const auto has = [&](const Stop& stop) { return find(*stop.resolution.limits, asked.limit) != nullptr; };
-    if (std::none_of(plan.stops.begin(), plan.stops.end(), has)) return ErrorCode::unknown_limit;
+    const auto has = [&](const Link& link) { return find(*link.resolution.limits, asked.limit) != nullptr; };
+    if (std::none_of(plan.links.begin(), plan.links.end(), has)) return ErrorCode::unknown_limit;
   }
   return {};
 }
 
 /// How long until one limit of a bucket would admit an amount that it does not hold.
-Time Oracle::wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amount, Time now) {
-  const Claimed& claimed = *stop.claims.find(named.limit);
+Time Oracle::wait_of(const Link& link, const NamedTerms& named, std::int64_t amount, Time now) {
+  const Claimed& claimed = *link.claims.find(named.limit);
   // With every set of grants that is left when the earlier ones have ended, the soonest first.
   for (Granted left = claimed.grants; !left.empty(); left.erase(left.begin())) {
     const std::int64_t needed = amount - total(left);
     if (needed > named.terms.burst) return never_fits;
-    const Time moment = moment_granted(named.terms, stop.claims.at, needed - claimed.held);
+    const Time moment = moment_granted(named.terms, link.claims.at, needed - claimed.held);
     if (moment < left.begin()->first) return moment - now;
   }
   if (amount > named.terms.burst) return never_fits;
   if (named.terms.concurrent()) return free_at(claimed.slots, amount - claimed.held) - now;
-  return moment_granted(named.terms, stop.claims.at, amount - claimed.held) - now;
+  return moment_granted(named.terms, link.claims.at, amount - claimed.held) - now;
 }
 
 /// Whether a refusal must write the bucket, because it could not grow otherwise: it does not exist, it was
 /// refilled ahead of the clock and the clock has to catch up, or limits are in force only from now on, since
 /// they came with the request or are dated ahead of the clock.
-bool Oracle::lacks(const Stop& stop, Time now) const {
-  if (stop.state == nullptr || stop.state->refilled_at > now + config_.clock_bound) return true;
-  const bool undated = stop.claims.changed_at > stop.claims.at + config_.clock_bound;
-  if (!stop.resolution.request_in_force && !undated) return false;
-  const auto& limits = stop.claims.limits;
-  return stop.claims.changed || stop.claims.returned ||
+bool Oracle::lacks(const Link& link, Time now) const {
+  if (link.state == nullptr || link.state->refilled_at > now + config_.clock_bound) return true;
+  const bool undated = link.claims.changed_at > link.claims.at + config_.clock_bound;
+  if (!link.resolution.request_in_force && !undated) return false;
+  const auto& limits = link.claims.limits;
+  return link.claims.changed || link.claims.returned ||
          std::any_of(limits.begin(), limits.end(), [](const Claimed& claimed) { return claimed.joins; });
 }
 
 void Oracle::judge(Plan& plan, const Request& request, Time now) const {
   Answer& answer = plan.answer;
   answer.admitted = true;
-  for (Stop& stop : plan.stops) {
-    stop.lacks = lacks(stop, now);
-    if (stop.state != nullptr && stop.state->version != stop.claims.version)
-      answer.behind_until = std::min(answer.behind_until, stop.state->expires_at);
-    const Resolution& resolution = stop.resolution;
+  for (Link& link : plan.links) {
+    link.lacks = lacks(link, now);
+    if (link.state != nullptr && link.state->version != link.claims.version)
+      answer.behind_until = std::min(answer.behind_until, link.state->expires_at);
+    const Resolution& resolution = link.resolution;
     for (const NamedTerms& named : *resolution.limits) {
-      const Claimed& claimed = *stop.claims.find(named.limit);
+      const Claimed& claimed = *link.claims.find(named.limit);
       Line line{
-          stop.entity,      named.limit, named.terms, 0, claimed.all(), 0, resolution.source_of(named.limit),
+          link.entity,      named.limit, named.terms, 0, claimed.all(), 0, resolution.source_of(named.limit),
           resolution.owner, named.mode};
-      if (named.mode == Mode::off) stop.left_out.insert(named.limit);
-      if (named.mode != Mode::enforce) stop.watching.insert(named.limit);
+      if (named.mode == Mode::off) link.left_out.insert(named.limit);
+      if (named.mode != Mode::enforce) link.watching.insert(named.limit);
       for (const Asked& asked : request.consume) {
         if (asked.limit != named.limit || named.mode == Mode::off) continue;
         line.requested = asked.amount;
         if (asked.amount <= claimed.all()) continue;
         if (named.mode == Mode::shadow || plan.shadow) {
           line.would_refuse = true;
-          stop.left_out.insert(named.limit);
+          link.left_out.insert(named.limit);
           continue;
         }
-        stop.exceeded = true;
-        stop.lacks = stop.lacks || claimed.joins;
-        line.wait = wait_of(stop, named, asked.amount, now);
+        link.exceeded = true;
+        link.lacks = link.lacks || claimed.joins;
+        line.wait = wait_of(link, named, asked.amount, now);
         answer.admitted = false;
         answer.never_fits = answer.never_fits || line.wait == never_fits;
       }
@@ -245,7 +245,7 @@ void Oracle::judge(Plan& plan, const Request& request, Time now) const {
 /// and not later. It can only be a moment at which one of them has refilled enough.
 std::optional<Time> Oracle::first_moment(const Plan& plan, const Request& request, Time now) {
   std::set<Time> candidates;
-  for_each_asked(plan, request, [&](const Stop& stop, const Claimed& claimed, std::int64_t amount) {
+  for_each_asked(plan, request, [&](const Link& link, const Claimed& claimed, std::int64_t amount) {
     if (claimed.terms.concurrent()) {
       if (amount > claimed.held) candidates.insert(free_at(claimed.slots, amount - claimed.held));
       return;
@@ -253,18 +253,18 @@ std::optional<Time> Oracle::first_moment(const Plan& plan, const Request& reques
     for (Granted left = claimed.grants;; left.erase(left.begin())) {
       const std::int64_t needed = amount - total(left);
       if (needed <= claimed.terms.burst)
-        candidates.insert(moment_granted(claimed.terms, stop.claims.at, needed - claimed.held));
+        candidates.insert(moment_granted(claimed.terms, link.claims.at, needed - claimed.held));
       if (left.empty()) break;
     }
   });
   candidates.insert(now);
   for (const Time moment : candidates) {
     bool all = moment >= now;
-    for_each_asked(plan, request, [&](const Stop& stop, const Claimed& claimed, std::int64_t amount) {
+    for_each_asked(plan, request, [&](const Link& link, const Claimed& claimed, std::int64_t amount) {
       const std::int64_t balance =
           claimed.terms.concurrent()
               ? claimed.terms.capacity - total(live_at(claimed.slots, moment))
-              : std::min(claimed.held + granted(claimed.terms, stop.claims.at, moment), claimed.terms.burst);
+              : std::min(claimed.held + granted(claimed.terms, link.claims.at, moment), claimed.terms.burst);
       all = all && balance + total(live_at(claimed.grants, moment)) >= amount;
     });
     if (all) return moment;
@@ -273,25 +273,25 @@ std::optional<Time> Oracle::first_moment(const Plan& plan, const Request& reques
 }
 
 void Oracle::for_each_asked(const Plan& plan, const Request& request, const VisitAsked& visit) {
-  for (const Stop& stop : plan.stops) {
+  for (const Link& link : plan.links) {
     for (const Asked& asked : request.consume) {
-      if (stop.watching.count(asked.limit) != 0) continue;
-      if (find(*stop.resolution.limits, asked.limit) == nullptr) continue;
-      visit(stop, *stop.claims.find(asked.limit), asked.amount);
+      if (link.watching.count(asked.limit) != 0) continue;
+      if (find(*link.resolution.limits, asked.limit) == nullptr) continue;
+      visit(link, *link.claims.find(asked.limit), asked.amount);
     }
   }
 }
 
 /// The wait, unless a bucket that is asked for more than its capacity may be gone by then.
 std::optional<Time> Oracle::promised(const Plan& plan, const Request& request, Time longest, Time now) const {
-  for (const Stop& stop : plan.stops) {
+  for (const Link& link : plan.links) {
     const bool above = std::any_of(request.consume.begin(), request.consume.end(), [&](const Asked& asked) {
-      const Terms* const terms = find(*stop.resolution.limits, asked.limit);
-      return terms != nullptr && asked.amount > terms->capacity && stop.watching.count(asked.limit) == 0;
+      const Terms* const terms = find(*link.resolution.limits, asked.limit);
+      return terms != nullptr && asked.amount > terms->capacity && link.watching.count(asked.limit) == 0;
     });
     if (!above) continue;
-    const bool writes = stop.exceeded && stop.lacks;
-    const Time expires_at = writes ? expiry_of(claimed_state(stop), stop.resolution) : stop.state->expires_at;
+    const bool writes = link.exceeded && link.lacks;
+    const Time expires_at = writes ? expiry_of(claimed_state(link), link.resolution) : link.state->expires_at;
     if (expires_at <= now + longest) return std::nullopt;
   }
   return longest;
@@ -335,13 +335,13 @@ Answer Oracle::repeat(const Request& request, Answer answer, int lease, Time now
 Time Oracle::end_of_lease(const Plan& plan, const Request& request, Time now, Time length) {
   std::vector<const Slots*> lists;
   Time from = now;
-  for (const Stop& stop : plan.stops) {
-    for (const Claimed& claimed : stop.claims.limits) {
-      if (claimed.dormant || !claimed.terms.concurrent() || stop.left_out.count(claimed.limit) != 0) continue;
+  for (const Link& link : plan.links) {
+    for (const Claimed& claimed : link.claims.limits) {
+      if (claimed.dormant || !claimed.terms.concurrent() || link.left_out.count(claimed.limit) != 0) continue;
       for (const Asked& asked : request.consume) {
         if (asked.limit != claimed.limit || asked.amount == 0) continue;
         lists.push_back(&claimed.slots);
-        from = std::max(from, stop.claims.at);
+        from = std::max(from, link.claims.at);
       }
     }
   }
@@ -352,19 +352,19 @@ Answer Oracle::acquire(const Request& request, Time now) {
   Plan plan = this->plan(request, now);
   Answer& answer = plan.answer;
   // The marker is found with the buckets: an exempt entity that has none left gets a new lease.
-  const int before = plan.uncharged && plan.stops.empty() ? -1 : marked(request, now);
+  const int before = plan.uncharged && plan.links.empty() ? -1 : marked(request, now);
   if (before >= 0) return repeat(request, std::move(answer), before, now);
   if (auto blocked = block(request.entity, request.resource, now))
     return refused_by(*std::move(blocked), now);
   if (answer.error) return answer;
   if (plan.uncharged) {
-    plan.stops.clear();
+    plan.links.clear();
     answer.lines.clear();
   }
   if (!answer.admitted) {
-    for (const Stop& stop : plan.stops) {
-      if (answer.never_fits || !stop.exceeded || !stop.lacks) continue;
-      put(stop, request.resource, claimed_state(stop), now);
+    for (const Link& link : plan.links) {
+      if (answer.never_fits || !link.exceeded || !link.lacks) continue;
+      put(link, request.resource, claimed_state(link), now);
       answer.written = true;
     }
     return answer;
@@ -373,13 +373,13 @@ Answer Oracle::acquire(const Request& request, Time now) {
   lease.resource = request.resource;
   const Time length = request.lease_for > 0 ? request.lease_for : config_.lease_for;
   lease.deadline = end_of_lease(plan, request, now, length);
-  for (std::size_t i = 0; i < plan.stops.size(); ++i) {
-    const Stop& stop = plan.stops[i];
-    BucketState state = claimed_state(stop);
+  for (std::size_t i = 0; i < plan.links.size(); ++i) {
+    const Link& link = plan.links[i];
+    BucketState state = claimed_state(link);
     for (Held& held : state.limits) {
       if (held.dormant) continue;
       for (const Asked& asked : request.consume) {
-        if (asked.limit != held.limit || stop.left_out.count(held.limit) != 0) continue;
+        if (asked.limit != held.limit || link.left_out.count(held.limit) != 0) continue;
         const Granted pieces = spend(held.grants, asked.amount);
         held.tokens -= asked.amount - total(pieces);
         const bool concurrent = held.terms.concurrent();
@@ -393,8 +393,8 @@ Answer Oracle::acquire(const Request& request, Time now) {
         if (!pieces.empty()) amount->granted[i] = pieces;
       }
     }
-    put(stop, request.resource, std::move(state), now);
-    lease.buckets.push_back({stop.entity, buckets_[bucket_index(stop.entity, request.resource)]->generation});
+    put(link, request.resource, std::move(state), now);
+    lease.buckets.push_back({link.entity, buckets_[bucket_index(link.entity, request.resource)]->generation});
   }
   for (Line& line : answer.lines) {
     if (!line.would_refuse) line.remaining -= line.requested;

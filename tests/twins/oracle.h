@@ -380,7 +380,7 @@ class Oracle {
     const Claimed* find(int limit) const;
   };
   /// One bucket of a plan.
-  struct Stop {
+  struct Link {
     int entity = 0;
     Resolution resolution;
     const BucketState* state = nullptr;
@@ -392,7 +392,7 @@ class Oracle {
   };
   struct Plan {
     std::optional<ErrorCode> error;
-    std::vector<Stop> stops;
+    std::vector<Link> links;
     Answer answer;
     Time until = never;
     bool shadow = false;     ///< no limit refuses
@@ -437,27 +437,27 @@ class Oracle {
                           bool sent, bool levels_differ, Time now);
   Claims claim(const BucketState* state, const Resolution& resolution, Time now) const;
   static Claimed claim_one(const Held& held, const Terms* in_force, const Missed& missed, Time from, Time at);
-  BucketState claimed_state(const Stop& stop) const;
+  BucketState claimed_state(const Link& link) const;
   static Time expiry_of(const BucketState& state, const Resolution& resolution);
   Plan plan(const Request& request, Time now) const;
   static std::optional<ErrorCode> error_of(const Plan& plan, const Request& request);
   static Answer refused_by(Blocked block, Time now);
   /// The amounts of a change that an exemption lets through: those of limits that the lease holds.
   std::vector<Asked> changeable(const Lease& lease, const std::vector<Asked>& amounts, Time now) const;
-  static Time wait_of(const Stop& stop, const NamedTerms& named, std::int64_t amount, Time now);
-  bool lacks(const Stop& stop, Time now) const;
+  static Time wait_of(const Link& link, const NamedTerms& named, std::int64_t amount, Time now);
+  bool lacks(const Link& link, Time now) const;
   void judge(Plan& plan, const Request& request, Time now) const;
-  using VisitAsked = std::function<void(const Stop&, const Claimed&, std::int64_t amount)>;
+  using VisitAsked = std::function<void(const Link&, const Claimed&, std::int64_t amount)>;
   static void for_each_asked(const Plan& plan, const Request& request, const VisitAsked& visit);
   static std::optional<Time> first_moment(const Plan& plan, const Request& request, Time now);
   std::optional<Time> promised(const Plan& plan, const Request& request, Time longest, Time now) const;
-  void put(const Stop& stop, int resource, BucketState state, Time now, bool gives_only = false);
+  void put(const Link& link, int resource, BucketState state, Time now, bool gives_only = false);
   void count(int entity, int resource, const std::optional<BucketState>& before, const BucketState& after,
              Time now);
   Answer repeat(const Request& request, Answer answer, int lease, Time now) const;
   static Time end_of_lease(const Plan& plan, const Request& request, Time now, Time length);
   Answer apply(Lease& lease, Lease next, std::vector<LeaseAmount> charges, bool enforce, Time now);
-  Stop lease_stop(int entity, int resource, Time now) const;
+  Link lease_link(int entity, int resource, Time now) const;
 
   Config config_;
   std::vector<Record> records_;

@@ -188,15 +188,15 @@ void Oracle::adopt(const LevelId& level, Time now, int left) {
     if (level.resource >= 0 && level.resource != resource) continue;
     auto& state = buckets_[bucket_index(entity, resource)];
     if (!state || state->expires_at <= now) continue;
-    Stop stop;
-    stop.entity = entity;
-    stop.resolution = resolve(entity, resource, nullptr, now);
-    if (left >= 0) stop.resolution.left_by = {plan_record(left, resource), plan_record(left, -1)};
-    if (!stop.resolution.limits) continue;
-    stop.state = &*state;
-    stop.claims = claim(stop.state, stop.resolution, now);
-    if (!stop.claims.changed && stop.claims.version == state->version) continue;
-    put(stop, resource, claimed_state(stop), now);
+    Link link;
+    link.entity = entity;
+    link.resolution = resolve(entity, resource, nullptr, now);
+    if (left >= 0) link.resolution.left_by = {plan_record(left, resource), plan_record(left, -1)};
+    if (!link.resolution.limits) continue;
+    link.state = &*state;
+    link.claims = claim(link.state, link.resolution, now);
+    if (!link.claims.changed && link.claims.version == state->version) continue;
+    put(link, resource, claimed_state(link), now);
   }
 }
 

@@ -29,19 +29,19 @@ std::optional<bool> correct_one(Held& held, Oracle::Correction how, const std::v
 Answer Oracle::correct(int entity, int resource, Correction how, const std::vector<Asked>& amounts, Time now,
                        Time lasts) {
   Answer answer;
-  Stop stop;
-  stop.entity = entity;
-  stop.resolution = resolve(entity, resource, nullptr, now);
-  if (!stop.resolution.limits) return answer.error = ErrorCode::no_limits, answer;
-  const Set& set = *stop.resolution.limits;
+  Link link;
+  link.entity = entity;
+  link.resolution = resolve(entity, resource, nullptr, now);
+  if (!link.resolution.limits) return answer.error = ErrorCode::no_limits, answer;
+  const Set& set = *link.resolution.limits;
   for (const Asked& asked : amounts) {
     const Terms* const terms = find(set, asked.limit);
     if (terms == nullptr || terms->concurrent()) return answer.error = ErrorCode::invalid_argument, answer;
   }
-  stop.state = bucket(entity, resource, now);
-  stop.claims = claim(stop.state, stop.resolution, now);
-  BucketState state = claimed_state(stop);
-  const Time end = lasts == 0 ? never : stop.claims.at + lasts;
+  link.state = bucket(entity, resource, now);
+  link.claims = claim(link.state, link.resolution, now);
+  BucketState state = claimed_state(link);
+  const Time end = lasts == 0 ? never : link.claims.at + lasts;
   bool changes = false;
   for (Held& held : state.limits) {
     if (held.dormant || held.terms.concurrent()) continue;
@@ -56,16 +56,16 @@ Answer Oracle::correct(int entity, int resource, Correction how, const std::vect
               0,
               0,
               0,
-              stop.resolution.source_of(named.limit),
-              stop.resolution.owner,
+              link.resolution.source_of(named.limit),
+              link.resolution.owner,
               named.mode};
     for (const Held& held : state.limits) {
       if (held.limit == named.limit) line.remaining = held.all();
     }
     answer.lines.push_back(line);
   }
-  if (changes && (stop.state != nullptr || how != Correction::fill))
-    put(stop, resource, std::move(state), now);
+  if (changes && (link.state != nullptr || how != Correction::fill))
+    put(link, resource, std::move(state), now);
   return answer;
 }
 

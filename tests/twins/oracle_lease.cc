@@ -47,21 +47,21 @@ void charge_one(Held& held, std::int64_t amount, Time deadline, Time at, Granted
 
 /// A bucket of a lease under the limits that hold for it now. Where no level has any, those that were in
 /// force at its last write go on.
-Oracle::Stop Oracle::lease_stop(int entity, int resource, Time now) const {
-  Stop stop;
-  stop.entity = entity;
-  stop.state = bucket(entity, resource, now);
-  stop.resolution = resolve(entity, resource, nullptr, now);
-  if (!stop.resolution.limits && stop.state != nullptr) {
+Oracle::Link Oracle::lease_link(int entity, int resource, Time now) const {
+  Link link;
+  link.entity = entity;
+  link.state = bucket(entity, resource, now);
+  link.resolution = resolve(entity, resource, nullptr, now);
+  if (!link.resolution.limits && link.state != nullptr) {
     Set as_it_was;
-    for (const Held& held : stop.state->limits) {
+    for (const Held& held : link.state->limits) {
       if (!held.dormant) as_it_was.push_back({held.limit, held.terms});
     }
     if (!as_it_was.empty())
-      stop.resolution = resolve(entity, resource, std::make_shared<const Set>(std::move(as_it_was)), now);
+      link.resolution = resolve(entity, resource, std::make_shared<const Set>(std::move(as_it_was)), now);
   }
-  if (stop.resolution.limits) stop.claims = claim(stop.state, stop.resolution, now);
-  return stop;
+  if (link.resolution.limits) link.claims = claim(link.state, link.resolution, now);
+  return link;
 }
 
 Answer Oracle::change(int index, Verb verb, const std::string& key, const std::vector<Asked>& asked_for,
@@ -87,8 +87,8 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
       LeaseAmount added{asked.limit};
       bool known = false;
       for (std::size_t i = 0; i < lease.buckets.size(); ++i) {
-        const Stop stop = lease_stop(lease.buckets[i].entity, lease.resource, now);
-        for (const NamedTerms& named : stop.resolution.limits ? *stop.resolution.limits : Set()) {
+        const Link link = lease_link(lease.buckets[i].entity, lease.resource, now);
+        for (const NamedTerms& named : link.resolution.limits ? *link.resolution.limits : Set()) {
           if (named.limit != asked.limit) continue;
           known = true;
           // What the acquire did not take from a limit that only watches is not taken later either.
@@ -125,7 +125,7 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
 /// Charges the buckets, or gives back to those that are still the ones that were charged.
 Answer Oracle::apply(Lease& lease, Lease next, std::vector<LeaseAmount> charges, bool enforce, Time now) {
   struct Pending {
-    Stop stop;
+    Link link;
     BucketState state;
     bool touched = false;
     bool gives_only = true;
@@ -135,15 +135,15 @@ Answer Oracle::apply(Lease& lease, Lease next, std::vector<LeaseAmount> charges,
   std::vector<Pending> pending;
   for (std::size_t i = 0; i < lease.buckets.size(); ++i) {
     const unsigned bit = 1U << i;
-    Pending one{lease_stop(lease.buckets[i].entity, lease.resource, now), {}, false};
-    if (!one.stop.resolution.limits) {
+    Pending one{lease_link(lease.buckets[i].entity, lease.resource, now), {}, false};
+    if (!one.link.resolution.limits) {
       for (LeaseAmount& charge : charges) {
         if (charge.amount > 0) charge.buckets &= ~bit;
       }
       continue;
     }
-    one.state = claimed_state(one.stop);
-    const bool same = one.stop.state != nullptr && one.stop.state->generation == lease.buckets[i].generation;
+    one.state = claimed_state(one.link);
+    const bool same = one.link.state != nullptr && one.link.state->generation == lease.buckets[i].generation;
     for (LeaseAmount& charge : charges) {
       if ((charge.buckets & bit) == 0 || (charge.amount < 0 && !same)) continue;
       bool found = false;
@@ -157,7 +157,7 @@ Answer Oracle::apply(Lease& lease, Lease next, std::vector<LeaseAmount> charges,
           if (same && amount.limit == charge.limit) noted = &amount.granted[i];
         }
         charge_one(held, charge.amount, lease.deadline, one.state.refilled_at, noted);
-        for (const NamedTerms& named : *one.stop.resolution.limits) {
+        for (const NamedTerms& named : *one.link.resolution.limits) {
           const bool refuses = named.limit == held.limit && named.mode == Mode::enforce;
           lacks = lacks || (enforce && refuses && charge.amount > 0 && held.all() < 0);
         }
@@ -167,15 +167,15 @@ Answer Oracle::apply(Lease& lease, Lease next, std::vector<LeaseAmount> charges,
       }
       if (!found && charge.amount > 0) charge.buckets &= ~bit;
     }
-    for (const NamedTerms& named : *one.stop.resolution.limits) {
-      Line line{one.stop.entity,
+    for (const NamedTerms& named : *one.link.resolution.limits) {
+      Line line{one.link.entity,
                 named.limit,
                 named.terms,
                 0,
                 0,
                 0,
-                one.stop.resolution.source_of(named.limit),
-                one.stop.resolution.owner,
+                one.link.resolution.source_of(named.limit),
+                one.link.resolution.owner,
                 named.mode};
       for (const Held& held : one.state.limits) {
         if (held.limit == named.limit) line.remaining = held.all();
@@ -212,7 +212,7 @@ Answer Oracle::apply(Lease& lease, Lease next, std::vector<LeaseAmount> charges,
     return failed;
   }
   for (Pending& one : pending) {
-    if (one.touched) put(one.stop, lease.resource, std::move(one.state), now, one.gives_only);
+    if (one.touched) put(one.link, lease.resource, std::move(one.state), now, one.gives_only);
   }
   lease = std::move(after);
   return answer;
@@ -224,13 +224,13 @@ Oracle::Outcome Oracle::extend(int index, Time lease_for, Time now) {
   Lease& lease = leases_[static_cast<std::size_t>(index)];
   if (now >= lease.deadline) return ErrorCode::expired;
   if (lease.ending != Ending::open) return ErrorCode::conflict;
-  std::vector<std::pair<Stop, BucketState>> states;
+  std::vector<std::pair<Link, BucketState>> states;
   for (const Lease::Bucket& bucket : lease.buckets) {
-    Stop stop = lease_stop(bucket.entity, lease.resource, now);
-    if (!stop.resolution.limits || stop.state == nullptr || stop.state->generation != bucket.generation)
-      stop.entity = -1;
-    BucketState state = stop.entity < 0 ? BucketState() : claimed_state(stop);
-    states.emplace_back(std::move(stop), std::move(state));
+    Link link = lease_link(bucket.entity, lease.resource, now);
+    if (!link.resolution.limits || link.state == nullptr || link.state->generation != bucket.generation)
+      link.entity = -1;
+    BucketState state = link.entity < 0 ? BucketState() : claimed_state(link);
+    states.emplace_back(std::move(link), std::move(state));
   }
   std::vector<std::pair<Held*, std::int64_t>> moved;
   std::vector<const Slots*> lists;
