@@ -61,7 +61,7 @@ class ExpiryHammer : public testing::Test {
   /// after it has expired as often as it takes, until it was deleted before anybody made it anew.
   bool expire(const char* entity, bool deleted) {
     // In a chain the tightest decides, and what the others hold is left alone.
-    const auto spent = [&](const char* one) { return is_spent(one); };
+    const auto spent = [&](const char* one) { return is_exhausted(one); };
     if (!eventually([&] { return std::any_of(chain.begin(), chain.end(), spent); })) return false;
     const auto before = bucket_of(entity);
     const std::uint64_t generation = before ? before->generation : 0;
@@ -74,7 +74,7 @@ class ExpiryHammer : public testing::Test {
     });
   }
   /// Whether the next are refused until the clock moves.
-  bool is_spent(const char* entity) const {
+  bool is_exhausted(const char* entity) const {
     const auto now = bucket_of(entity);
     const bucket::LimitState* const limit = now ? now->find("rpm") : nullptr;
     if (limit == nullptr || now->expires_at <= clock.now()) return false;

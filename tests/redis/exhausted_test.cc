@@ -12,13 +12,13 @@ namespace {
 using namespace std::chrono_literals;
 using tests::RedisServer;
 
-class SpentOnRedis : public testing::Test {
+class ExhaustedOnRedis : public testing::Test {
  protected:
   RedisServer server;
   FakeClock clock{1'699'999'980'000};  ///< a whole minute, so that waits are whole
 
   // By somebody else, before the others are there: a process that hears of a change forgets what it has seen.
-  SpentOnRedis() {
+  ExhaustedOnRedis() {
     Limiter admin = open("");
     EXPECT_TRUE(admin.set_limits(Level::system(), {{"rpm", "10/min"}}));
     for (const char* const key : {"a", "b"}) {
@@ -44,7 +44,7 @@ class SpentOnRedis : public testing::Test {
   long scripts() const { return tests::scripts_run(server); }
 };
 
-TEST_F(SpentOnRedis, ASecondRefusalIsFromMemoryForAWhileAndSaysTheSame) {
+TEST_F(ExhaustedOnRedis, ASecondRefusalIsFromMemoryForAWhileAndSaysTheSame) {
   Limiter limiter = open();
   EXPECT_EQ(ask(limiter, 10), "admitted");
   EXPECT_EQ(ask(limiter, 1), "refused for 6000");
@@ -58,14 +58,14 @@ TEST_F(SpentOnRedis, ASecondRefusalIsFromMemoryForAWhileAndSaysTheSame) {
   EXPECT_EQ(scripts(), before + 1);
 }
 
-TEST_F(SpentOnRedis, WithoutTheParameterItIsAlwaysAsked) {
+TEST_F(ExhaustedOnRedis, WithoutTheParameterItIsAlwaysAsked) {
   Limiter limiter = open("");
   EXPECT_EQ(ask(limiter, 10), "admitted");
   EXPECT_EQ(ask(limiter, 1), "refused for 6000");
   EXPECT_EQ(ask(limiter, 1), "refused for 6000");
 }
 
-TEST_F(SpentOnRedis, WhatHasRefilledOrStillFitsIsAsked) {
+TEST_F(ExhaustedOnRedis, WhatHasRefilledOrStillFitsIsAsked) {
   Limiter limiter = open("&refuse_ms=60000");
   EXPECT_EQ(ask(limiter, 7), "admitted");
   EXPECT_EQ(ask(limiter, 5), "refused for 12000");
@@ -74,7 +74,7 @@ TEST_F(SpentOnRedis, WhatHasRefilledOrStillFitsIsAsked) {
   EXPECT_EQ(ask(limiter, 1), "refused for 6000") << "nobody is admitted from memory, either";
 }
 
-TEST_F(SpentOnRedis, WhoMayBeAdmittedWithinTheErrorOfTheClockIsAsked) {
+TEST_F(ExhaustedOnRedis, WhoMayBeAdmittedWithinTheErrorOfTheClockIsAsked) {
   Limiter limiter = open("&refuse_ms=60000");
   EXPECT_EQ(ask(limiter, 10), "admitted");
   EXPECT_EQ(ask(limiter, 1), "refused for 6000");
@@ -86,7 +86,7 @@ TEST_F(SpentOnRedis, WhoMayBeAdmittedWithinTheErrorOfTheClockIsAsked) {
   EXPECT_EQ(ask(limiter, 1), "admitted");
 }
 
-TEST_F(SpentOnRedis, WhatCanNeverFitIsKnownToo) {
+TEST_F(ExhaustedOnRedis, WhatCanNeverFitIsKnownToo) {
   Limiter limiter = open();
   EXPECT_EQ(ask(limiter, 10), "admitted");
   EXPECT_EQ(ask(limiter, 11), "refused for ever");
@@ -94,7 +94,7 @@ TEST_F(SpentOnRedis, WhatCanNeverFitIsKnownToo) {
   EXPECT_EQ(ask(limiter, 1), "refused from memory for 6000");
 }
 
-TEST_F(SpentOnRedis, AWaitOfAnyLengthIsKnownAndKept) {
+TEST_F(ExhaustedOnRedis, AWaitOfAnyLengthIsKnownAndKept) {
   Limiter limiter = open("&refuse_ms=60000", 1);
   EXPECT_EQ(ask(limiter, 10), "admitted");
   EXPECT_EQ(ask(limiter, 1), "refused for 6000");
@@ -104,7 +104,7 @@ TEST_F(SpentOnRedis, AWaitOfAnyLengthIsKnownAndKept) {
   EXPECT_EQ(ask(limiter, 10), "admitted");
 }
 
-TEST_F(SpentOnRedis, InAChainTheParentsBucketIsKnownToAll) {
+TEST_F(ExhaustedOnRedis, InAChainTheParentsBucketIsKnownToAll) {
   Limiter limiter = open("&refuse_ms=60000");
   EXPECT_EQ(ask(limiter, 10, "a"), "admitted");
   EXPECT_EQ(ask(limiter, 1, "a"), "refused for 6000");
@@ -117,7 +117,7 @@ TEST_F(SpentOnRedis, InAChainTheParentsBucketIsKnownToAll) {
   EXPECT_EQ(ask(limiter, 1, "b"), "refused from memory for 6000") << "of another resource";
 }
 
-TEST_F(SpentOnRedis, WhatThisProcessGivesBackIsThereAtOnce) {
+TEST_F(ExhaustedOnRedis, WhatThisProcessGivesBackIsThereAtOnce) {
   Limiter limiter = open("&refuse_ms=60000");
   auto lease = limiter.acquire("a", "r", {{"rpm", 10}});
   ASSERT_TRUE(lease && lease->admitted());
@@ -127,7 +127,7 @@ TEST_F(SpentOnRedis, WhatThisProcessGivesBackIsThereAtOnce) {
   EXPECT_EQ(ask(limiter, 5, "b"), "admitted");
 }
 
-TEST_F(SpentOnRedis, WhatAnotherProcessGivesBackIsThereAfterAWhile) {
+TEST_F(ExhaustedOnRedis, WhatAnotherProcessGivesBackIsThereAfterAWhile) {
   Limiter limiter = open();
   Limiter other = open();
   auto lease = other.acquire("key", "r", {{"rpm", 10}});
@@ -139,7 +139,7 @@ TEST_F(SpentOnRedis, WhatAnotherProcessGivesBackIsThereAfterAWhile) {
   EXPECT_EQ(ask(limiter, 1), "admitted");
 }
 
-TEST_F(SpentOnRedis, ChangedLimitsCountAtOnce) {
+TEST_F(ExhaustedOnRedis, ChangedLimitsCountAtOnce) {
   Limiter limiter = open("&refuse_ms=60000");
   Limiter other = open("&refuse_ms=60000");
   EXPECT_EQ(ask(limiter, 10), "admitted");
@@ -150,7 +150,7 @@ TEST_F(SpentOnRedis, ChangedLimitsCountAtOnce) {
   EXPECT_TRUE(tests::eventually([&] { return ask(limiter, 1) == "refused for 100"; })) << ask(limiter, 1);
 }
 
-TEST_F(SpentOnRedis, ADeletedEntityBeginsAnewAtOnce) {
+TEST_F(ExhaustedOnRedis, ADeletedEntityBeginsAnewAtOnce) {
   Limiter limiter = open("&refuse_ms=60000");
   ASSERT_TRUE(limiter.put_entity({.id = "key"}));
   EXPECT_EQ(ask(limiter, 10), "admitted");
@@ -159,7 +159,7 @@ TEST_F(SpentOnRedis, ADeletedEntityBeginsAnewAtOnce) {
   EXPECT_EQ(ask(limiter, 1), "admitted");
 }
 
-TEST_F(SpentOnRedis, AnAcquireThatIsMadeOnceAsks) {
+TEST_F(ExhaustedOnRedis, AnAcquireThatIsMadeOnceAsks) {
   Limiter limiter = open("&refuse_ms=60000");
   EXPECT_EQ(ask(limiter, 10), "admitted");
   EXPECT_EQ(ask(limiter, 1), "refused for 6000");
@@ -170,7 +170,7 @@ TEST_F(SpentOnRedis, AnAcquireThatIsMadeOnceAsks) {
   EXPECT_TRUE(decision->refused() && !decision->from_memory());
 }
 
-TEST_F(SpentOnRedis, WhatIsKnownOfAServerIsForgottenWithTheConnection) {
+TEST_F(ExhaustedOnRedis, WhatIsKnownOfAServerIsForgottenWithTheConnection) {
   Limiter limiter = open("&refuse_ms=60000");
   EXPECT_EQ(ask(limiter, 10), "admitted");
   EXPECT_EQ(ask(limiter, 1), "refused for 6000");
@@ -180,7 +180,7 @@ TEST_F(SpentOnRedis, WhatIsKnownOfAServerIsForgottenWithTheConnection) {
   EXPECT_TRUE(tests::eventually([&] { return ask(limiter, 1) == "admitted"; })) << ask(limiter, 1);
 }
 
-TEST_F(SpentOnRedis, WhatThisProcessTakesIsNotLeftOutOfTheWait) {
+TEST_F(ExhaustedOnRedis, WhatThisProcessTakesIsNotLeftOutOfTheWait) {
   Limiter limiter = open("&refuse_ms=60000");
   EXPECT_EQ(ask(limiter, 7), "admitted");
   EXPECT_EQ(ask(limiter, 5), "refused for 12000");
@@ -189,7 +189,7 @@ TEST_F(SpentOnRedis, WhatThisProcessTakesIsNotLeftOutOfTheWait) {
   EXPECT_EQ(ask(limiter, 5), "refused from memory for 30000");
 }
 
-TEST_F(SpentOnRedis, ABucketThatHasToBeMadeToGrowIsMade) {
+TEST_F(ExhaustedOnRedis, ABucketThatHasToBeMadeToGrowIsMade) {
   {
     Limiter admin = open("");
     const std::string grows = R"({"capacity":10,"burst":20,"refill_amount":10,"refill_period_ms":60000})";
@@ -211,7 +211,7 @@ TEST_F(SpentOnRedis, ABucketThatHasToBeMadeToGrowIsMade) {
   EXPECT_EQ(both(10, 15), std::pair(true, false));
 }
 
-TEST_F(SpentOnRedis, AnAdmissionAfterALookAtMemoryNamesNoWait) {
+TEST_F(ExhaustedOnRedis, AnAdmissionAfterALookAtMemoryNamesNoWait) {
   Limiter limiter = open("&refuse_ms=60000");
   Limiter other = open("");
   auto lease = other.acquire("key", "r", {{"rpm", 10}});
