@@ -6,7 +6,7 @@
 #include <future>
 
 #include "aws/machine.h"
-#include "aws/site.h"
+#include "aws/http_server_stub.h"
 #include "base/text.h"
 
 namespace weir::aws {
@@ -15,7 +15,7 @@ namespace {
 using tests::Answer;
 using tests::Asked;
 using tests::Machine;
-using tests::Site;
+using tests::HttpServerStub;
 
 constexpr Time now = 1'800'000'000'000;
 
@@ -38,7 +38,7 @@ Source source_of(const Machine& machine) { return **find_source(machine.environm
 
 TEST(Credentials, FromAContainerComeOnceAndAgainBeforeTheyExpire) {
   std::atomic<int> count{0};
-  Site site([&](const Asked& asked) {
+  HttpServerStub site([&](const Asked& asked) {
     EXPECT_EQ(asked.target, "/creds");
     EXPECT_EQ(asked.fields.at("authorization"), "Bearer x");
     const int which = ++count;
@@ -61,7 +61,7 @@ TEST(Credentials, FromAContainerComeOnceAndAgainBeforeTheyExpire) {
 }
 
 TEST(Credentials, FromAnInstanceTakeATokenAndTheNameOfTheRole) {
-  Site site([](const Asked& asked) -> Answer {
+  HttpServerStub site([](const Asked& asked) -> Answer {
     if (asked.method == "PUT" && asked.target == "/latest/api/token") {
       EXPECT_EQ(asked.fields.at("x-aws-ec2-metadata-token-ttl-seconds"), "21600");
       return {.body = "TOKEN=="};
@@ -80,7 +80,7 @@ TEST(Credentials, FromAnInstanceTakeATokenAndTheNameOfTheRole) {
 }
 
 TEST(Credentials, FromAnInstanceWithoutARoleSayWhatToDo) {
-  Site site([](const Asked& asked) -> Answer {
+  HttpServerStub site([](const Asked& asked) -> Answer {
     if (asked.method == "PUT") return {.body = "T"};
     return {.status = 404};
   });
@@ -104,7 +104,7 @@ TEST(Credentials, ThatAreNowhereNameWhereTheyWereLookedFor) {
 
 TEST(Credentials, FromWebIdentityReadTheTokenEachTime) {
   std::atomic<int> count{0};
-  Site site([&](const Asked& asked) -> Answer {
+  HttpServerStub site([&](const Asked& asked) -> Answer {
     EXPECT_NE(asked.target.find(
                   "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&"
                   "RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fr&RoleSessionName=weir&WebIdentityToken=jwt"),
@@ -125,7 +125,7 @@ TEST(Credentials, FromWebIdentityReadTheTokenEachTime) {
 
 TEST(Credentials, ThatAreRefusedAreGotAgain) {
   std::atomic<int> count{0};
-  Site site([&](const Asked&) { return Answer{.body = document("id" + std::to_string(++count), 50)}; });
+  HttpServerStub site([&](const Asked&) { return Answer{.body = document("id" + std::to_string(++count), 50)}; });
   Machine machine;
   machine.variables = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", site.url()}};
   CredentialsKeeper keeper(source_of(machine), machine.environment());
@@ -143,7 +143,7 @@ TEST(Credentials, ThatAreRefusedAreGotAgain) {
 
 TEST(Credentials, ThatCannotBeGotAreNotAskedForAtOnceAgain) {
   std::atomic<int> count{0};
-  Site site([&](const Asked&) { return ++count, Answer{.status = 500}; });
+  HttpServerStub site([&](const Asked&) { return ++count, Answer{.status = 500}; });
   Machine machine;
   machine.variables = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", site.url()}};
   CredentialsKeeper keeper(source_of(machine), machine.environment());

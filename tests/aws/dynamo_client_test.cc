@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "aws/machine.h"
-#include "aws/site.h"
+#include "aws/http_server_stub.h"
 
 namespace weir::aws {
 namespace {
@@ -44,7 +44,7 @@ class DynamoClientTest : public testing::Test {
   std::mutex mutex_;
   std::vector<Answer> told_{{.body = "{}"}};
   std::size_t next_ = 0;
-  tests::Site site{[this](const tests::Asked&) {
+  tests::HttpServerStub site{[this](const tests::Asked&) {
     const std::scoped_lock lock(mutex_);
     return told_[std::min(next_++, told_.size() - 1)];
   }};
@@ -172,7 +172,7 @@ TEST_F(DynamoClientTest, StopsAskingAServerThatIsAwayAndNoticesItsReturn) {
 TEST_F(DynamoClientTest, SaysThatNothingWasSentWhereNobodyListens) {
   std::string url;
   {
-    const tests::Site gone([](const tests::Asked&) { return Answer{}; });
+    const tests::HttpServerStub gone([](const tests::Asked&) { return Answer{}; });
     url = gone.url();
   }
   DynamoOptions options{.region = "r", .endpoint = *parse_url(url), .deadline = 50ms};

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "aws/credentials_source.h"
-#include "aws/site.h"
+#include "aws/http_server_stub.h"
 #include "base/text.h"
 #include "wire/sigv4.h"
 
@@ -44,7 +44,7 @@ std::string signed_again(const tests::Asked& asked, const Credentials& credentia
 
 void compare(const std::string& options, const Credentials& credentials, const wire::aws::Scope& scope,
              const std::string& path = "/") {
-  tests::Site site([](const tests::Asked&) { return tests::Answer{}; });
+  tests::HttpServerStub site([](const tests::Asked&) { return tests::Answer{}; });
   const std::string command =
       base::join("curl -sS --noproxy '*' --max-time 60 --aws-sigv4 aws:amz:", scope.region, ":",
                  scope.service, " --user '", credentials.access_key_id, ":", credentials.secret_access_key,

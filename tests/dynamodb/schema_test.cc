@@ -5,7 +5,7 @@
 
 #include "app/check_store.h"
 #include "app/make_store.h"
-#include "aws/site.h"
+#include "aws/http_server_stub.h"
 #include "dynamodb/table.h"
 #include "store/dynamodb/check.h"
 #include "store/dynamodb/templates.h"
@@ -129,7 +129,7 @@ TEST(Schema, RightsThatAreMissingAreNamedAndLookingForThemChangesNothing) {
   ASSERT_TRUE(scanned.ok());
   EXPECT_TRUE(scanned.answer.items.empty());
   // A server that forbids two things.
-  tests::Site strict([](const tests::Asked& asked) -> tests::Answer {
+  tests::HttpServerStub strict([](const tests::Asked& asked) -> tests::Answer {
     const std::string& target = asked.fields.at("x-amz-target");
     const bool forbidden = target.ends_with(".Scan") || target.ends_with(".DeleteItem");
     if (forbidden) return {400, R"({"__type":"x#AccessDeniedException","Message":"no"})"};

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "aws/machine.h"
-#include "aws/site.h"
+#include "aws/http_server_stub.h"
 #include "sync/exchange.h"
 #include "sync/s3/words.h"
 #include "wire/sigv4.h"
@@ -15,7 +15,7 @@ namespace {
 
 using tests::Answer;
 using tests::Asked;
-using tests::Site;
+using tests::HttpServerStub;
 
 Answer refusal(int status, const std::string& code, const std::string& message = "no",
                const std::string& more = "") {
@@ -82,7 +82,7 @@ class S3Exchange : public testing::Test {
       .variables = {{"AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"}, {"AWS_SECRET_ACCESS_KEY", "hush"}}, .files = {}};
   std::string parameters_ = "&deadline_ms=20000";
   OneObject object_;
-  std::optional<Site> site_;
+  std::optional<HttpServerStub> site_;
   std::unique_ptr<Exchange> exchange_;
   ErrorCode code_ = ErrorCode::invalid_argument;
 };

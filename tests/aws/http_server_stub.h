@@ -26,16 +26,16 @@ struct Answer {
 };
 
 /// Safe to use from any thread. `answer` is called on the server's thread.
-class Site final : public net::Handler {
+class HttpServerStub final : public net::Handler {
  public:
-  explicit Site(std::function<Answer(const Asked&)> answer) : answer_(std::move(answer)) {
+  explicit HttpServerStub(std::function<Answer(const Asked&)> answer) : answer_(std::move(answer)) {
     net::ServerOptions options;
     options.listen = {{.address = "127.0.0.1"}};
     server_ = *net::Server::start(options, *this);
   }
-  ~Site() override { server_.reset(); }
-  Site(const Site&) = delete;
-  Site& operator=(const Site&) = delete;
+  ~HttpServerStub() override { server_.reset(); }
+  HttpServerStub(const HttpServerStub&) = delete;
+  HttpServerStub& operator=(const HttpServerStub&) = delete;
 
   std::string url() const { return "http://" + server_->addresses()[0].to_string(); }
   std::vector<Asked> asked() const {
