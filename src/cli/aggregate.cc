@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds between_looks{1};
 /// A line of progress, where anything was counted, after this many looks.
-constexpr int looks_until_told = 60;
+constexpr int looks_until_report = 60;
 constexpr std::chrono::seconds patience{30};
 
 void tell(telemetry::Log& log, const store::AggregationState& state) {
@@ -50,17 +50,17 @@ Result<ExitCode> aggregate(Session& session, const Arguments& arguments) {
   auto counting = app::aggregate(session.store(), options);
   if (!counting) return counting.error();
   log.info("weir counts usage", {{"store", app::without_password(session.store())}});
-  store::AggregationState told;
+  store::AggregationState last_report;
   for (int looks = 0;; ++looks) {
     const int signal = signals.wait_for(between_looks);
     if (signal == SIGINT || signal == SIGTERM) break;
     const store::AggregationState state = (*counting)->state();
-    if (state.trouble != told.trouble && !state.trouble.empty())
+    if (state.trouble != last_report.trouble && !state.trouble.empty())
       log.warning("usage is not counted", {{"error", state.trouble}});
-    told.trouble = state.trouble;
-    if (looks % looks_until_told != 0 || state.events == told.events) continue;
+    last_report.trouble = state.trouble;
+    if (looks % looks_until_report != 0 || state.events == last_report.events) continue;
     tell(log, state);
-    told = state;
+    last_report = state;
   }
   (*counting)->stop(patience);
   tell(log, (*counting)->state());

@@ -111,7 +111,7 @@ std::vector<MetricFamily> Counts::Collect() const {
   MetricFamily tokens{
       "weir_llm_tokens_total", "Tokens of calls to models, as settled.", MetricType::Counter, {}};
   MetricFamily unread{"weir_llm_calls_without_usage_total",
-                      "Calls to models whose usage was not told: their estimate stays charged.",
+                      "Calls to models that did not report their usage: their estimate stays charged.",
                       MetricType::Counter,
                       {}};
   MetricFamily estimates{"weir_llm_estimate_ratio",

@@ -86,9 +86,9 @@ std::string_view ProxiedRequest::host_asked() {
 }
 
 std::string_view ProxiedRequest::host_told(std::string_view asked) const {
-  const HostField& told = route_->settings.upstream_host;
-  if (told.kind == HostField::Kind::client) return asked;
-  return told.kind == HostField::Kind::name ? told.name : upstream_->pool().server().authority();
+  const HostField& field = route_->settings.upstream_host;
+  if (field.kind == HostField::Kind::client) return asked;
+  return field.kind == HostField::Kind::name ? field.name : upstream_->pool().server().authority();
 }
 
 void ProxiedRequest::send_head() {

@@ -240,10 +240,10 @@ class Reader {
     // The name of the route for messages, before its fields are read.
     const std::string called = name_in(id);
     const Subject subject{"route", called};
-    const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, told, upgrade, unknown,
-                paths, path_case, path_parameters, mode, usage, headers, llm, models, charge, unknown_models,
-                unpriced, prices, upstream_key, on_disconnect, on_exhausted, upstream_entity] =
-        in_.fields(id, subject, names, route_example);
+    const auto [path, upstream, name, host, limit_by, limits, cost, policy, timeout, upstream_host, upgrade,
+                unknown, paths, path_case, path_parameters, mode, usage, headers, llm, models, charge,
+                unknown_models, unpriced, prices, upstream_key, on_disconnect, on_exhausted,
+                upstream_entity] = in_.fields(id, subject, names, route_example);
     if (in_.node(id).kind != config::NodeKind::mapping) return;
     RouteSettings route;
     bool good = path != 0 ? read_path(path, subject, route) : missing(id, subject, "path", "path: /api");
@@ -251,7 +251,7 @@ class Reader {
     good = (upstream != 0 ? read_upstreams(upstream, subject, route)
                           : missing(id, subject, "upstream", "upstream: \"http://127.0.0.1:9000\"")) &&
            good;
-    if (told != 0) good = read_upstream_host(told, subject, route.upstream_host) && good;
+    if (upstream_host != 0) good = read_upstream_host(upstream_host, subject, route.upstream_host) && good;
     if (limit_by != 0) good = read_limit_by(limit_by, subject, route.limit_by) && good;
     if (limits != 0 && !in_.is_empty(limits)) route.limits = config::read_limits(in_, limits, subject);
     route.mode = config::read_mode(in_, mode, subject);
@@ -288,7 +288,7 @@ class Reader {
                           on_exhausted, upstream_entity},
                          subject);
     // Vendors choose the site by the host.
-    if (route.llm && told == 0) route.upstream_host = {HostField::Kind::upstream};
+    if (route.llm && upstream_host == 0) route.upstream_host = {HostField::Kind::upstream};
     using Dialects = config::Words<std::optional<server::Dialect>>;
     using server::Dialect;
     if (headers != 0)

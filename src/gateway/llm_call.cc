@@ -242,9 +242,9 @@ Settlement LlmCall::settle(CallEnd end, llm::Estimates& estimates) {
     settlement.roll_back = true;
     return settlement;
   }
-  const bool told = observed_.any_usage && observed_.usage.has_input() &&
-                    (observed_.usage.has_output() || endpoint_.api == llm::Api::embeddings);
-  const bool final = told && (end == CallEnd::complete || mode_ == Mode::json || observed_.ended);
+  const bool known = observed_.any_usage && observed_.usage.has_input() &&
+                     (observed_.usage.has_output() || endpoint_.api == llm::Api::embeddings);
+  const bool final = known && (end == CallEnd::complete || mode_ == Mode::json || observed_.ended);
   // Without a figure, and without a stream to count, what is held is the best guess.
   if (!final && mode_ != Mode::events) return settlement;
   const llm::Usage usage = final ? observed_.usage.disjoint(endpoint_.api) : seen_usage();

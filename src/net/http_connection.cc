@@ -162,12 +162,12 @@ void HttpConnection::answered() {
 void HttpConnection::close(const Failure& failure) {
   if (closed_) return;
   closed_ = true;
-  Failure told = failure;
-  told.sent = link_.sent() > 0;
+  Failure reported = failure;
+  reported.sent = link_.sent() > 0;
   link_.close();
   HttpCall* const call = std::exchange(call_, nullptr);
   pool_.on_closed(*this, was_made_ ? std::nullopt : std::optional(failure));
-  if (call != nullptr) pool_.on_failure(*call, told);
+  if (call != nullptr) pool_.on_failure(*call, reported);
 }
 
 }  // namespace weir::net

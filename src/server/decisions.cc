@@ -68,11 +68,11 @@ void add_metrics(telemetry::Metrics& metrics, const DecisionLog& log) {
                     [&log] { return static_cast<double>(log.bytes()); });
 }
 
-void warn_of_trouble(const DecisionLog& log, telemetry::Log& to, std::string& told) {
+void warn_of_trouble(const DecisionLog& log, telemetry::Log& to, std::string& warned) {
   std::string trouble = log.trouble();
-  if (!trouble.empty() && trouble != told)
+  if (!trouble.empty() && trouble != warned)
     to.warning("the decision log cannot be written; decisions go on", {{"error", trouble}});
-  told = std::move(trouble);
+  warned = std::move(trouble);
 }
 
 Time decided_at(Decision& decision, Time lease_for, bool keyed, Time asked_at, const Clock& clock) {

@@ -23,8 +23,8 @@ Result<std::unique_ptr<DecisionLog>> open_decision_log(decision_log::DecisionLog
 /// The metrics of the log, which must outlive them.
 void add_metrics(telemetry::Metrics& metrics, const DecisionLog& log);
 
-/// Warns once of each new reason that the log cannot be written; `told`: the last one.
-void warn_of_trouble(const DecisionLog& log, telemetry::Log& to, std::string& told);
+/// Warns once of each new reason that the log cannot be written; `warned`: the last one.
+void warn_of_trouble(const DecisionLog& log, telemetry::Log& to, std::string& warned);
 
 /// When it was decided, by the store's clock where that is known: the deadline of a lease is as long after it
 /// as the request asked for, unless it was rounded, or is that of an earlier request with the same key.

@@ -142,8 +142,8 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
     if (!counting) return counting.error();
     aggregation = *std::move(counting);
   }
-  std::size_t told = 0;
-  telemetry::warn_of_new(log, foundation.store->warnings(), told);
+  std::size_t logged = 0;
+  telemetry::warn_of_new(log, foundation.store->warnings(), logged);
   Service service(foundation, {.on_unavailable = options.on_unavailable,
                                .store = server::kind_of(options.store),
                                .log = &log,
@@ -178,7 +178,7 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
   std::string trouble;
   for (int signal = 0; signal == 0 || signal == SIGHUP;) {
     signal = signals.wait_for(looks_at_warnings_apart);
-    telemetry::warn_of_new(log, foundation.store->warnings(), told);
+    telemetry::warn_of_new(log, foundation.store->warnings(), logged);
     if (decisions) server::warn_of_trouble(*decisions, log, trouble);
     if (signal != SIGHUP) continue;
     server::tell_of_reload(manager, status,

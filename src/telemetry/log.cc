@@ -88,8 +88,8 @@ void Log::write(LogLevel level, std::string_view message, std::initializer_list<
   out_ << line << std::flush;
 }
 
-void warn_of_new(Log& log, std::span<const std::string> warnings, std::size_t& told) {
-  for (; told < warnings.size(); ++told) log.warning(warnings[told]);
+void warn_of_new(Log& log, std::span<const std::string> warnings, std::size_t& logged) {
+  for (; logged < warnings.size(); ++logged) log.warning(warnings[logged]);
 }
 
 }  // namespace weir::telemetry

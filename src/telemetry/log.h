@@ -64,7 +64,7 @@ class Log {
   std::ostream& out_ WEIR_GUARDED_BY(mutex_);
 };
 
-/// Logs the new ones of a store's warnings (store::Store::warnings). `told`: how many were logged before.
-void warn_of_new(Log& log, std::span<const std::string> warnings, std::size_t& told);
+/// Logs the new ones of a store's warnings (store::Store::warnings). `logged`: how many were logged before.
+void warn_of_new(Log& log, std::span<const std::string> warnings, std::size_t& logged);
 
 }  // namespace weir::telemetry

@@ -1,4 +1,4 @@
-// How buckets learn that limits have changed. Many buckets are told at once: with a wait for each one, a
+// How buckets learn that limits have changed. Many buckets are updated at once: with a wait for each one, a
 // change of many limits would take as many round trips.
 #include "base/text.h"
 #include "decision/next_state.h"
@@ -30,7 +30,7 @@ Result<void> CatalogChange::tell_buckets(const table::Draft& draft) {
   for (auto& [entity, stamps] : new_stamps(draft)) {
     some.emplace_back(entity, std::move(stamps));
     if (some.size() < most_at_once) continue;
-    if (auto told = tell_buckets(draft, some); !told) return told;
+    if (auto updated = tell_buckets(draft, some); !updated) return updated;
     some.clear();
   }
   return tell_buckets(draft, some);

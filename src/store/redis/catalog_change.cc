@@ -13,7 +13,7 @@ using base::error;
 namespace {
 
 /// With more fields than this, every process clears its whole cache instead.
-constexpr std::size_t most_told = 64;
+constexpr std::size_t most_listed = 64;
 /// Longer than any process may have the old chain in its cache.
 constexpr std::chrono::milliseconds fence_stays = 2 * longest_cache;
 
@@ -27,7 +27,7 @@ Result<bool> CatalogChange::commit(const table::Draft& draft, const std::vector<
   auto fenced = set_fences(fence_stays);
   fenced_.clear();
   if (!fenced) return fenced.error();
-  if (auto told = tell_buckets(draft); !told) return told.error();
+  if (auto updated = tell_buckets(draft); !updated) return updated.error();
   return true;
 }
 
@@ -37,11 +37,11 @@ Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<st
   CatalogSteps steps;
   steps.number_of(names.catalog(name_space_));
   Words message;
-  std::size_t told = 0;
+  std::size_t listed = 0;
   message.name(name_space_).number(head_.generation + 1);
   Words fields = message;
   const auto tell = [&](const std::string& field) {
-    if (++told <= most_told) fields.text(field);
+    if (++listed <= most_listed) fields.text(field);
   };
   for (const auto& [key, record] : draft.limits()) {
     steps.set(key, encode(*record));
@@ -92,7 +92,7 @@ Result<bool> CatalogChange::keep(const table::Draft& draft, const std::vector<st
   steps.set("sequence", std::to_string(head_.sequence + static_cast<std::int64_t>(events.size())));
   steps.set("audited", std::to_string(std::max(head_.audited_to, now_)));
 
-  const std::string said = told <= most_told ? fields.str() : message.str();
+  const std::string said = listed <= most_listed ? fields.str() : message.str();
   std::vector<std::string> words{std::to_string(head_.generation),
                                  std::to_string(context_.time.for_tests() ? -1 : now_), names.channel(),
                                  said};

@@ -291,11 +291,11 @@ void Operation::finish(Result<Progress> result) {
   // The operation is destroyed on the thread of its completion, which mostly allocated it: freeing memory on
   // another thread costs several times as much.
   store::complete(executor_,
-                  {[](void* self, Result<Progress>&& told) {
+                  {[](void* self, Result<Progress>&& progress) {
                      auto* const operation = static_cast<Operation*>(self);
                      const auto done = operation->done_;
                      delete operation;
-                     done(std::move(told));
+                     done(std::move(progress));
                    },
                    this},
                   std::move(result));
