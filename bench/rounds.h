@@ -37,7 +37,7 @@ Duel duel(int rounds, Ours&& ours, Rival&& rival) {
   ours();
   rival();
   for (int i = 0; i < rounds; ++i) {
-    // Who goes first alternates too.
+    // The first one alternates too.
     if (i % 2 == 0) a.push_back(ours());
     b.push_back(rival());
     if (i % 2 == 1) a.push_back(ours());

@@ -38,7 +38,7 @@ int main() {
   auto second = *limiter.acquire("key-b", "gpt-4", {{"rpm", 1}, {"tpm", 400}});
   show(second);
 
-  // Whoever has the id of a lease can settle it: another thread, another process on the same store. It may be
+  // Every holder of the id of a lease can settle it: another thread, another process on the same store. It may be
   // sent twice and still happens once.
   const std::string id = *first.lease().id();
   for (int i = 0; i < 2; ++i) {

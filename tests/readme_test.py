@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-# What is different every time, and what stands for it.
+# Words that are different every time, and what stands for them.
 VARIES = (
     (r"^Date: .*$", "Date: now"),
     (r"^Content-Length: \d+$", "Content-Length: some"),

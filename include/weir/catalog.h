@@ -201,14 +201,14 @@ struct Page {
   std::string next = {};
 };
 
-/// What is held of a concurrent limit until a deadline, at which it is given back at the latest.
+/// An amount held of a concurrent limit until a deadline, at which it is given back at the latest.
 struct HeldAmount {
   Time deadline = 0;
   Amount amount;
   friend bool operator==(const HeldAmount&, const HeldAmount&) = default;
 };
 
-/// What is left of a grant beside the balance of a limit (Limiter::grant).
+/// The rest of a grant, beside the balance of a limit (Limiter::grant).
 struct GrantLeft {
   std::optional<Time> end = {};  ///< nothing: it lasts until it is used
   Amount amount;

@@ -13,7 +13,7 @@ LimitClaim added(std::string_view name, const Parameters& parameters) {
   return {std::string(name), -1, true, true, refills, parameters, full};
 }
 
-/// What is free of a concurrent limit: its capacity less the holds whose deadline has not passed.
+/// The free part of a concurrent limit: its capacity less the holds whose deadline has not passed.
 void claim_holds(LimitClaim& claim, const LimitState& limit, Time at) {
   claim.holds = live(limit.holds, at);
   claim.claim = {claim.parameters.capacity - total(claim.holds), claim.parameters.capacity};

@@ -25,7 +25,7 @@ using base::join;
 constexpr std::size_t widest_sparkline = 48;
 constexpr std::size_t widest_bar = 40;
 
-/// What is compared: a limit, or events.
+/// The compared figure: a limit, or events.
 struct Measure {
   std::string limit;  ///< empty: events
 

@@ -71,7 +71,7 @@ class LlmCall {
   /// Makes the estimate. The keys are those of llm::Estimates.
   void estimate(const llm::Estimates& estimates, std::uint64_t narrow, std::uint64_t wide,
                 std::uint64_t body_bytes);
-  /// What is charged before the call, of each limit that has an expression.
+  /// The charge before the call, of each limit that has an expression.
   std::span<const Charge> charges() const { return charges_; }
   /// The same for the limits of the route, in their order.
   std::span<const Charge> believed() const { return believed_; }
@@ -119,7 +119,7 @@ class LlmCall {
   std::optional<Problem> choose_resource();
   llm::Usage estimated_usage() const;
   llm::Figures figures_of(const llm::Usage& usage) const;
-  /// What is known now, where the vendor has not said it all.
+  /// The usage that is known now, where the vendor has not said it all.
   llm::Usage seen_usage() const;
   /// The largest body that is kept.
   static constexpr std::size_t largest_body = maxima::llm_body;

@@ -28,7 +28,7 @@ std::vector<UpstreamLimit> upstream_limits(const LimitReport& report, std::strin
 /// The limits of which the vendor has less than the bucket, with what the vendor has.
 std::vector<Charge> lower_ones(const std::vector<UpstreamLimit>& limits, const llm::VendorLeft& left);
 
-/// A function that starts to lower the bucket; to be called once. Nobody waits for the result, and an error
+/// A function that starts to lower the bucket; to be called once. The result is not awaited, and an error
 /// is not repeated: the next answer of the vendor says it again.
 std::function<void()> make_lowering(Gateway& gateway, limiter::Core& core, std::string_view entity,
                                     std::string_view resource, std::span<const Charge> at_most);

@@ -140,7 +140,7 @@ Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits);
 /// Fails where the set has more concurrent limits than a bucket holds.
 Result<void> check_concurrent(const LimitSet& set);
 
-/// The parameters that a store returned; nothing where no Limit has them. What is stored is written by other
+/// The parameters that a store returned; nothing where no Limit has them. Stored parameters are written by other
 /// programs too.
 std::optional<Parameters> stored_parameters(std::int64_t capacity, std::int64_t burst, std::int64_t amount,
                                             std::int64_t period);

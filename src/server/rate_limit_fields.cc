@@ -59,7 +59,7 @@ void append_rate_limit_fields(std::string& fields, const LimitReport& report) {
       writer.text(limit.name);
       writer.put("\";q=");
       writer.number(bounded(whole(limit.capacity)));
-      // What is held of a concurrent limit comes back when leases end, not in a window.
+      // Held amounts of a concurrent limit come back when leases end, not in a window.
       if (limit.kind == Kind::rate) {
         writer.put(";w=");
         writer.number(bounded(limit.window.count()));

@@ -14,7 +14,7 @@
 
 namespace weir::sync {
 
-/// What is shared: the limits of some entities on a resource.
+/// The shared limits: those of some entities on a resource.
 struct Scope {
   std::string resource;
   bool all = false;  ///< every stored entity, and those that other regions use

@@ -59,7 +59,7 @@ class S3Exchange final : public Exchange {
         return base::error(ErrorCode::unavailable, failure.message);
       if (failure.kind == S3Kind::unknown) remember(doubts, bytes);
 
-      // What is there now tells whether this write, or an earlier one in doubt, was carried out.
+      // The present object tells whether this write, or an earlier one in doubt, was carried out.
       auto present = read(key, ends);
       const Error unknown = base::error(ErrorCode::outcome_unknown, failure.message);
       if (!present) return failure.kind == S3Kind::unknown ? unknown : present.error();

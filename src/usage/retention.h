@@ -11,7 +11,7 @@ struct Kept {
   Time days = Time{730} * 24 * 3'600'000;  ///< then it is deleted
 };
 
-/// What is kept at a moment. Both are starts of days, so that the row of a day never stands beside hours of
+/// The range that is kept at a moment. Both ends are starts of days, so that the row of a day never stands beside hours of
 /// the same day.
 struct Retention {
   Time first_hour = 0;  ///< usage before it is kept in days

@@ -57,7 +57,7 @@ TEST_F(Server, IsNamedByAnOptionOrAVariable) {
   EXPECT_EQ(shell.run("limits get --system --server " + served.url()), 0);
   EXPECT_EQ(shell.run("limits get --system --store memory:"), 1);
   fails("limits get --system", 2, "WEIR_STORE and WEIR_SERVER are both set; unset one of them");
-  // What is done here does not care.
+  // It makes no difference here.
   EXPECT_EQ(shell.run("help limits"), 0);
   EXPECT_EQ(shell.run("completion bash"), 0);
   EXPECT_EQ(shell.run("store init --store memory:"), 0);

@@ -219,7 +219,7 @@ TEST_P(Concurrent, ALeaseCannotBeExtendedAfterItsDeadline) {
   Decision next = take("key", 1);
   ASSERT_TRUE(next.admitted());
   EXPECT_ERROR("expired", "deadline", limiter.rollback(id));
-  EXPECT_TRUE(take("key", 1).refused()) << "the slot of the next is not given away";
+  EXPECT_TRUE(take("key", 1).refused()) << "the slot of the next is still held";
   // A lease without slots.
   Decision rate = acquire("key", {{"rpm", 1}}, lasting(1s));
   const std::string rate_id = *rate.lease().id();

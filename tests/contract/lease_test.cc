@@ -143,7 +143,7 @@ TEST_P(Leases, AKeyThatIsUsedAgainAfterItsDeadlineIsChargedOnceMore) {
   acquire_keyed("key", {{"tpm", 400}}, "k1");
   advance(10min);
   acquire_keyed("key", {{"tpm", 400}}, "k1");
-  // What is forgotten by now are the first one's things.
+  // By now the record of the first one is forgotten.
   advance(1min);
   acquire_keyed("key", {{"tpm", 1}}, "k2");
   advance(1min);

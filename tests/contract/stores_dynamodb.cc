@@ -54,7 +54,7 @@ class InTable final : public StoreUnderTest {
 
 namespace {
 
-/// Whatever the behaviours did: no write to a bucket was made by anything but the machines.
+/// After all behaviours: only the machines have made writes to buckets.
 class OnlyMachinesWrite final : public testing::Environment {
   void TearDown() override { EXPECT_EQ(dynamodb::foreign_bucket_writes(), 0U); }
 };

@@ -53,7 +53,7 @@ class Ledger {
  public:
   /// Takes one line of a worker.
   void read(const std::string& line);
-  /// What is pending stays unknown until it is found out.
+  /// A pending charge stays unknown until it is found out.
   void worker_died();
 
   /// Whether the bucket of the entity can have been charged so much: everything that was acknowledged, and of

@@ -1,7 +1,7 @@
 // 4 processes with 8 clients each on buckets that expire, are deleted and are made anew while they go on.
 //
 // With each generation tc starts again and a credit to one that is gone is dropped, so tc alone tells little.
-// What is exact is the table's stream: every write that raised tc is one that a client was told of, and
+// The table's stream is exact: every write that raised tc is one that a client was told of, and
 // every write leaves what an ideal bucket, which does not expire, would hold (replay.h). One clock for all
 // processes, which the test moves, so there is no allowance: one token too many fails.
 #include <algorithm>

@@ -264,7 +264,7 @@ TEST_F(Migrating, OldItemsBesideABucketAreChargedToItOnce) {
   Limiter limiter = table.limiter();
   ASSERT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "100/min"}}));
   ASSERT_TRUE(limiter.acquire("key", "gpt-4", {{"rpm", 10}})->admitted());
-  // Somebody who was not kept out: full, then 30 charged.
+  // A writer that was not kept out: full, then 30 charged.
   table.put(Old{.tokens = 70'000, .refilled_at = start_of_time, .consumed = 30'000}.item());
   table.put(Old{.limit = "tpm", .tokens = 1'000, .refilled_at = start_of_time}.item());
   EXPECT_EQ(migrate_all().counts.absorbed, 1U);

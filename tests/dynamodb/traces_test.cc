@@ -165,7 +165,7 @@ TEST_F(Traces, AnAdjustAfterTheBucketVanishedDoesNotWedgeIt) {  // S8
   EXPECT_TRUE(table.bucket("key").empty()) << "what is given back to a bucket that is gone makes none";
   EXPECT_TRUE(admits(a, 2));
   EXPECT_EQ(consumed(), 2'000);
-  // What is charged on top makes a whole one.
+  // The charge on top makes a whole one.
   ASSERT_TRUE(table.client->ask("DeleteItem", single_write(table.table, erase(key)).json, true).ok());
   ASSERT_TRUE(lease->lease().adjust({{"rpm", 1}}));
   EXPECT_EQ(tokens(), 1'000);

@@ -27,7 +27,7 @@ void pass_request(std::string_view bytes, bool trusted) {
   gateway::write_upstream_head(
       out, head, {.peer = "192.0.2.1", .v6 = false, .trusted = trusted, .tls = false, .host = head.host()},
       {.path = head.path(), .host = head.host(), .upgrade = gateway::allowed_upgrade(head, allowed)});
-  // What is added may be more than what a client may send.
+  // The added fields may be longer than the bound for clients.
   wire::http::Limits wide;
   wide.head *= 4;
   wide.start_line *= 2;

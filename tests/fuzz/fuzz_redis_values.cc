@@ -1,4 +1,4 @@
-// What is stored in Redis may have been written by anybody who can reach it.
+// Values in Redis may have been written by any program that can reach it.
 #include <cstdint>
 #include <string_view>
 

@@ -29,7 +29,7 @@ class ConcurrentLimits : public testing::Test {
     patient.arrived.acquire();
     return client;
   }
-  /// What is free of a limit for the client at 127.0.0.1, without taking anything.
+  /// The free part of a limit for the client at 127.0.0.1, without taking anything.
   static std::string free(Rig& rig, std::string_view limit = "calls") {
     auto decision = rig.gateway->decider()->core.available("ip:127.0.0.1", "/", {}, {});
     if (!decision) return decision.error().message;

@@ -87,7 +87,7 @@ def bodies(weir, folder, mib):
         listening.shutdown(socket.SHUT_RDWR)
         thread.join()
     print(f"{mib} MiB each way: {before} KiB resident before, {after_post} after one, {after_get} after the other")
-    # What is on its way at any moment is a few hundred KiB.
+    # At any moment a few hundred KiB are on their way.
     expect("memory stays flat", max(after_post, after_get) - before < 8192)
 
 

@@ -1,4 +1,4 @@
-// Who may pass: limits of routes and of the store, what is said of them, and what happens without a store.
+// Limits of routes and of the store: which requests pass, what the answers say, and what happens without a store.
 #include "app/open_store.h"
 #include "gateway/refusal.h"
 #include "gateway/rig.h"

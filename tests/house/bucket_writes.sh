@@ -10,7 +10,7 @@ complain() {
     status=1
   fi
 }
-complain "store/dynamodb must not include the makers of writes:" \
+complain "store/dynamodb must not include the write builders:" \
   "$(grep -n 'conditional/paths.h' "$folder"/*)"
 complain "store/dynamodb must not change a write that a machine has made:" \
   "$(grep -nE 'write(s\[[^]]*\])?(\.|->)(item|absent_at|refilled_at|refilled_since|version|version_since|generation|expires_since|set_[a-z_]+|limits|dormant) *=[^=]' \

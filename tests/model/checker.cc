@@ -129,7 +129,7 @@ void Checker::move(const State& state, std::size_t client) {
       self.phase = judge_.ideal().alive(state.items[0], state.now) ? 3 : 2;
       break;
     case 2:
-      // Somebody else may have taken the announcement for one of a process that died.
+      // Another process may have taken the announcement for one of a process that died.
       what = state.mover == me || blind ? "moves the entity" : "has to announce its move again";
       if (state.mover != me && !blind) {
         self.phase = 0;
@@ -314,7 +314,7 @@ void Checker::resolve(const State& state, std::size_t client) {
   self.sampled = 0;
   add(state, next, [&] { return client_name(client) + " resolves limits and parent again"; });
   if (state.mover == 0) return;
-  // Whoever announced a move a long while ago is taken for dead.
+  // A process that announced a move a long while ago is taken for dead.
   next.mover = 0;
   add(state, next,
       [&] { return client_name(client) + " resolves again and ends a move that takes too long"; });

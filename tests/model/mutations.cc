@@ -36,7 +36,7 @@ void each_limit(Transaction& transaction, Path path, Change&& change) {
   });
 }
 
-/// What is charged, in all.
+/// The sum of the charges.
 std::int64_t consumed(const Transaction& transaction) {
   std::int64_t sum = 0;
   for (const Write& write : transaction.writes) {

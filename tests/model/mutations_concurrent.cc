@@ -65,7 +65,7 @@ void release_from_the_end(Sent sent, const Grounds& grounds) {
   });
 }
 
-/// What is taken goes to the entry before the one where it belongs.
+/// A taken amount goes to the entry before the one where it belongs.
 void take_under_an_earlier_deadline(Sent sent, const Grounds& grounds) {
   each_replaced(sent, grounds.now, [](const Replaced& limit) {
     if (limit.before.size() < maxima::holds || limit.taken() <= 0) return;
@@ -107,7 +107,7 @@ void any_sequence(Sent sent, const std::optional<Marker>& there) {
   if (there) sent.marker->sequence = there->sequence;
 }
 
-/// What is given back is added to whatever is held by then.
+/// An amount given back is added to the holds of that moment.
 void keep_what_is_given_back(Sent sent, const Grounds& grounds) {
   each_replaced(sent, grounds.now, [](const Replaced& limit) {
     if (limit.taken() < 0) set(limit.write, limit.before);

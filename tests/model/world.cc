@@ -284,7 +284,7 @@ Machine World::make(const Task& task, HistoryId history) const {
   const Mutation* const mutation = scenario_.mutation;
   auto buckets = plans(task, history);
   if (operation.kind == Operation::Kind::alter) {
-    // Whoever stores limits has read the bucket first.
+    // A process that stores limits has read the bucket first.
     buckets[0].resolved_after = limits::never;
     return Adoption(std::move(buckets[0]), settings);
   }

@@ -57,7 +57,7 @@ a_check_refuses_eviction() {
 }
 
 who_cannot_be_reached_is_named() {
-  # Nobody listens on the discard port.
+  # No server listens on the discard port.
   run 1 limits list --store redis://127.0.0.1:9
   complains "Redis at 127.0.0.1:9 cannot be reached"
   complains "check the address, and that the server runs"

@@ -31,7 +31,7 @@ class RedisConcurrent : public testing::Test {
     EXPECT_TRUE(decision && decision->admitted());
     return *std::move(decision);
   }
-  /// What is left of a limit in each bucket of the chain, without the parts of a token that refill meanwhile.
+  /// The rest of a limit in each bucket of the chain, without the parts of a token that refill meanwhile.
   std::vector<Amount> left(std::string_view limit) {
     std::vector<Amount> all;
     const auto available = limiter.available("key", "gpt-4");

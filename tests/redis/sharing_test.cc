@@ -140,7 +140,7 @@ TEST(RedisSharing, AChangeOfAnEntitysLimitsHoldsAtOnceEvenForWhoWasNotTold) {
   auto one = Limiter::open(url);
   ASSERT_TRUE(one->set_limits(Level::system(), {{"rpm", "100/min"}}));
   ASSERT_TRUE(one->acquire("key", "r", {{"rpm", 1}}));
-  // Who may not subscribe is not told.
+  // A user that may not subscribe hears nothing.
   server.ask({"ACL", "SETUSER", "deaf", "on", ">secret", "~*", "resetchannels", "+@all"});
   auto deaf =
       Limiter::open("redis://deaf:secret@" + server.address() + "?cache_ms=3600000&deadline_ms=20000");
@@ -194,7 +194,7 @@ Time time_of(const RedisServer& server) {
   return seconds * 1000 + micros / 1000;
 }
 
-// Who has just heard the server's time goes on counting by itself for a while, and must never be ahead.
+// A client that has just heard the server's time goes on counting by itself for a while, and must never be ahead.
 TEST(RedisSharing, NobodyIsAheadOfTheServersClock) {
   RedisServer server;
   constexpr Time per_millisecond = 2;

@@ -13,7 +13,7 @@ class Leases : public Api {
     EXPECT_EQ(seen.status, 200) << seen.body;
     return "/v1/leases/" + seen.text("/lease");
   }
-  /// What is left of tpm.
+  /// The rest of tpm.
   std::string left(const std::string& entity = "key-1") {
     return get("/v1/available?resource=gpt-4&entity=" + entity).at("/limits/1/remaining");
   }

@@ -68,7 +68,7 @@ TEST_P(Telemetry, CountsMistakesWithoutGivingThemALabel) {
   acquire("e", R"("rpm":1)");
   acquire("e", R"("tpm":1)");
   EXPECT_EQ(decisions("error"), "1");
-  // What is no request at all is not a decision.
+  // Bytes that are no request are not a decision.
   EXPECT_EQ(acquire("e e", R"("rpm":1)").status, 422);
   EXPECT_EQ(post("/v1/acquire", "{").status, 400);
   EXPECT_EQ(post("/v1/acquire", R"({"entity":"e","resource":"no name","consume":{"rpm":1}})").status, 422);

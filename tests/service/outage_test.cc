@@ -374,7 +374,7 @@ class FullDisk : private FaultyDisk, public Outages {
   }
   void fill_the_disk() {
     crash::Disk::fail_writes(SQLITE_FULL, 1);
-    // Somebody has to write for it to be noticed; what became of that charge nobody knows.
+    // A write has to fail for it to be noticed; the outcome of that charge is unknown.
     ASSERT_NE(outcome(), "200 admitted");
   }
   void wait_until_ready() {

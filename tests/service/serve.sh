@@ -140,7 +140,7 @@ logs_are_for_people_or_for_programs() {
     -H "Authorization: Bearer $secret" -H 'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
   lease=$(grep -o '"lease":"[^"]*' body | cut -d'"' -f4)
   status 200 -X POST "$url/v1/leases/$lease/settle" -H "Authorization: Bearer $secret"
-  # Whoever moves the file away and sends SIGHUP gets a new one.
+  # After the file is moved away, SIGHUP makes a new one.
   mv access.log access.log.1
   kill -HUP "$server"
   hears "read the tokens again"

@@ -75,7 +75,7 @@ struct Shifting {
 
 class World {
  public:
-  /// What is asked for in a window, in millitokens.
+  /// The demand in a window, in millitokens.
   using Demand = std::function<Millitokens(int window, std::size_t region, std::size_t entity)>;
 
   explicit World(const WorldPlan& plan);

@@ -28,7 +28,7 @@ enum class Kind : unsigned char {
   compare,  ///< of the buckets of an entity
 };
 
-/// What is kept of an admitted acquire.
+/// The record of an admitted acquire.
 enum class Hold : unsigned char { nothing, handle, id };
 
 struct Op {

@@ -55,7 +55,7 @@ Time Oracle::clear_of_expiries(Time at, Time margin) const {
   return at;
 }
 
-/// What is written of a bucket that is brought to the present: everything but dormant limits that are full.
+/// The record of a bucket that is brought to the present: everything but dormant limits that are full.
 BucketState Oracle::claimed_state(const Link& link) const {
   BucketState state;
   state.refilled_at = link.claims.at;

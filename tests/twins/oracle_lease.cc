@@ -115,7 +115,7 @@ Answer Oracle::change(int index, Verb verb, const std::string& key, const std::v
     const LeaseAmount& amount = next.amounts[i];
     const unsigned rates = amount.buckets & ~amount.holds;
     if (difference != 0 && rates != 0) charges.push_back({amount.limit, difference, rates});
-    // What is held is given back at the end, whatever the true amount was.
+    // Held amounts are given back at the end, for every true amount.
     const std::int64_t held = next.ending == Ending::open ? difference : -before;
     if (held != 0 && amount.holds != 0) charges.push_back({amount.limit, held, amount.holds, amount.holds});
   }

@@ -1,4 +1,4 @@
-// Whatever is stored and whatever the file says: making the plan's steps gives what the file says, and then
+// For every store and every file: making the plan's steps gives what the file says, and then
 // there is nothing left to plan.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-// What is counted, as Prometheus sees it.
+// The counters, as Prometheus sees them.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -224,7 +224,7 @@ TEST(Metrics, LoseNothingBetweenThreads) {
   constexpr int threads = 80;  // more than have counts of their own
   constexpr int each = 500;
   std::atomic<bool> stop{false};
-  // Whoever reads meanwhile sees counts that only grow.
+  // A reader at the same time sees counts that only grow.
   std::thread reader([&] {
     double last = 0;
     while (!stop.load()) {

@@ -34,7 +34,7 @@ Action Acquire::resume(const Event& event, Time now) {
     // A write that charges nothing is harmless even if it arrives late.
     const bool harmless = sent_kind_ != Sent::charge && !sent_.marker;
     if (harmless && sent_kind_ == Sent::refusal) return finish(AcquireOutcome::Kind::refused);
-    // Whatever is decided from here on, the copy that was sent may still arrive.
+    // The copy that was sent may still arrive, after every later decision.
     if (!harmless && !plan_.once) return finish(AcquireOutcome::Kind::unknown);
     in_doubt_ = in_doubt_ || !harmless;
   }

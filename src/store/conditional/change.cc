@@ -280,10 +280,10 @@ Result<Change::Step> Change::add_write(std::size_t bucket, Time now, decision::L
     const limits::Resolution& resolution = *plan.resolution;
     const bool may_leave = resolution.depends_on_request && !resolution.request_in_force;
     if (may_leave && !snapshot_.seen_here(bucket)) return Step::look;
-    const bool behind =
+    const bool must_adopt =
         item != nullptr && item->generation == plan.generation &&
         (item->version < plan.resolution->stamp || leaves_any(*item, *plan.resolution->limits));
-    if (!behind) {
+    if (!must_adopt) {
       Write credit =
           builder.credit({bucket, &plan, snapshot_.seen_here(bucket) ? item : nullptr, now, nullptr});
       if (!credit.limits.empty()) transaction.writes.push_back(std::move(credit));

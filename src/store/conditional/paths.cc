@@ -31,7 +31,7 @@ std::int64_t amount_of(const Evaluation& evaluation, const LimitClaim& limit) {
   return amount < 0 && !is_charged_bucket(evaluation) ? 0 : amount;
 }
 
-/// What is held of a concurrent limit after the charge.
+/// The holds of a concurrent limit after the charge.
 bucket::Holds holds_after(const Evaluation& evaluation, const LimitClaim& limit) {
   const BucketPlan& plan = *evaluation.plan;
   const std::int64_t amount = amount_of(evaluation, limit);

@@ -5,7 +5,7 @@
 //   Create   the bucket is absent or expired: puts the whole item, at capacity less the charge.
 //   Normal   claims refill for every limit and charges: tokens' = min(tokens + grant, ceiling) - charge.
 //            A store cannot say min() in an update, so the image decides between adding and setting, and a
-//            condition makes sure that it decided right. What is held of a concurrent limit is replaced, on
+//            condition makes sure that it decided right. The holds of a concurrent limit are replaced, on
 //            condition of the whole list; so are the grants of a rate limit, with its balance.
 //   Retry    charges without claiming and without moving the refill time, so that several of them do not
 //            stand in each other's way. For a bucket that was refilled a short while ago and is so far

@@ -25,7 +25,7 @@ std::string scan(const std::string& table, const Item& after) {
   return json + "}";
 }
 
-/// What is wrong with an item; empty: nothing, or it is not one of those that are read here.
+/// The defect of an item; empty: none, or it is not one of those that are read here.
 std::string wrong_in(const Item& item) {
   const Key key = key_of(item);
   const auto problem = [](const auto& read) { return read ? std::string() : read.error().message; };

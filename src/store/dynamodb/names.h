@@ -74,7 +74,7 @@ Key version_key();
 /// Whether an item with this key is a bucket; legacy items do not count.
 bool is_bucket(const Key& key);
 
-/// What is held of a concurrent limit (bucket/holds.h), as bytes; missing: nothing.
+/// The holds of a concurrent limit (bucket/holds.h), as bytes; missing: none.
 inline constexpr std::string_view holds_field = "hd";
 /// The grants of a rate limit (bucket/grants.h), in the same form.
 inline constexpr std::string_view grants_field = "gr";

@@ -1,7 +1,7 @@
 -- The concurrent limits of a bucket, for acquire.lua, which follows this text where a chain has some. The rules are
 -- those of src/bucket/holds.cc. Numbers are integers below 2^53.
 
--- What is held of one limit, as pairs of deadline and amount: drops the pairs that have passed, and adds an amount
+-- The holds of one limit, as pairs of deadline and amount: drops the pairs that have passed, and adds an amount
 -- under a deadline, or takes it from the pairs that end then or later. Returns the pairs, the sum of what has passed,
 -- the last deadline, and whether C++ has to do it: the list is full, or holds less than is taken from it.
 local function hold(list, now, deadline, amount)

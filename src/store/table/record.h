@@ -77,7 +77,7 @@ struct Record {
   }
   std::string_view name_space() const { return {key_text() + entity_size + resource_size, name_space_size}; }
 
-  /// What is held of each limit, or granted, as a length of two bytes and its stored form, in the order of
+  /// The holds or grants of each limit, as a length of two bytes and its stored form, in the order of
   /// the balances. Empty where no limit is concurrent and none has grants.
   std::string_view holds() const { return {name_space().data() + name_space_size, holds_size}; }
 

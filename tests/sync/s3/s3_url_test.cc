@@ -21,7 +21,7 @@ Result<S3Options> options_of(const std::string& url, std::map<std::string, std::
   return s3_options(*parsed, machine.environment());
 }
 
-/// What is said about a URL; "fine" if nothing is.
+/// The message about a URL; "fine" if there is none.
 std::string wrong(const std::string& url, std::map<std::string, std::string> variables = {}) {
   const auto options = options_of(url, std::move(variables));
   if (options) return "fine";
