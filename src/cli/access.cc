@@ -34,7 +34,7 @@ void print_rules(const Session& session, const Entity& entity, Access access) {
     table.add({{entity.id},
                {name_of(rule.access)},
                {rule.resource.empty() ? "every" : rule.resource},
-               {rule.until ? moment_text(*rule.until) : "removed"},
+               {rule.until ? moment_text(*rule.until) : "you remove it"},
                {rule.reason}});
   }
   table.print(session.out(), session.style());

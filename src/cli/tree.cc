@@ -121,12 +121,12 @@ void add_common(CLI::App& app, Common& target, Reach reach, bool csv) {
   add("--ca-file", target.ca_file, "FILE",
       "With --server https://: the certificates (PEM) to trust (default: those that the machine trusts)",
       shown);
-  add("--timeout", target.timeout, "TIME", "With --server: how long to wait for it (default 30s)", shown);
+  add("--timeout", target.timeout, "DURATION", "With --server: how long to wait for it (default 30s)", shown);
   add("--namespace", target.name_space, "NAME",
       "An isolated tenant inside the store (default: default; environment WEIR_NAMESPACE)");
   add("-o,--output", target.output, csv ? "table|json|csv" : "table|json", "How to print (default table)");
   add("--color", target.color, "auto|always|never", "When to use colours (default auto: on a terminal)");
-  add("--as", target.principal, "NAME", "Who makes the change, for the audit (default: your login name)");
+  add("--as", target.principal, "NAME", "The author of a change in the audit (default: your login name)");
 }
 
 CommandShape shape_of(const Tree& tree, const CLI::App& app, const std::string& parent_path) {

@@ -9,8 +9,10 @@ constexpr const char* about_limits =
     "A limit, such as rpm:100/min, rpm:100/min:150 (saves up to 150) or rpm:5/10s; once for each";
 
 void add_entity_and_resource(CLI::App& app, Arguments& arguments) {
-  add_argument(app, "ENTITY", arguments.entity, "Who is charged: an API key, a user, a project")->required();
-  add_argument(app, "RESOURCE", arguments.resource, "What is used: a model, an endpoint, a route")
+  add_argument(app, "ENTITY", arguments.entity, "The entity to charge: an API key, a user, a project")
+      ->required();
+  add_argument(app, "RESOURCE", arguments.resource,
+               "The resource that is used: a model, an endpoint, a route")
       ->required();
 }
 
@@ -140,8 +142,9 @@ void add_limits_commands(Tree& tree) {
   add_level(set, arguments);
   add_values(set, "-l,--limit", arguments.limits, "NAME:LIMIT", about_limits)->required();
   add_value(set, "--owner", arguments.owner, "operator|sync",
-            "Whose limits they are (default operator); sync's give way to an operator's");
-  add_value(set, "--expires", arguments.expires, "TIME", "How long sync's limits hold, such as 30s or 5min");
+            "The owner of the limits (default operator); an operator's replace those of sync");
+  add_value(set, "--expires", arguments.expires, "DURATION",
+            "How long sync's limits hold, such as 30s or 5min");
   add_value(set, "--bucket-ttl-multiplier", arguments.bucket_ttl_multiplier, "N",
             "With --system: an unused bucket is kept for N times the time to fill it (default 7)");
   add_value(set, "--on-unavailable", arguments.on_unavailable, "allow|deny",
@@ -168,20 +171,20 @@ void add_limits_listings(Tree& tree) {
                    {.usage = std::string(level_usage) + " [OPTION...]",
                     .examples = "weir limits get --system\nweir limits get --entity key-1 --resource gpt-4"}),
       arguments);
-  add_level(
-      tree.command(limits, "delete",
-                   "Delete the limits of one level. An entity's are then sync's to set again.", limits_delete,
-                   {.usage = std::string(level_usage) + " [OPTION...]",
-                    .examples = "weir limits delete --entity key-1 --resource gpt-4"}),
-      arguments);
+  add_level(tree.command(limits, "delete",
+                         "Delete the limits of one level. After that, sync may set an entity's limits again.",
+                         limits_delete,
+                         {.usage = std::string(level_usage) + " [OPTION...]",
+                          .examples = "weir limits delete --entity key-1 --resource gpt-4"}),
+            arguments);
   CLI::App& effective = tree.command(
       limits, "effective", "Show the limits that hold for an entity on a resource, and which level set them.",
       limits_effective,
       {.usage = "ENTITY RESOURCE [OPTION...]",
        .examples = "weir limits effective key-1 gpt-4\n"
                    "weir limits effective ip:203.0.113.7 /api --config gateway.yaml"});
-  add_argument(effective, "ENTITY,--entity", arguments.entity, "Who is charged");
-  add_argument(effective, "RESOURCE,--resource", arguments.resource, "What is used");
+  add_argument(effective, "ENTITY,--entity", arguments.entity, "The entity to charge");
+  add_argument(effective, "RESOURCE,--resource", arguments.resource, "The resource that is used");
   effective
       .add_option("--config", arguments.config,
                   "A gateway's file: the limits of its route RESOURCE count too, as the lowest level")
@@ -206,7 +209,7 @@ void add_limits_file_commands(Tree& tree) {
            arguments);
   CLI::App& apply = tree.command(
       limits, "apply",
-      "Make the store say what a limits file says: all of it, or nothing. Removes only what an earlier apply "
+      "Change the store to match a limits file, in one step. Removes only what an earlier apply "
       "created.",
       limits_apply,
       {.examples = "weir limits apply limits.yaml\nweir limits apply limits.yaml --dry-run  same as plan"});
@@ -233,7 +236,7 @@ void add_serve_command(Tree& tree) {
   add_value(app, "--threads", arguments.threads, "N", "How many threads answer (default 1)");
   add_value(
       app, "--tokens", arguments.tokens, "FILE",
-      "Who may call: lines of NAME ROLE[,ROLE] sha256:HEX [NAMESPACE], with roles acquire, read and admin");
+      "The callers: lines of NAME ROLE[,ROLE] sha256:HEX [NAMESPACE], with roles acquire, read and admin");
   add_value(app, "--tls-cert", arguments.tls_cert, "FILE", "The certificate chain, as PEM");
   add_value(app, "--tls-key", arguments.tls_key, "FILE", "Its key, as PEM");
   add_value(
@@ -242,7 +245,7 @@ void add_serve_command(Tree& tree) {
   add_value(app, "--log-format", arguments.log_format, "text|json",
             "How lines of the logs are written (default text)");
   add_value(app, "--log-level", arguments.log_level, "debug|info|warning|error",
-            "What is less is not logged (default info)");
+            "The least severe level that is logged (default info)");
   add_value(app, "--access-log", arguments.access_log, "FILE",
             "A line for each request, to a file, which SIGHUP opens again, or - for stdout (default: none)");
   add_value(
@@ -253,7 +256,7 @@ void add_serve_command(Tree& tree) {
             "Which decisions are kept (default refusals)");
   add_value(app, "--decision-log-size", arguments.decision_log_size, "SIZE",
             "The most space that they take, such as 64MB or 2GB (default 256MB, in memory 16MB)");
-  add_value(app, "--decision-log-keep", arguments.decision_log_keep, "TIME",
+  add_value(app, "--decision-log-keep", arguments.decision_log_keep, "DURATION",
             "How long they are kept at the most, such as 12h (default 30d)");
   add_value(app, "--decision-log-lines", arguments.decision_log_lines, "FILE",
             "Each of them as a line of JSON, too, to a file, which SIGHUP opens again, or - for stdout");
@@ -268,12 +271,12 @@ void add_serve_command(Tree& tree) {
       {.examples = "weir aggregate --store dynamodb://weir\n"
                    "weir aggregate --store dynamodb://weir --batch 5s",
        .reach = Reach::here});
-  add_value(counting, "--batch", arguments.batch, "TIME",
+  add_value(counting, "--batch", arguments.batch, "DURATION",
             "How long a charge waits for others on its bucket, which share one write (default 1s)");
   add_value(counting, "--log-format", arguments.log_format, "text|json",
             "How lines of the log are written (default text)");
   add_value(counting, "--log-level", arguments.log_level, "debug|info|warning|error",
-            "What is less is not logged (default info)");
+            "The least severe level that is logged (default info)");
 }
 
 void add_gateway_command(Tree& tree) {
@@ -295,7 +298,7 @@ void add_gateway_command(Tree& tree) {
   add_value(app, "--log-format", arguments.log_format, "text|json",
             "How lines of the logs are written (default text)");
   add_value(app, "--log-level", arguments.log_level, "debug|info|warning|error",
-            "What is less is not logged (default info)");
+            "The least severe level that is logged (default info)");
 }
 
 void add_entity_commands(Tree& tree) {
@@ -335,7 +338,8 @@ void add_entity_commands(Tree& tree) {
 void add_audit_command(Tree& tree) {
   Arguments& arguments = tree.arguments;
   CLI::App& audit_app = tree.command(
-      tree.root, "audit", "Show who changed which limits, plans and entities, newest first.", audit,
+      tree.root, "audit",
+      "Show the changes of limits, plans, entities and namespaces, newest first, and their authors.", audit,
       {.usage = "[ENTITY | --plan P | --resource R | --system] [OPTION...]",
        .examples = "weir audit\nweir audit key-1 --since 1d\n"
                    "weir audit --resource gpt-4 --limit 10\n"
@@ -350,7 +354,7 @@ void add_audit_command(Tree& tree) {
   add_value(audit_app, "--from", arguments.from, "TIME", "The same as --since");
   add_value(audit_app, "--to", arguments.to, "TIME", "Until when, written in the same way (default now)");
   add_value(audit_app, "--by", arguments.by, "NAME", "Only changes that this person or program made");
-  add_value(audit_app, "--kind", arguments.kind, "limits|entity|plan",
+  add_value(audit_app, "--kind", arguments.kind, "limits|entity|plan|namespace",
             "Only changes of this kind, or one action, such as limits.set");
   add_value(audit_app, "--limit", arguments.limit, "N", "How many at the most (default 50)");
 }
@@ -367,14 +371,14 @@ void add_store_commands(Tree& tree) {
                    "weir store init --store 'dynamodb://weir?region=eu-central-1'\n"
                    "weir store init --store dynamodb://weir --template terraform",
        .reach = Reach::here});
-  add_value(init, "--keep-audit", arguments.keep_audit, "TIME",
+  add_value(init, "--keep-audit", arguments.keep_audit, "DURATION",
             "How long to keep the audit, from now on, such as 90d (a year unless said)");
   add_value(init, "--template", arguments.store_template, "cloudformation|terraform|iam|iam-aggregate",
             "For dynamodb: make nothing, print what makes the table, or the rights that weir needs");
   CLI::App& migrate = tree.command(store, "migrate",
-                                   "For dynamodb: turn buckets of one item for each limit into buckets of "
-                                   "one item, beside live traffic. Looks "
-                                   "everything over first, and goes on where an earlier run was stopped.",
+                                   "For dynamodb: convert legacy items, one for each limit, into buckets, "
+                                   "during traffic. Checks every item first, and goes on where an earlier "
+                                   "run was stopped. For sqlite: upgrade the file.",
                                    store_migrate,
                                    {.examples = "weir store migrate --store dynamodb://weir --dry-run\n"
                                                 "weir store migrate --store dynamodb://weir --rate 50",
@@ -406,7 +410,7 @@ void add_other_commands(Tree& tree) {
   Arguments& arguments = tree.arguments;
   CLI::App& completion_app =
       tree.command(tree.root, "completion",
-                   "Print what teaches a shell to complete weir's commands and options.", completion,
+                   "Print a script that lets a shell complete weir's commands and options.", completion,
                    {.examples = "eval \"$(weir completion bash)\"                    in ~/.bashrc\n"
                                 "weir completion zsh > ~/.zfunc/_weir              in a folder of $fpath\n"
                                 "weir completion fish > ~/.config/fish/completions/weir.fish",

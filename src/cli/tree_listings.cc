@@ -40,7 +40,7 @@ void add_top_command(Tree& tree) {
              "The order: the least left first, the most consumed first, or by entity (default remaining)");
   add_value(app, "--rows", arguments.rows, "N",
             "How many buckets to show, 1 to 1000 (default: as many as the terminal has room for)");
-  add_value(app, "--interval", arguments.interval, "TIME", "How often to look (default 2s)");
+  add_value(app, "--interval", arguments.interval, "DURATION", "How often to look (default 2s)");
   app.add_flag("--once", arguments.once, "Look once, and end");
 }
 
@@ -63,12 +63,12 @@ void add_namespace_commands(Tree& tree) {
       "Refuse every request in a namespace at once, and keep everything in it for a time, in which it can be "
       "restored. After that time, the same command deletes it with everything in it.",
       namespace_purge,
-      {.usage = "NAME [--keep TIME | --now] | --due [OPTION...]",
+      {.usage = "NAME [--keep DURATION | --now] | --due [OPTION...]",
        .examples = "weir namespace purge staging\n"
                    "weir namespace purge staging --now\n"
                    "weir namespace purge --due"});
   add_argument(purge, "NAME", arguments.name, "The namespace");
-  add_value(purge, "--keep", arguments.keep, "TIME",
+  add_value(purge, "--keep", arguments.keep, "DURATION",
             "For how long it can be restored, up to 366d (default 7d)");
   purge.add_flag("--now", arguments.at_once, "Delete it at once; it cannot be restored");
   purge.add_flag("--due", arguments.due, "Delete every purged namespace whose time is over");
@@ -89,9 +89,10 @@ void add_loadtest_command(Tree& tree) {
        .examples =
            "weir loadtest key-1 gpt-4 -c rpm=1 --server http://127.0.0.1:8080\n"
            "weir loadtest key-1 gpt-4 -c rpm=1 --server http://127.0.0.1:8080 --rate 500 --duration 30s\n"
-           "weir loadtest load test -c rps=1 -l rps:100000/s --requests 10000 --concurrency 32"});
-  add_argument(app, "ENTITY", arguments.entity, "Who is charged")->required();
-  add_argument(app, "RESOURCE", arguments.resource, "What is used")->required();
+           "weir loadtest load test -c rps=1 -l rps:100000/s --server http://127.0.0.1:8080 --requests "
+           "10000"});
+  add_argument(app, "ENTITY", arguments.entity, "The entity to charge")->required();
+  add_argument(app, "RESOURCE", arguments.resource, "The resource that is used")->required();
   add_values(app, "-c,--consume", arguments.consume, "NAME=AMOUNT",
              "How much of a limit each call asks for; once for each limit")
       ->required();
@@ -102,7 +103,7 @@ void add_loadtest_command(Tree& tree) {
   add_value(
       app, "--rate", arguments.rate, "N",
       "Calls in a second, at the most; latencies then count from when a call was due (default: no bound)");
-  add_value(app, "--duration", arguments.duration, "TIME", "How long, at most 1h (default 10s)");
+  add_value(app, "--duration", arguments.duration, "DURATION", "How long, at most 1h (default 10s)");
   add_value(app, "--requests", arguments.requests, "N", "End after so many calls, in place of --duration");
   add_value(app, "--confirm", arguments.confirm, "HOST",
             "The host of --server once more, if it is not this machine: yes, that service may be loaded");

@@ -36,7 +36,7 @@ void add_sync_command(Tree& tree) {
   add_value(app, "--log-format", arguments.log_format, "text|json",
             "How lines of the log are written (default text)");
   add_value(app, "--log-level", arguments.log_level, "debug|info|warning|error",
-            "What is less is not logged (default info)");
+            "The least severe level that is logged (default info)");
 }
 
 }  // namespace weir::cli

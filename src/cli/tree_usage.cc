@@ -29,7 +29,8 @@ void add_usage_command(Tree& tree) {
             "What --top compares and the bars show, such as tpm (default: the number of events)");
   app.add_flag("--plot", arguments.plot, "Draw a bar for each window");
   app.add_flag("--follow", arguments.follow, "Go on, and print what changes, until Ctrl-C");
-  add_value(app, "--interval", arguments.interval, "TIME", "With --follow: how often to look (default 2s)");
+  add_value(app, "--interval", arguments.interval, "DURATION",
+            "With --follow: how often to look (default 2s)");
 }
 
 }  // namespace weir::cli

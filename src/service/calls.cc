@@ -146,10 +146,10 @@ bool AcquireCall::observe(const Result<void>& result) {
   const Error& error = result.error();
   // An invalid request is not counted: nothing was decided, and its names may be malformed.
   if (error.code == ErrorCode::invalid_argument) return false;
-  const bool away = Outage::is_outage(error);
-  if (away) service.outage_.failed(error);
+  const bool outage = Outage::is_outage(error);
+  if (outage) service.outage_.failed(error);
   const server::Undecided ends = server::undecided(error, service.outage_.policy(core->name_space()));
-  count(ends.outcome, ends.outcome == Outcome::error && !away);
+  count(ends.outcome, ends.outcome == Outcome::error && !outage);
   return ends.admit;
 }
 

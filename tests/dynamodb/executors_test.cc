@@ -94,9 +94,9 @@ TEST_F(Executors, EachOfSeveralThreadsGetsItsOwnDecisions) {
 }
 
 TEST_F(Executors, AFailureIsDeliveredThereToo) {
-  std::atomic<bool> away{false};
+  std::atomic<bool> unavailable{false};
   tests::FaultyProxy proxy(tests::DynamoDbLocal::shared().port(), [&](const std::string&) {
-    return away ? tests::FaultyProxy::Fault::lost_before : tests::FaultyProxy::Fault::none;
+    return unavailable ? tests::FaultyProxy::Fault::lost_before : tests::FaultyProxy::Fault::none;
   });
   foundation.store =
       *app::open_store("dynamodb://" + table.table + "?deadline_ms=3000&endpoint=" + proxy.url(), {},
@@ -104,7 +104,7 @@ TEST_F(Executors, AFailureIsDeliveredThereToo) {
   core = std::make_unique<limiter::Core>(foundation, Options{});
   warm("key");
   TestExecutor executor;
-  away = true;
+  unavailable = true;
   for (const Call& call : serve(executor, 8, "key")) EXPECT_FALSE(call.result);
 }
 

@@ -164,9 +164,9 @@ TEST_F(Faults, UnderAllFaultsSettlingHappensExactlyOnce) {
 
 TEST_F(Faults, AServerThatIsAwaySaysSoAndComesBack) {
   ASSERT_TRUE(table.limiter().set_limits(Level::system(), {{"rpm", "1000/day"}}));
-  std::atomic<bool> away{false};
+  std::atomic<bool> unavailable{false};
   FaultyProxy proxy(tests::DynamoDbLocal::shared().port(),
-                    [&](const std::string&) { return away ? Fault::lost_before : Fault::none; });
+                    [&](const std::string&) { return unavailable ? Fault::lost_before : Fault::none; });
   StoreOptions options;
   options.clock = std::shared_ptr<const Clock>(std::shared_ptr<const Clock>(), &table.clock);
   options.table = table.table;
@@ -174,7 +174,7 @@ TEST_F(Faults, AServerThatIsAwaySaysSoAndComesBack) {
   options.deadline = 1s;
   auto store = *DynamoStore::open(options);
   EXPECT_TRUE(store->health());
-  away = true;
+  unavailable = true;
   while (store->health()) {
     (void)store::wait_for<store::Found>([&](store::Completion<store::Found> done) {
       store->catalog().find("default", "key", "gpt-4", done);
@@ -182,7 +182,7 @@ TEST_F(Faults, AServerThatIsAwaySaysSoAndComesBack) {
   }
   const auto why = store->health();
   EXPECT_EQ(why.error().code, ErrorCode::unavailable);
-  away = false;
+  unavailable = false;
   while (!store->health()) std::this_thread::yield();
   const auto found = store::wait_for<store::Found>(
       [&](store::Completion<store::Found> done) { store->catalog().find("default", "key", "gpt-4", done); });

@@ -30,13 +30,13 @@ class Witness final : public net::RedisCall {
   explicit Witness(const net::RedisClient& client) : client_(client) {
     command = wire::resp::command({"PING"});
   }
-  /// What it saw: "answered", "failed, up", "failed, away".
+  /// What it saw: "answered", "failed, up", "failed, unavailable".
   std::string saw() { return seen_.get_future().get(); }
 
  private:
   void on_reply(const wire::resp::Reply& /*reply*/) override { seen_.set_value("answered"); }
   void on_failure(const net::RedisFailure& /*failure*/) override {
-    seen_.set_value(client_.up() ? "failed, up" : "failed, away");
+    seen_.set_value(client_.up() ? "failed, up" : "failed, unavailable");
   }
   const net::RedisClient& client_;
   std::promise<std::string> seen_;
@@ -58,7 +58,7 @@ class RedisOutage : public testing::Test {
     return decision->admitted() ? "admitted" : "refused";
   }
   /// That nothing is charged or admitted, whatever it is called.
-  static bool away(const std::string& answer) {
+  static bool unavailable(const std::string& answer) {
     return answer.starts_with("store-unavailable: ") || answer.starts_with("outcome-unknown: ");
   }
   static bool back(Limiter& limiter) {
@@ -101,7 +101,7 @@ TEST_F(RedisOutage, WhoIsToldThatItIsAwayFindsItAway) {
   server.pause();
   Witness first(client);
   client.send(first);
-  EXPECT_EQ(first.saw(), "failed, away");
+  EXPECT_EQ(first.saw(), "failed, unavailable");
 }
 
 TEST_F(RedisOutage, AServerThatAnswersTooLateIsAway) {
@@ -109,8 +109,8 @@ TEST_F(RedisOutage, AServerThatAnswersTooLateIsAway) {
   tests::SlowProxy proxy(server.port());
   Limiter limiter = warm(with_port(proxy.port(), 500));
   proxy.set_delay(1500ms);
-  EXPECT_TRUE(away(ask(limiter)));
-  EXPECT_TRUE(away(ask(limiter)));
+  EXPECT_TRUE(unavailable(ask(limiter)));
+  EXPECT_TRUE(unavailable(ask(limiter)));
   proxy.set_delay(0ms);
   EXPECT_TRUE(back(limiter));
 }

@@ -133,9 +133,10 @@ TEST_P(Callers, AreThoseOfTheLastReload) {
 }
 
 /// A store whose buckets cannot be reached.
-class Away final : public store::Store, private store::Buckets {
+class UnavailableStore final : public store::Store, private store::Buckets {
  public:
-  explicit Away(std::shared_ptr<store::Store> real, ErrorCode code) : real_(std::move(real)), code_(code) {}
+  explicit UnavailableStore(std::shared_ptr<store::Store> real, ErrorCode code)
+      : real_(std::move(real)), code_(code) {}
   store::Buckets& buckets() override { return *this; }
   store::Catalog& catalog() override { return real_->catalog(); }
   store::UsageReader& usage() override { return real_->usage(); }
@@ -178,7 +179,7 @@ class StoreAway : public Api {
   void go(ErrorCode code, ServiceOptions options = {}) {
     set_system(R"("rpm":"3/min")");
     lease = "/v1/leases/" + acquire("e", R"("rpm":1)").text("/lease");
-    start(std::make_shared<Away>(store, code), std::move(options));
+    start(std::make_shared<UnavailableStore>(store, code), std::move(options));
   }
   std::shared_ptr<store::Store> store = [this] {
     auto opened = app::open_store("memory:", {}, clock, *entropy_);

@@ -401,15 +401,15 @@ def main(weir, root, what, show=None):
         service = Service(weir, what, pathlib.Path(folder))
         try:
             scenario = Scenario(document, service)
-            sent, away = 0, False
+            sent, unavailable = 0, False
             for step in document.steps():
                 if "store" in step:
-                    away = step["store"] == "away"
+                    unavailable = step["store"] == "unavailable"
                     if what == "sqlite:":
-                        service.take_store_away(away)
+                        service.take_store_away(unavailable)
                     continue
-                # Memory does not go away.
-                if away and what != "sqlite:" or step.get("only", what) != what:
+                # Memory is never unavailable.
+                if unavailable and what != "sqlite:" or step.get("only", what) != what:
                     continue
                 status, value = scenario.run(step)
                 sent += 1

@@ -17,15 +17,15 @@ using store::Completion;
 class Unplugged final : public store::Store, private store::Buckets, private store::Catalog {
  public:
   explicit Unplugged(std::shared_ptr<store::Store> real) : real_(std::move(real)) {}
-  std::atomic<bool> away{false};
+  std::atomic<bool> unavailable{false};
   std::atomic<bool> torn{false};      ///< requests fail, and the store knows nothing of it
-  std::atomic<int> asked_catalog{0};  ///< while it was away
+  std::atomic<int> asked_catalog{0};  ///< while it was unavailable
 
   store::Buckets& buckets() override { return *this; }
   store::Catalog& catalog() override { return *this; }
   store::UsageReader& usage() override { return real_->usage(); }
   const store::LeaseKey& lease_key() const override { return real_->lease_key(); }
-  Result<void> health() const override { return away ? Result<void>(why()) : Result<void>(); }
+  Result<void> health() const override { return unavailable ? Result<void>(why()) : Result<void>(); }
   Time now() const override { return real_->now(); }
   Result<void> erase_namespace(std::string_view name) override { return real_->erase_namespace(name); }
   Result<void> keep_audit_for(Time duration) override { return real_->keep_audit_for(duration); }
@@ -33,59 +33,59 @@ class Unplugged final : public store::Store, private store::Buckets, private sto
 
  private:
   static Error why() { return {ErrorCode::unavailable, "somebody pulled the plug"}; }
-  bool catalog_is_away() {
-    if (away) ++asked_catalog;
-    return away;
+  bool catalog_is_unavailable() {
+    if (unavailable) ++asked_catalog;
+    return unavailable;
   }
 
   void acquire(const store::Plan& plan, Decision& decision, Completion<store::Progress> done) override {
-    if (away) return done(why());
+    if (unavailable) return done(why());
     real_->buckets().acquire(plan, decision, done);
   }
   bool start_carried(const store::Request& request, Decision& decision,
                      Completion<store::Progress> done) override {
-    if (away || torn) {
+    if (unavailable || torn) {
       done(why());
       return true;
     }
     return real_->buckets().start_carried(request, decision, done);
   }
   void peek(const store::Plan& plan, Decision& decision, Completion<store::Progress> done) override {
-    if (away) return done(why());
+    if (unavailable) return done(why());
     real_->buckets().peek(plan, decision, done);
   }
   void correct(const store::CorrectionPlan& plan, store::CorrectionOutcome& outcome,
                store::Completion<store::Progress> done) override {
-    if (away) return done(why());
+    if (unavailable) return done(why());
     real_->buckets().correct(plan, outcome, done);
   }
   void change(const store::LeasePlan& plan, store::LeaseOutcome& outcome,
               Completion<store::Progress> done) override {
-    if (away) return done(why());
+    if (unavailable) return done(why());
     real_->buckets().change(plan, outcome, done);
   }
   void list(std::string_view name_space, std::string_view entity, const store::Paging& paging,
             Completion<store::Page<Bucket>> done) override {
-    if (away) return done(why());
+    if (unavailable) return done(why());
     real_->buckets().list(name_space, entity, paging, done);
   }
   void list_on(std::string_view name_space, std::string_view resource, const store::Paging& paging,
                Completion<store::Page<Bucket>> done) override {
-    if (away) return done(why());
+    if (unavailable) return done(why());
     real_->buckets().list_on(name_space, resource, paging, done);
   }
   void change(const store::Changes& changes, Completion<std::vector<store::Changed>> done) override {
-    if (catalog_is_away()) return done(why());
+    if (catalog_is_unavailable()) return done(why());
     real_->catalog().change(changes, done);
   }
   void find(std::string_view name_space, std::string_view entity, std::string_view resource,
             Completion<store::Found> done) override {
-    if (catalog_is_away()) return done(why());
+    if (catalog_is_unavailable()) return done(why());
     real_->catalog().find(name_space, entity, resource, done);
   }
   void limits(std::string_view name_space, const Level& level,
               Completion<limits::LimitsRecordRef> done) override {
-    if (catalog_is_away()) return done(why());
+    if (catalog_is_unavailable()) return done(why());
     real_->catalog().limits(name_space, level, done);
   }
   void mark(std::string_view, Completion<limits::NamespaceMark> done) override { done(why()); }
@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, Plug, testing::Values("memory"),
 TEST_P(Plug, DeniesUnlessSomebodySaidOtherwise) {
   set_system(R"("rpm":"1000000/day")");
   EXPECT_EQ(outcome(), "200 admitted");
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "503 store-unavailable");
   EXPECT_EQ(decisions("error"), "1");
   EXPECT_EQ(decisions("degraded"), "0");
@@ -183,25 +183,25 @@ TEST_P(Plug, KeepsToWhatTheSystemLimitsSaidLast) {
   allow_or_deny("deny");
   allow_or_deny("allow");
   EXPECT_EQ(outcome(), "200 admitted");
-  store->away = true;
+  store->unavailable = true;
   for (int i = 0; i < 3; ++i) EXPECT_EQ(outcome(), "200 degraded");
   EXPECT_EQ(decisions("degraded"), "3");
   EXPECT_EQ(decisions("admitted"), "1");
-  store->away = false;
+  store->unavailable = false;
   EXPECT_EQ(outcome(), "200 admitted");
   allow_or_deny("deny");
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "503 store-unavailable");
-  store->away = false;
+  store->unavailable = false;
   allow_or_deny("allow");
   ASSERT_EQ(remove("/v1/limits/system").status, 204);
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "503 store-unavailable");
 }
 
 TEST_P(Plug, DoesNotAskAStoreThatIsAwayWhatToDo) {
   allow_or_deny("allow");
-  store->away = true;
+  store->unavailable = true;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(outcome(), "200 degraded");
   EXPECT_EQ(get("/readyz").status, 503);
   EXPECT_EQ(get("/metrics").status, 200);
@@ -210,10 +210,10 @@ TEST_P(Plug, DoesNotAskAStoreThatIsAwayWhatToDo) {
 
 TEST_P(Plug, KnowsWhatHoldsForANamespaceFromBeforeAnybodyCalledIn) {
   allow_or_deny("allow");
-  // As after a restart: somebody only looks, and then the store goes away.
+  // As after a restart: somebody only looks, and then the store becomes unavailable.
   start_logged(store);
   EXPECT_EQ(get("/v1/available?entity=e&resource=gpt-4").status, 200);
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "200 degraded");
 }
 
@@ -225,7 +225,7 @@ TEST_P(Plug, AppliesWhatIsKnownOfANamespaceToCallersThatAreNew) {
   service->set_tokens(std::make_shared<const Tokens>(*std::move(tokens)));
   headers = "Authorization: Bearer alice-secret\r\n";
   allow_or_deny("allow");
-  store->away = true;
+  store->unavailable = true;
   headers = "Authorization: Bearer edge-secret\r\n";
   EXPECT_EQ(outcome(), "200 degraded");
 }
@@ -234,21 +234,21 @@ TEST_P(Plug, LearnsLaterWhatItCouldNotReadDuringAnOutage) {
   headers = "Weir-Namespace: team-2\r\n";
   allow_or_deny("allow");
   start_logged(store);
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "503 store-unavailable");
-  store->away = false;
+  store->unavailable = false;
   EXPECT_EQ(outcome(), "200 admitted");
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "200 degraded");
 }
 
 TEST_P(Plug, LearnsFromAChangeThatIsTheFirstToReachTheStoreAgain) {
   allow_or_deny("deny");
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "503 store-unavailable");
-  store->away = false;
+  store->unavailable = false;
   allow_or_deny("allow");
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "200 degraded");
 }
 
@@ -262,18 +262,18 @@ TEST_P(Plug, LearnsFromManyChangesAtOnce) {
         200);
   };
   allow_or_deny_among_others("allow");
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "200 degraded");
-  store->away = false;
+  store->unavailable = false;
   allow_or_deny_among_others("deny");
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "503 store-unavailable");
 }
 
 TEST_P(Plug, TellsEachChangeOnceHoweverManyCall) {
   allow_or_deny("allow");
   for (int outage = 1; outage <= 2; ++outage) {
-    store->away = true;
+    store->unavailable = true;
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([this] {
@@ -289,7 +289,7 @@ TEST_P(Plug, TellsEachChangeOnceHoweverManyCall) {
     EXPECT_EQ(logged(R"(warning the store is unavailable error="somebody pulled the plug")"), outage);
     EXPECT_EQ(logged("warning the store is back"), outage - 1);
     clock->advance(std::chrono::milliseconds(1234));
-    store->away = false;
+    store->unavailable = false;
     EXPECT_EQ(outcome(), "200 admitted");
     EXPECT_EQ(outcome(), "200 admitted");
     EXPECT_EQ(sample("weir_store_up"), "1");
@@ -318,13 +318,13 @@ TEST_P(Plug, IsNotTheSameAsARequestThatTheStoreCannotAnswer) {
 
 TEST_P(Plug, IsSeenByProbesWithoutARequest) {
   EXPECT_EQ(get("/readyz").status, 200);
-  store->away = true;
+  store->unavailable = true;
   const Seen seen = get("/readyz");
   EXPECT_EQ(problem_of(seen), "503 store-unavailable");
   EXPECT_EQ(seen.text("/detail"), "somebody pulled the plug");
   EXPECT_EQ(get("/livez").status, 200);
   EXPECT_EQ(sample("weir_store_up"), "0");
-  store->away = false;
+  store->unavailable = false;
   EXPECT_EQ(sample("weir_store_up"), "1");
   EXPECT_EQ(get("/readyz").status, 200);
   EXPECT_EQ(logged("the store is unavailable"), 1);
@@ -336,12 +336,12 @@ TEST_P(Plug, IsSeenByOtherCallsToo) {
   set_system(R"("rpm":"3/min")");
   const std::string lease = acquire("e", R"("rpm":1)").text("/lease");
   for (const bool settle : {true, false}) {
-    store->away = true;
+    store->unavailable = true;
     const Seen seen = settle ? post("/v1/leases/" + lease + "/settle", "{}")
                              : get("/v1/limits/effective?entity=e&resource=r");
     EXPECT_EQ(problem_of(seen), "503 store-unavailable");
     EXPECT_EQ(logged("the store is unavailable"), settle ? 1 : 2);
-    store->away = false;
+    store->unavailable = false;
     EXPECT_EQ(get("/readyz").status, 200);
   }
 }
@@ -349,12 +349,12 @@ TEST_P(Plug, IsSeenByOtherCallsToo) {
 TEST_P(Plug, ObeysTheFlagFirst) {
   allow_or_deny("allow");
   start_logged(store, {.on_unavailable = OnUnavailable::deny});
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "503 store-unavailable");
-  store->away = false;
+  store->unavailable = false;
   allow_or_deny("deny");
   start_logged(store, {.on_unavailable = OnUnavailable::allow});
-  store->away = true;
+  store->unavailable = true;
   EXPECT_EQ(outcome(), "200 degraded");
 }
 
