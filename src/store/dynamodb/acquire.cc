@@ -261,7 +261,7 @@ void Acquire::set_marker_entity() {
 void Acquire::looked(const Event& event) {
   now_ = context_.now();
   seen_ = event.images;
-  const bool repeated = mode_ == Mode::acquire || event.marker.item.has_value();
+  const bool repeated = mode_ == Mode::acquire || (event.marker.item && !event.marker.item->fence);
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
     const bucket::State* const state = alive(i);
     const limits::Resolution& resolution = *buckets_in_chain_[i].resolution;
