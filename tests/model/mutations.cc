@@ -432,7 +432,7 @@ const std::vector<Mutation>& all_mutations() {
            [](Sent sent, const std::optional<Marker>& there) {
              if (!sent.marker) return;
              sent.marker->sequence.reset();
-             if (there) sent.marker->sequence = there->sequence;
+             sent.marker->require(there);
            }},
       {.name = "marker-not-written",
        .batch = "D4",

@@ -104,7 +104,7 @@ void extend_the_marker_alone(Sent sent, const Grounds& grounds) {
 void any_sequence(Sent sent, const std::optional<Marker>& there) {
   if (!sent.marker || sent.marker->next.lease.ending != decision::Ending::open) return;
   sent.marker->sequence.reset();
-  if (there) sent.marker->sequence = there->sequence;
+  sent.marker->require(there);
 }
 
 /// An amount given back is added to the holds of that moment.

@@ -67,7 +67,7 @@ class Bytes {
     return *this;
   }
   Bytes& operator<<(const Marker& value) {
-    *this << value.sequence << value.fence << value.lease << value.deadline;
+    *this << value.sequence << value.fence << value.lease << value.deadline << value.first_deadline;
     for (const std::uint64_t generation : value.generations) *this << generation;
     for (const std::string& entity : value.entities) *this << entity;
     return *this;
@@ -88,7 +88,7 @@ class Bytes {
   Bytes& operator<<(const Transaction& value) {
     for (const auto& write : value.writes) *this << write;
     *this << -2 << value.marker.has_value();
-    if (value.marker) *this << value.marker->sequence << value.marker->next;
+    if (value.marker) *this << value.marker->sequence << value.marker->deadline << value.marker->next;
     for (const auto& link : value.links) *this << static_cast<std::int64_t>(link.entity) << link.parent;
     return *this << -3;
   }

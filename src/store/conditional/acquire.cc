@@ -95,7 +95,7 @@ Action Acquire::charge(const decision::Chain& chain, const std::vector<Evaluatio
   if (plan_.once) {
     const auto& fence = marker_.item;
     transaction.marker.emplace();
-    if (fence) transaction.marker->sequence = fence->sequence;
+    transaction.marker->require(fence);
     transaction.marker->next = {(fence ? fence->sequence : 0) + 1,
                                 false,
                                 lease_of(evaluations),
@@ -180,7 +180,7 @@ Action Acquire::refuse(decision::Chain& chain, const std::vector<Evaluation>& ev
   if (in_doubt_) {
     // A copy that arrives late must not charge after the refusal.
     transaction.marker.emplace();
-    if (marker_.item) transaction.marker->sequence = marker_.item->sequence;
+    transaction.marker->require(marker_.item);
     const Time deadline = decision::lease_deadline(chain, evaluations.front().now, plan_.lease_for);
     transaction.marker->next = {(marker_.item ? marker_.item->sequence : 0) + 1, true, {}, {}, {}, deadline};
   }

@@ -41,6 +41,7 @@ Change::Change(ChangePlan plan, const Settings& settings)
 Action Change::start(std::span<const Image> images, Time now, std::optional<Marker> marker) {
   snapshot_.remember(images);
   marker_.item = std::move(marker);
+  if (is_replaced()) marker_.item.reset();
   return attempt(now);
 }
 
@@ -77,6 +78,11 @@ Result<decision::LeaseStep> Change::step() const {
   const decision::LeaseRecord& lease = marker_.item && plan_.once ? marker_.item->lease : plan_.lease;
   return decision::step(lease, {plan_.verb, plan_.key, charges, plan_.lease_for, plan_.debt, plan_.only_held},
                         sets);
+}
+
+bool Change::is_replaced() const {
+  const auto& marker = marker_.item;
+  return plan_.once && marker && (marker->fence || !decision::marks(*marker, plan_.deadline));
 }
 
 Time Change::deadline() const {
@@ -174,6 +180,8 @@ Result<bool> Change::leave_out_missing(decision::LeaseStep& step, Time now) cons
 }
 
 Action Change::attempt(Time now) {
+  // By the clock of the process that replaced its marker, the deadline of the lease had passed.
+  if (is_replaced()) return refuse_for_good(decision::check_open(0, now).error());
   auto next = step();
   if (!next) {
     if (plan_.once && !marker_.known) return look();
@@ -211,7 +219,7 @@ Action Change::attempt(Time now) {
   outcome_.charges = std::move(next->charges);
   if (plan_.once) {
     MarkerWrite& marker = transaction.marker.emplace();
-    if (marker_.item) marker.sequence = marker_.item->sequence;
+    marker.require(marker_.item);
     marker.next = {(marker_.item ? marker_.item->sequence : 0) + 1,
                    false,
                    std::move(next->next),
@@ -252,7 +260,10 @@ Action Change::refuse(Error error) {
   bool current = !plan_.once || marker_.known;
   for (std::size_t i = 0; i < snapshot_.size(); ++i)
     current = current && (snapshot_.current(i) || !snapshot_[i].known);
-  if (!current) return look();
+  return current ? refuse_for_good(std::move(error)) : look();
+}
+
+Action Change::refuse_for_good(Error error) {
   outcome_.error = std::move(error);
   return finish(in_doubt_ ? ChangeOutcome::Kind::unknown : ChangeOutcome::Kind::refused);
 }

@@ -69,6 +69,9 @@ class Change {
 
   Action attempt(Time now);
   Result<decision::LeaseStep> step() const;
+  /// Whether the marker is not that of the lease: once it was over, its key was used for another lease, or
+  /// for an acquire that was given up.
+  bool is_replaced() const;
   /// Leaves out buckets that do not have a limit, and records that in the lease. False: the buckets have to
   /// be read first.
   Result<bool> leave_out_missing(decision::LeaseStep& step, Time now) const;
@@ -82,6 +85,8 @@ class Change {
   bool return_granted(decision::LeaseStep& step, Time now);
   /// Refuses because of the state of the buckets, if the images of them and of the marker are current.
   Action refuse(Error error);
+  /// The same, with images that are current.
+  Action refuse_for_good(Error error);
   Action look() { return {Action::Kind::read, {}}; }
   Action finish(ChangeOutcome::Kind kind);
 

@@ -22,7 +22,7 @@ bool CorrectionMachine::repeats(Time now) const {
 MarkerWrite CorrectionMachine::marker_write(std::uint64_t generation, Time now) const {
   const decision::Marker made = decision::marker_of_correction(*once_, generation, now);
   MarkerWrite write;
-  if (marker_.item) write.sequence = marker_.item->sequence;
+  write.require(marker_.item);
   write.next = {(marker_.item ? marker_.item->sequence : 0) + 1,
                 false,
                 made.record,

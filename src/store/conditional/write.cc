@@ -60,7 +60,8 @@ bool holds(const Record* item, const Write& write) {
 }
 
 bool holds(const Marker* marker, const MarkerWrite& write) {
-  return write.sequence ? marker != nullptr && marker->sequence == *write.sequence : marker == nullptr;
+  if (!write.sequence) return marker == nullptr;
+  return marker != nullptr && marker->sequence == *write.sequence && marker->deadline == write.deadline;
 }
 
 bool holds(const Link& link, const LinkCheck& check) { return !link.moving && link.parent == check.parent; }

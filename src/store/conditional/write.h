@@ -109,7 +109,16 @@ struct Marker {
 
 struct MarkerWrite {
   std::optional<std::int64_t> sequence = {};  ///< condition: it has this sequence; nothing: it is absent
+  Time deadline = 0;                          ///< condition, with a sequence: it has this deadline
   Marker next;
+
+  /// Sets the condition: the marker is as it was seen. A later lease under the same key counts from 1 again,
+  /// but its deadline is later.
+  void require(const std::optional<Marker>& seen) {
+    if (!seen) return;
+    sequence = seen->sequence;
+    deadline = seen->deadline;
+  }
   friend bool operator==(const MarkerWrite&, const MarkerWrite&) = default;
 };
 

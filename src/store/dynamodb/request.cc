@@ -299,12 +299,13 @@ ItemWrite render(const conditional::LinkCheck& check, const Key& meta) {
 ItemWrite render(const conditional::MarkerWrite& write, const Key& key, Time now) {
   ItemWrite rendered = put(write_marker(key, write.next));
   Expression& expression = rendered.expression;
+  const std::string until = expression.name("deadline");
   if (write.sequence) {
     const std::string name = expression.name("seq");
     expression.condition(join(name, "=", expression.value(*write.sequence)));
+    expression.condition(join(until, "=", expression.value(write.deadline)));
     return rendered;
   }
-  const std::string until = expression.name("deadline");
   expression.condition(join("(attribute_not_exists(", expression.name("PK"), ") OR ", until,
                             "<=", expression.value(now), ")"));
   return rendered;
