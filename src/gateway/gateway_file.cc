@@ -289,6 +289,8 @@ class Reader {
                          subject);
     // Vendors choose the site by the host.
     if (route.llm && upstream_host == 0) route.upstream_host = {HostField::Kind::upstream};
+    // The tokens of calls in a tunnel are not counted.
+    if (route.llm && upgrade == 0) route.upgrade.clear();
     using Dialects = config::Words<std::optional<server::Dialect>>;
     using server::Dialect;
     if (headers != 0)

@@ -151,6 +151,17 @@ TEST(GatewayFile, SaysWhereAMistakeIsAndWhatWasMeant) {
       "bearer; did you mean \"client_ip\"?");
 }
 
+TEST(GatewayFile, AllowsUpgradesToModelsOnlyWhereTheyAreAskedFor) {
+  const auto read = read_gateway_file(
+      "routes: [{path: /, upstream: 'http://a:1'}, {path: /m, upstream: 'http://a:1', llm: auto},"
+      "{path: /n, upstream: 'http://a:1', llm: auto, upgrade: [websocket]}]");
+  ASSERT_TRUE(read);
+  const std::vector<std::string> websocket{"websocket"};
+  EXPECT_EQ(read->routes[0].upgrade, websocket);
+  EXPECT_EQ(read->routes[1].upgrade, std::vector<std::string>());
+  EXPECT_EQ(read->routes[2].upgrade, websocket);
+}
+
 TEST(GatewayFile, SaysAllMistakesAtOnce) {
   EXPECT_EQ(
       mistakes("threads: 0\non_unavailable: maybe\nroutes:\n  - path: api\n    upstream: 127.0.0.1:80\n"),

@@ -203,6 +203,11 @@ class Rig {
   void load(const std::string& yaml) const {
     auto settings = read_gateway_file(yaml, "f");
     ASSERT_TRUE(settings) << settings.error().message;
+    for (RouteSettings& route : settings->routes) {
+      const auto key = [](const std::string&) { return std::optional<std::string>("gateway-key"); };
+      if (!route.llm) continue;
+      ASSERT_TRUE(load_llm_files(*route.llm, key));
+    }
     const auto before = gateway->routing();
     auto routing = Routing::make(*settings, before.get());
     ASSERT_TRUE(routing) << routing.error().message;
