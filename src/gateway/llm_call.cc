@@ -22,13 +22,12 @@ bool is_encoded(std::optional<std::string_view> field) { return field && !same_n
 }  // namespace
 
 void LlmCall::start(const RouteSettings& route, const wire::http::RequestHead& request,
-                    std::string_view path) {
+                    const PathForms& path) {
   route_ = &route;
-  endpoint_ = llm::endpoint_of(route.llm->vendor, path);
+  // The upstream decodes the path, too. Its escapes are whole: other paths are refused.
+  wire::http::percent_decode(path.canonical(), path_);
+  endpoint_ = llm::endpoint_of(route.llm->vendor, path_);
   if (request.method() != wire::http::Method::post) endpoint_.api = llm::Api::other;
-  // The path is valid for the time of this call only.
-  path_model_ = endpoint_.model;
-  endpoint_.model = path_model_;
   request_ = {};
   body_.clear();
   body_bytes_ = 0;

@@ -10,6 +10,7 @@
 
 #include "gateway/gateway_file.h"
 #include "gateway/heads.h"
+#include "gateway/request_path.h"
 #include "gateway/upstream_limits.h"
 #include "llm/answer_reader.h"
 #include "llm/estimate.h"
@@ -47,7 +48,7 @@ class LlmCall {
     std::string text = {};
   };
 
-  void start(const RouteSettings& route, const wire::http::RequestHead& request, std::string_view path);
+  void start(const RouteSettings& route, const wire::http::RequestHead& request, const PathForms& path);
   llm::Vendor vendor() const { return endpoint_.vendor; }
   /// Whether tokens are counted. Other calls are one request, and their bodies are not read.
   bool counts_tokens() const { return endpoint_.api != llm::Api::other; }
@@ -125,8 +126,8 @@ class LlmCall {
   static constexpr std::size_t largest_body = maxima::llm_body;
 
   const RouteSettings* route_ = nullptr;
+  std::string path_;  ///< decoded
   llm::Endpoint endpoint_;
-  std::string path_model_;
   llm::CallRequest request_;
   std::string body_;
   std::size_t body_bytes_ = 0;  ///< of the client's body

@@ -1,4 +1,6 @@
 // A request that is a call to a language model: its body is read first, and what it used is settled last.
+#include <algorithm>
+
 #include "base/text.h"
 #include "gateway/gateway.h"
 #include "gateway/proxied_request.h"
@@ -18,12 +20,19 @@ std::size_t keys_in(const wire::http::Fields& fields) {
   return keys;
 }
 
+/// Methods have a case, but some servers take "post" for POST.
+bool has_lower_case(std::string_view method) {
+  return std::any_of(method.begin(), method.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
 }  // namespace
 
 void ProxiedRequest::start_call() {
   if (!llm_) llm_ = std::make_unique<LlmCall>();
-  llm_->start(route_->settings, request(), forwarded_path_);
+  llm_->start(route_->settings, request(), path_);
   calls_ = true;
+  if (has_lower_case(request().method_text()))
+    return fail(400, "unknown-method", "write the method in upper case, such as POST");
   if (keys_in(request().fields()) > 1)
     return fail(400, "hidden-client", "the request has more than one API key");
   if (!llm_->counts_tokens()) return name_entity();

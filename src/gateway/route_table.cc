@@ -38,7 +38,8 @@ bool is_below(std::string_view path, std::string_view of_route, bool any_case) {
 RouteTable::RouteTable(const std::vector<RouteSettings>& routes) {
   for (std::size_t i = 0; i < routes.size(); ++i) {
     const RouteSettings& route = routes[i];
-    entries_.push_back({route.host, route.path, i, route.paths, route.path_case, route.path_parameters});
+    entries_.push_back({route.host, route.path, i, route.paths, route.path_case, route.path_parameters,
+                        route.llm.has_value()});
     has_hosts_ = has_hosts_ || !route.host.empty();
     all_plain_ = all_plain_ && is_plain(route.path);
   }
@@ -65,6 +66,16 @@ const RouteTable::Entry* RouteTable::find(std::string_view host_name, const Path
   return nullptr;
 }
 
+/// What a call costs is told by its path, which the upstream must read in the same way.
+std::string_view RouteTable::why_unclear_call(const Entry& entry, const PathForms& path) {
+  if (entry.path_parameters != PathRespect::different &&
+      !base::same(path.canonical(), path.without_parameters()))
+    return "the path has parameters (;), which a call to a model cannot have";
+  if (entry.paths != PathRule::canonical && !base::same(path.raw(), path.canonical()))
+    return "the path of a call to a model must have single slashes and no unneeded escapes";
+  return {};
+}
+
 RouteTable::Match RouteTable::find(std::string_view host, const PathForms& path) const {
   const std::string_view name = has_hosts_ ? without_port(host) : std::string_view();
   const Entry* const found = find(name, path, MatchMode::canonical);
@@ -80,6 +91,8 @@ RouteTable::Match RouteTable::find(std::string_view host, const PathForms& path)
     match.refused = "the path differs from that of a route only in case or in parameters";
   } else if (!canonical && find(name, path, MatchMode::raw) != found) {
     match.refused = "the path takes another route once it is decoded";
+  } else if (found->calls_models) {
+    match.refused = why_unclear_call(*found, path);
   }
   match.rewrite = canonical;
   return match;

@@ -38,10 +38,12 @@ class RouteTable {
     PathRule paths;
     PathRespect path_case;
     PathRespect path_parameters;
+    bool calls_models;
   };
   /// How far a path is normalized before it is compared.
   enum class MatchMode : unsigned char { raw, canonical, loosest };
 
+  static std::string_view why_unclear_call(const Entry& entry, const PathForms& path);
   const Entry* find(std::string_view host_name, const PathForms& path, MatchMode reading) const;
 
   std::vector<Entry> entries_;  ///< those with a host first, then the longest path first

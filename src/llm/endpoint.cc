@@ -1,20 +1,32 @@
 #include "llm/endpoint.h"
 
+#include "wire/http_chars.h"
+
 namespace weir::llm {
 namespace {
 
+using wire::http::same_name;
+
+/// Servers may read a path without regard to case.
+bool ends_with(std::string_view path, std::string_view end) {
+  return path.size() >= end.size() && same_name(path.substr(path.size() - end.size()), end);
+}
+
 /// Gemini names model and verb in one segment: "/v1beta/models/gemini-2.0-flash:generateContent".
 std::optional<Endpoint> gemini_call(std::string_view path) {
+  const std::size_t colon = path.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::string_view verb = path.substr(colon + 1);
+  const bool streams = same_name(verb, "streamGenerateContent");
+  const bool reads = streams || same_name(verb, "generateContent");
   constexpr std::string_view models = "/models/";
-  const std::size_t at = path.rfind(models);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view last = path.substr(at + models.size());
-  const std::size_t colon = last.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
-  const std::string_view verb = last.substr(colon + 1);
-  const bool streams = verb == "streamGenerateContent";
-  const bool reads = streams || verb == "generateContent";
-  return Endpoint{Vendor::gemini, reads ? Api::gemini : Api::other, last.substr(0, colon), streams};
+  const std::size_t at = path.rfind(models, colon);
+  const bool named = at != std::string_view::npos && at + models.size() <= colon;
+  if (!named && !reads) return std::nullopt;
+  // A tuned model stands elsewhere: "/v1beta/tunedModels/mine:generateContent".
+  const std::size_t begin = named ? at + models.size() : path.rfind('/', colon) + 1;
+  return Endpoint{Vendor::gemini, reads ? Api::gemini : Api::other, path.substr(begin, colon - begin),
+                  streams};
 }
 
 struct Suffix {
@@ -30,20 +42,23 @@ constexpr Suffix suffixes[] = {
     {"/messages", Vendor::anthropic, Api::messages},
 };
 
+Endpoint told_by(std::string_view path) {
+  for (const Suffix& suffix : suffixes) {
+    if (ends_with(path, suffix.text)) return {suffix.vendor, suffix.api};
+  }
+  if (const auto call = gemini_call(path)) return *call;
+  // Errors need some vendor's form; most clients read OpenAI's.
+  const bool anthropic = path.find("/messages/") != std::string_view::npos;
+  return {anthropic ? Vendor::anthropic : Vendor::openai, Api::other};
+}
+
 }  // namespace
 
 Endpoint endpoint_of(std::optional<Vendor> vendor, std::string_view path) {
   if (path.ends_with('/')) path.remove_suffix(1);
-  if (!vendor || *vendor == Vendor::gemini) {
-    if (const auto call = gemini_call(path)) return *call;
-  }
-  for (const Suffix& suffix : suffixes) {
-    if ((!vendor || *vendor == suffix.vendor) && path.ends_with(suffix.text))
-      return {suffix.vendor, suffix.api};
-  }
-  // Errors need some vendor's form; most clients read OpenAI's.
-  const bool anthropic = path.find("/messages/") != std::string_view::npos;
-  return {vendor.value_or(anthropic ? Vendor::anthropic : Vendor::openai), Api::other};
+  Endpoint endpoint = told_by(path);
+  endpoint.vendor = vendor.value_or(endpoint.vendor);
+  return endpoint;
 }
 
 }  // namespace weir::llm

@@ -28,5 +28,69 @@ TEST(LlmDoors, NoTunnelIsOpenedWithTheKeyOfTheGateway) {
   EXPECT_TRUE(has(client.take(12), " 101"));
 }
 
+std::string with_method(std::string_view method, std::string_view path) {
+  return std::string(method) + " " + std::string(path) +
+         " HTTP/1.1\r\nHost: a\r\nx-api-key: k\r\nContent-Length: 13\r\n\r\n{\"model\":\"m\"}";
+}
+
+TEST(LlmDoors, AnotherSpellingOfACallIsCountedOrRefused) {
+  Upstream upstream([](Peer& peer, unsigned) {
+    while (read_request(peer)) peer.answer("{}");
+  });
+  for (const char* more : {"", ", paths: canonical", ", path_parameters: same", ", path_case: same",
+                           ", paths: canonical, path_parameters: same, path_case: same"}) {
+    for (const char* path :
+         {"/v1/chat/%63ompletions", "/v1/chat/completions//", "/v1/chat/completions;x",
+          "/v1/chat;x/completions;y", "/v1//chat/completions", "/v1/Chat/Completions", "/v1/%6Dessages",
+          "/v1/chat/completions%3Bx", "/v1/chat/completions/%3b", "/v1/x/..//responses", "/v1/RESPONSES/",
+          "/v1beta/models/m:generate%43ontent", "/v1beta/models/m%3AgenerateContent",
+          "/v1beta/models/m%3agenerateContent", "/v1beta/models/m;x:generateContent",
+          "/v1beta/models/m:generateContent;x", "/v1beta/Models/m:GenerateContent/"}) {
+      LlmRig rig(upstream.url(), std::string(with_key) + more);
+      const int status = rig.client().ask(with_method("POST", path)).status;
+      if (status == 400) continue;
+      EXPECT_EQ(status, 200) << path;
+      EXPECT_GT(rig.consumed("tpm"), 0) << path << more;
+    }
+  }
+}
+
+TEST(LlmDoors, AMethodInLowerCaseIsRefused) {
+  Upstream upstream(mirror);
+  LlmRig rig(upstream.url(), std::string(with_key));
+  for (const char* method : {"post", "Post", "pOST", "get"}) {
+    const net::Response answer = rig.client().ask(with_method(method, chat));
+    EXPECT_EQ(answer.status, 400) << method;
+    EXPECT_TRUE(has(answer.body, "upper case")) << answer.body;
+  }
+  EXPECT_EQ(upstream.accepted(), 0U);
+}
+
+TEST(LlmDoors, TheApiOfAnotherVendorIsCountedToo) {
+  Upstream upstream([](Peer& peer, unsigned) {
+    while (read_request(peer)) peer.answer("{}");
+  });
+  for (const auto& [vendor, path] :
+       {std::pair<std::string, std::string>{"gemini", "/v1beta/openai/chat/completions"},
+        {"anthropic", "/v1/chat/completions"},
+        {"openai", "/v1/messages"}}) {
+    Rig rig("routes: [{path: /, name: models, upstream: \"" + upstream.url() +
+            "\", limit_by: \"header:x-api-key\", llm: " + vendor + ", models: {other: other}, " +
+            std::string(with_key) + "}]");
+    EXPECT_EQ(rig.client().ask(with_method("POST", path)).status, 404)
+        << vendor << ": the model is not offered";
+  }
+}
+
+TEST(LlmDoors, ACanonicalPathIsForwardedInThatForm) {
+  Upstream upstream([](Peer& peer, unsigned) {
+    std::string head;
+    while (read_request(peer, &head)) peer.answer(head);
+  });
+  LlmRig rig(upstream.url(), std::string(with_key) + ", paths: canonical");
+  const net::Response answer = rig.client().ask(with_method("POST", "/v1//chat/%63ompletions?a=%2e"));
+  EXPECT_TRUE(answer.body.starts_with("POST /v1/chat/completions?a=%2e HTTP/1.1\r\n")) << answer.body;
+}
+
 }  // namespace
 }  // namespace weir::gateway

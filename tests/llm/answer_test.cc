@@ -159,7 +159,31 @@ TEST(LlmEndpoint, IsToldByThePath) {
   EXPECT_EQ(gemini.api, Api::gemini);
   EXPECT_EQ(gemini.model, "gemini-2.0-flash");
   EXPECT_TRUE(gemini.streams);
-  EXPECT_EQ(endpoint_of(Vendor::openai, "/v1/messages").api, Api::other);
+  for (const std::string_view path :
+       {"/v1/Chat/Completions", "/V1/CHAT/COMPLETIONS/", "/hf/models/org/m:fast/v1/chat/completions"})
+    EXPECT_EQ(api(path), Api::chat) << path;
+  for (const std::string_view path :
+       {"/v1beta/models/m:GENERATECONTENT", "/v1beta/tunedModels/m:generateContent",
+        "/v1/projects/p/locations/l/publishers/google/models/m:generateContent/"}) {
+    EXPECT_EQ(api(path), Api::gemini) << path;
+    EXPECT_EQ(endpoint_of(std::nullopt, path).model, "m") << path;
+  }
+  EXPECT_EQ(api("/v1beta/models/m:countTokens"), Api::other);
+}
+
+TEST(LlmEndpoint, OfAnotherVendorsApiIsTheSameBehindEveryVendor) {
+  for (const Vendor vendor : {Vendor::openai, Vendor::anthropic, Vendor::gemini}) {
+    for (const auto& [path, api] :
+         {std::pair<std::string_view, Api>{"/v1beta/openai/chat/completions", Api::chat},
+          {"/v1/responses", Api::responses},
+          {"/v1/messages", Api::messages},
+          {"/v1beta/models/m:generateContent", Api::gemini},
+          {"/v1/models/ft:m", Api::other}}) {
+      const Endpoint endpoint = endpoint_of(vendor, path);
+      EXPECT_EQ(endpoint.api, api) << path;
+      EXPECT_EQ(endpoint.vendor, vendor) << path << ": errors keep the words of the vendor";
+    }
+  }
 }
 
 TEST(LlmErrors, HaveTheFormOfTheVendor) {
