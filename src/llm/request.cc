@@ -11,48 +11,22 @@ namespace {
 
 using wire::json::Reader;
 
-/// The members that are read, each once.
-enum Member : unsigned {
-  model = 1,
-  limit = 2,
-  other_limit = 4,
-  stream = 8,
-  options = 16,
-  choices = 32,
-  none = 0
-};
-
-Member member_of(Api api, std::string_view name) {
-  if (api == Api::gemini) return name == "generationConfig" || name == "generation_config" ? options : none;
-  if (name == "model") return model;
-  if (name == "stream") return stream;
-  if (api == Api::chat) {
-    if (name == "max_tokens") return limit;
-    if (name == "max_completion_tokens") return other_limit;
-    if (name == "stream_options") return options;
-    if (name == "n") return choices;
-  }
-  if (api == Api::responses && name == "max_output_tokens") return limit;
-  if (api == Api::messages && name == "max_tokens") return limit;
-  return none;
-}
-
 class BodyReader {
  public:
   BodyReader(const Endpoint& endpoint, std::string_view body, CallRequest& out)
-      : endpoint_(endpoint), reader_(body), out_(out) {}
+      : endpoint_(endpoint), reader_(body), size_(body.size()), out_(out) {}
 
   std::optional<Unreadable> read(bool whole) {
+    whole_ = whole;
     if (reader_.peek() != Reader::Kind::object) return Unreadable{"the body is not a JSON object"};
     std::string name;
-    unsigned seen = 0;
     for (reader_.object(); reader_.member(name);) {
-      const Member member = member_of(endpoint_.api, name);
-      if ((seen & member) != 0) return Unreadable{"the body has a member twice that decides what is charged"};
-      seen |= member;
-      read_member(member);
+      const Deciding found = deciding(endpoint_.api, Within::body, name);
+      if (const auto problem = out_.seen.note(found)) return problem;
+      read_member(found.member);
+      if (problem_) return problem_;
     }
-    if (whole && !reader_.end()) return Unreadable{"the body is not valid JSON"};
+    if (whole && !reader_.end()) return no_json;
     if (limit_ >= 0)
       out_.max_output = std::min(limit_ * std::clamp<std::int64_t>(choices_, 1, 128), most_tokens);
     return std::nullopt;
@@ -82,21 +56,29 @@ class BodyReader {
         break;
       case Member::options:
         return endpoint_.api == Api::gemini ? read_config() : read_options();
+      case Member::wish:
       case Member::none:
         break;
     }
     reader_.skip();
   }
 
-  /// The largest; one that is no whole number is left to the vendor.
+  /// The largest; one that is no whole number is left to the vendor, and one that may go on in the part of
+  /// the body that is not here is not known.
   void read_number(std::int64_t& into) {
     std::string_view number;
     if (reader_.peek() != Reader::Kind::number) {
       reader_.skip();
-    } else if (reader_.number(number)) {
+    } else if (reader_.number(number) && (whole_ || reader_.at() < size_)) {
       const auto value = number.size() > 18 ? std::optional(most_tokens) : base::parse_digits(number);
       into = std::max(into, std::min(value.value_or(-1), most_tokens));
     }
+  }
+
+  Member member_of_options(std::string_view name) {
+    const Deciding found = deciding(endpoint_.api, Within::options, name);
+    if (found.other_case) problem_ = in_other_case;
+    return found.member;
   }
 
   void read_options() {
@@ -105,7 +87,7 @@ class BodyReader {
     std::string name;
     if (!object) reader_.skip();
     for (object&& reader_.object(); object && reader_.member(name);) {
-      if (name == "include_usage" && reader_.peek() == Reader::Kind::boolean) {
+      if (member_of_options(name) == Member::wish && reader_.peek() == Reader::Kind::boolean) {
         reader_.boolean(out_.asks_for_usage);
       } else {
         reader_.skip();
@@ -122,9 +104,10 @@ class BodyReader {
     }
     std::string name;
     for (reader_.object(); reader_.member(name);) {
-      if (name == "maxOutputTokens" || name == "max_output_tokens") {
+      const Member member = member_of_options(name);
+      if (member == Member::limit) {
         read_number(limit_);
-      } else if (name == "candidateCount" || name == "candidate_count") {
+      } else if (member == Member::choices) {
         read_number(choices_);
       } else {
         reader_.skip();
@@ -134,6 +117,9 @@ class BodyReader {
 
   const Endpoint& endpoint_;
   Reader reader_;
+  const std::size_t size_;
+  bool whole_ = true;
+  std::optional<Unreadable> problem_;
   CallRequest& out_;
   std::int64_t limit_ = -1;
   std::int64_t choices_ = 1;

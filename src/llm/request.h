@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "llm/deciding.h"
 #include "llm/endpoint.h"
 
 namespace weir::llm {
@@ -18,15 +19,12 @@ struct CallRequest {
   /// The value of stream_options in the body; empty: there is none.
   std::size_t options_at = 0;
   std::size_t options_size = 0;
-};
-
-/// Why a body cannot be read. The text is for the client.
-struct Unreadable {
-  std::string_view why;
+  SeenMembers seen = {};  ///< of those that decide what is charged
 };
 
 /// Reads the body of a call, or the begin of one (`whole` is false), as far as it goes. A member that decides
-/// what is charged and stands twice makes it unreadable: programs differ in which one they take.
+/// what is charged and stands twice, or in another case, makes it unreadable: programs differ in which one
+/// they take.
 std::optional<Unreadable> read_request(const Endpoint& endpoint, std::string_view body, bool whole,
                                        CallRequest& request);
 

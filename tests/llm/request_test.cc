@@ -48,6 +48,30 @@ TEST(LlmRequest, IsRefusedWhereProgramsReadItDifferently) {
   }
 }
 
+TEST(LlmRequest, IsRefusedWhereProgramsThatIgnoreCaseReadItDifferently) {
+  const auto is_refused = [](Api api, std::string_view body) {
+    CallRequest request;
+    return read_request({.vendor = Vendor::openai, .api = api}, body, true, request).has_value();
+  };
+  for (const std::string_view body :
+       {R"({"model":"cheap","Model":"expensive"})", R"({"MODEL":"m"})", R"({"model":"m","max_Tokens":9})",
+        R"({"model":"m","N":9})", R"({"model":"m","max_to\u212Aens":9})",
+        R"({"model":"m","\u017Ftream":true})",
+        "{\"model\":\"m\",\"max_to\xE2\x84\xAA"
+        "ens\":9}",
+        R"({"model":"m","stream_options":{"Include_Usage":false}})"})
+    EXPECT_TRUE(is_refused(Api::chat, body)) << body;
+  EXPECT_TRUE(is_refused(Api::gemini, R"({"GenerationConfig":{}})"));
+  EXPECT_TRUE(is_refused(Api::gemini, R"({"generationConfig":{"maxoutputtokens":9}})"));
+  EXPECT_FALSE(is_refused(Api::gemini, R"({"Model":"m"})")) << "Gemini's model is in the path";
+  EXPECT_FALSE(is_refused(Api::chat, R"({"model":"m","tools":[{"Model":"m"}],"models":[],"MaxTokens":1})"));
+}
+
+TEST(LlmRequest, DoesNotTakeTheBeginOfANumberForTheWhole) {
+  EXPECT_FALSE(read(Api::chat, R"({"model":"m","max_tokens":1)", false).max_output);
+  EXPECT_EQ(read(Api::chat, R"({"model":"m","max_tokens":1 )", false).max_output, 1);
+}
+
 TEST(LlmRequest, AsksForUsageWhereTheClientDidNot) {
   for (const std::string_view body :
        {R"({"model":"m","stream":true})", R"({"stream":true,"stream_options":{}})",
