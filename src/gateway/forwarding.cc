@@ -143,6 +143,7 @@ void ProxiedRequest::on_body(std::string_view data, bool end) {
   body_begun_ = true;
   // The answer is complete, or the upstream is gone: the rest of the body is not needed.
   if (upstream_ == nullptr) return;
+  if (calls_ && refuse_rest(data, end)) return;
   const bool first = awaits_ != Awaits::answer;
   awaits_ = Awaits::answer;
   if (request().body().kind == Framing::Kind::chunked && stage_ != Stage::tunnel) {

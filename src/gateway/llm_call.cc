@@ -19,6 +19,10 @@ bool has_type(std::optional<std::string_view> field, std::string_view type) {
 
 bool is_encoded(std::optional<std::string_view> field) { return field && !same_name(*field, "identity"); }
 
+LlmCall::Problem problem(const llm::Unreadable& unreadable) {
+  return {400, "unreadable_body", std::string(unreadable.why)};
+}
+
 }  // namespace
 
 void LlmCall::start(const RouteSettings& route, const wire::http::RequestHead& request,
@@ -79,12 +83,28 @@ std::optional<LlmCall::Problem> LlmCall::read_body(bool whole, const wire::http:
   if (is_encoded(request.fields().find("content-encoding")))
     return Problem{415, "unsupported_encoding", "send the body without a content coding"};
   if (const auto unreadable = llm::read_request(endpoint_, body_, whole, request_))
-    return Problem{400, "unreadable_body", std::string(unreadable->why)};
+    return problem(*unreadable);
+  if (!whole) {
+    rest_.start(endpoint_.api);
+    if (const auto unreadable = rest_.feed(body_)) return problem(*unreadable);
+    // The reader stops at a mistake that the scanner does not see, and misses what follows it.
+    if (rest_.seen() != request_.seen) return problem(llm::no_json);
+  }
   if (endpoint_.api == llm::Api::chat && whole && request_.streams && !request_.asks_for_usage) {
     llm::ask_for_usage(body_, request_);
     removes_ = true;
   }
   return choose_resource();
+}
+
+std::optional<LlmCall::Problem> LlmCall::check_rest(std::string_view data, bool end) {
+  auto unreadable = rest_.feed(data);
+  if (end && !unreadable) unreadable = rest_.end();
+  if (unreadable) return problem(*unreadable);
+  // The call was charged as one without a model.
+  if (request_.model.empty() && rest_.seen().has(llm::Member::model))
+    return Problem{400, "model_missing", "the model must stand in the first MiB of the body"};
+  return std::nullopt;
 }
 
 std::optional<LlmCall::Problem> LlmCall::choose_resource() {

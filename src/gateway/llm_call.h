@@ -13,6 +13,7 @@
 #include "gateway/request_path.h"
 #include "gateway/upstream_limits.h"
 #include "llm/answer_reader.h"
+#include "llm/body_scanner.h"
 #include "llm/estimate.h"
 #include "llm/event_stream.h"
 #include "llm/request.h"
@@ -57,6 +58,8 @@ class LlmCall {
   bool add_body(std::string_view data);
   /// After the body, or its begin where it is larger than what is kept.
   std::optional<Problem> read_body(bool whole, const wire::http::RequestHead& request);
+  /// The next part of a body that is larger than what is kept, before it is passed on.
+  std::optional<Problem> check_rest(std::string_view data, bool end);
   /// Whether body() is the whole body, perhaps changed.
   bool has_whole_body() const { return whole_; }
   const std::string& body() const { return body_; }
@@ -132,6 +135,7 @@ class LlmCall {
   std::string body_;
   std::size_t body_bytes_ = 0;  ///< of the client's body
   bool whole_ = false;
+  llm::BodyScanner rest_;  ///< of a body that is not whole
   bool removes_ = false;
   std::string resource_;
   std::optional<llm::Price> price_;

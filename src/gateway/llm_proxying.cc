@@ -169,6 +169,21 @@ bool ProxiedRequest::send_read_body() {
   return true;
 }
 
+/// Ends a call whose body goes on with what the upstream could read differently, so that the upstream never
+/// has the whole of it. True if the call was ended.
+bool ProxiedRequest::refuse_rest(std::string_view data, bool end) {
+  if (!llm_->counts_tokens() || llm_->has_whole_body()) return false;
+  const auto problem = llm_->check_rest(data, end);
+  if (!problem) return false;
+  if (stage_ == Stage::asking) {
+    let_go(false);
+    fail_call(problem->status, problem->code, problem->text);
+  } else {
+    break_off();
+  }
+  return true;
+}
+
 /// Whether the answer can be read without the client: the whole request is with the upstream.
 bool ProxiedRequest::may_drain() const {
   return route_->settings.llm->on_disconnect == OnDisconnect::finish && llm_->counts_tokens() &&

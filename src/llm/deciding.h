@@ -40,6 +40,7 @@ class SeenMembers {
  public:
   /// Programs differ in which of two members they take, and in whether they ignore case.
   std::optional<Unreadable> note(const Deciding& found);
+  bool has(Member member) const { return (seen_ & static_cast<unsigned>(member)) != 0; }
   friend bool operator==(const SeenMembers&, const SeenMembers&) = default;
 
  private:

@@ -1,11 +1,13 @@
 // Bytes of a vendor and of a client. In pieces of any size the same events, the same bytes and the same usage
-// come out; a request that was changed to ask for usage does so, and is otherwise the same.
+// come out; a request that was changed to ask for usage does so, and is otherwise the same; a request that is
+// read as a whole also passes in pieces.
 #include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "llm/answer_reader.h"
+#include "llm/body_scanner.h"
 #include "llm/event_stream.h"
 #include "llm/request.h"
 
@@ -55,6 +57,21 @@ Usage scan(Api api, std::string_view answer, std::size_t piece) {
   return observed.usage.disjoint(api);
 }
 
+/// What a scanner says of a body, and which members it saw.
+struct Followed {
+  std::string why;
+  SeenMembers seen;
+  friend bool operator==(const Followed&, const Followed&) = default;
+};
+
+Followed follow(Api api, std::string_view body, std::size_t piece) {
+  BodyScanner scanner;
+  scanner.start(api);
+  for (std::size_t at = 0; at < body.size(); at += piece) scanner.feed(body.substr(at, piece));
+  const auto problem = scanner.end();
+  return {problem ? std::string(problem->why) : "", scanner.seen()};
+}
+
 void check_range(const Usage& usage) {
   for (const std::int64_t figure :
        {usage.input, usage.cached_input, usage.cache_write, usage.output, usage.reasoning})
@@ -81,6 +98,12 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const Endpoint endpoint{.vendor = Vendor::openai, .api = api};
   CallRequest request;
   read_request(endpoint, bytes, false, request);
+  const Followed followed = follow(api, bytes, bytes.size() + 1);
+  require(follow(api, bytes, 1) == followed && follow(api, bytes, piece) == followed);
+  CallRequest whole;
+  // What is read as a whole also passes in pieces, with the same members.
+  if (!read_request(endpoint, bytes, true, whole))
+    require(followed.why.empty() && followed.seen == whole.seen);
   if (read_request(endpoint, bytes, true, request) || api != Api::chat || request.asks_for_usage) return 0;
   std::string changed(bytes);
   ask_for_usage(changed, request);

@@ -1,4 +1,6 @@
 // Ways around the tokens of a model that attackers may find: each is refused, or charged as it should be.
+#include <atomic>
+
 #include "gateway/llm_rig.h"
 
 namespace weir::gateway {
@@ -79,6 +81,58 @@ TEST(LlmDoors, TheApiOfAnotherVendorIsCountedToo) {
             std::string(with_key) + "}]");
     EXPECT_EQ(rig.client().ask(with_method("POST", path)).status, 404)
         << vendor << ": the model is not offered";
+  }
+}
+
+/// Sends a body whose first MiB is that of a small call, and the rest after it.
+net::Response send_large(const LlmRig& rig, std::string_view begin, std::string_view rest, bool chunked) {
+  std::string body(begin);
+  body.resize(body.size() + maxima::llm_body + 100'000, ' ');
+  body += rest;
+  std::string head = "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nx-api-key: k\r\n";
+  net::Client client = rig.client();
+  if (!chunked)
+    return client.ask(head + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  head += "Transfer-Encoding: chunked\r\n\r\n";
+  char size[32];
+  std::snprintf(size, sizeof size, "%zx\r\n", body.size());
+  return client.ask(head + size + body + "\r\n0\r\n\r\n");
+}
+
+TEST(LlmDoors, TheRestOfALargeBodyCannotChangeWhatIsCharged) {
+  std::atomic<int> whole = 0;
+  Upstream upstream([&](Peer& peer, unsigned) {
+    const std::string head = peer.read_head();
+    const std::size_t at = head.find("Content-Length: ");
+    const std::size_t length = at == std::string::npos ? 0 : std::stoul(head.substr(at + 16));
+    const bool ended =
+        length > 0 ? peer.read(length).size() == length : !peer.read_until("0\r\n\r\n").empty();
+    whole += ended ? 1 : 0;
+    if (ended) peer.answer("{}");
+  });
+  const std::string deep = std::string(65, '[') + std::string(65, ']');
+  for (const bool chunked : {false, true}) {
+    LlmRig rig(upstream.url(), "limits: {tpm: 100000000/day}");
+    const std::string begin = R"({"model":"cheap","max_tokens":5,)";
+    for (const std::string& rest :
+         {std::string(R"("messages":[],"model":"expensive"})"), std::string(R"("mod\u0065l":"expensive"})"),
+          std::string(R"("messages":[],"max_tokens":100000})"),
+          std::string(R"("messages":[]}{"model":"expensive"})"), std::string(R"('x":"':1,"messages":[]})"),
+          "\"messages\":" + deep + "}", std::string(R"("messages":[])")}) {
+      const net::Response answer = send_large(rig, begin, rest, chunked);
+      EXPECT_EQ(answer.status, 400) << rest << answer.body;
+    }
+    const net::Response hidden =
+        send_large(rig, begin + "\"messages\":" + deep + R"(,"model":"expensive",)", R"("x":1})", chunked);
+    EXPECT_EQ(hidden.status, 400) << "behind what is nested too deeply";
+    EXPECT_EQ(whole, 0) << "the upstream never has a whole body";
+    EXPECT_EQ(send_large(rig, begin, R"("messages":[{"model":"x"}],"n":1})", chunked).status, 200);
+    EXPECT_EQ(whole.exchange(0), 1);
+    LlmRig passing(upstream.url(), "unknown_models: pass, limits: {tpm: 100000000/day}");
+    EXPECT_EQ(send_large(passing, R"({"messages":[],)", R"("model":"expensive"})", chunked).status, 400)
+        << "a model that comes late is none that is not known";
+    EXPECT_EQ(send_large(passing, R"({"messages":[],)", R"("n":1})", chunked).status, 200);
+    EXPECT_EQ(whole.exchange(0), 1);
   }
 }
 
