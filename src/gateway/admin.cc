@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "server/foreign_page.h"
 
 namespace weir::gateway {
 namespace {
@@ -55,6 +56,10 @@ void Admin::handle(net::Exchange exchange) {
     server::Reply reply = server::problem(405, "method-not-allowed", "use GET, HEAD");
     reply.fields = "Allow: GET, HEAD\r\n";
     return answer(std::move(exchange), reply);
+  }
+  if (of_decisions || path == "/metrics") {
+    if (auto foreign = server::refuse_foreign_page(request, {.any_host = !of_decisions}))
+      return answer(std::move(exchange), *foreign);
   }
   if (of_decisions) {
     const server::Reply reply = decisions(request);

@@ -1,6 +1,7 @@
 // The checks that need only the head of a request: the path, the caller and the query.
 #include "base/text.h"
 #include "limits/names.h"
+#include "server/foreign_page.h"
 #include "service/changes.h"
 #include "service/query.h"
 #include "service/service.h"
@@ -49,6 +50,11 @@ std::optional<Reply> Service::check_caller(const wire::http::RequestHead& reques
   identity.bound = false;
   const std::shared_ptr<const Tokens> tokens =
       asks_for_tokens_.load(std::memory_order_acquire) ? current_tokens() : nullptr;
+  if (!tokens && needs_token(route.call)) {
+    const server::Callers callers{.any_host = options_.beyond_loopback || route.call == Call::metrics,
+                                  .proxies = route.call == Call::authorize};
+    if (auto foreign = server::refuse_foreign_page(request, callers)) return foreign;
+  }
   if (tokens && needs_token(route.call)) {
     const std::string_view token =
         wire::http::bearer_token(request.fields().find("authorization").value_or(""));

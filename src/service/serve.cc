@@ -33,6 +33,12 @@ Result<wire::HostPort> parse_listen(const std::string& text) {
   return at;
 }
 
+/// Requires options that server_options() takes.
+bool is_beyond_loopback(const net::ServerOptions& listen) {
+  const auto address = net::Address::parse(listen.listen.front().address, 0);
+  return !address || !server::is_loopback(*address);
+}
+
 Result<net::ServerOptions> server_options(const ServeOptions& options) {
   auto at = parse_listen(options.listen);
   if (!at) return at.error();
@@ -153,7 +159,8 @@ Result<void> serve(const ServeOptions& options, std::ostream& out, std::ostream&
                                    [&options](const std::string& name_space) {
                                      return app::check_namespace(options.store, {}, name_space);
                                    },
-                               .aggregation = aggregation.get()});
+                               .aggregation = aggregation.get(),
+                               .beyond_loopback = is_beyond_loopback(*listen)});
   service.set_tokens(*tokens);
   const unsigned threads = listen->threads;
   auto server = net::Server::start(*std::move(listen), service);

@@ -42,6 +42,7 @@ struct ServiceOptions {
   /// empty. An empty function: not supported.
   std::function<Result<std::vector<store::Finding>>(const std::string& name_space)> check_store = {};
   const store::Aggregation* aggregation = nullptr;  ///< runs beside it; outlives the service
+  bool beyond_loopback = false;                     ///< other machines reach it, by names of their own
 };
 
 /// The caller and the namespace.

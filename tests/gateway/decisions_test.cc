@@ -122,8 +122,10 @@ TEST_F(GatewayDecisions, TheAdminAddressAnswersForThem) {
   options.listen = {{.address = "127.0.0.1"}};
   auto server = net::Server::start(options, admin);
   ASSERT_TRUE(server);
-  const auto ask = [&](const std::string& path) {
-    return net::Client((*server)->addresses()[0]).ask(net::get(path));
+  const auto ask = [&](const std::string& path, const std::string& host = "localhost",
+                       const std::string& fields = "") {
+    return net::Client((*server)->addresses()[0])
+        .ask("GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n");
   };
   const net::Response one = ask("/v1/decisions/" + id);
   EXPECT_EQ(one.status, 200);
@@ -132,6 +134,16 @@ TEST_F(GatewayDecisions, TheAdminAddressAnswersForThem) {
   EXPECT_TRUE(has(ask("/v1/decisions?entity=key-7").body, id));
   EXPECT_EQ(ask("/v1/decisions?entity=key-8").body, R"({"decisions":[]})");
   EXPECT_EQ(ask("/v1/decisions/00000000-1").status, 404);
+  // A web page may ask for them neither by another name of this machine nor by its own.
+  for (const char* const path : {"/v1/decisions", "/v1/decisions/00000000-1"}) {
+    EXPECT_EQ(ask(path, "evil.example:8001").status, 403) << path;
+    EXPECT_EQ(ask(path, "localhost", "Origin: http://evil.example\r\n").status, 403) << path;
+    EXPECT_EQ(ask(path, "localhost", "Sec-Fetch-Site: cross-site\r\n").status, 403) << path;
+  }
+  for (const char* const path : {"/livez", "/readyz", "/metrics"})
+    EXPECT_EQ(ask(path, "gateway.internal").status, 200) << path;
+  EXPECT_EQ(ask("/metrics", "localhost", "Origin: http://evil.example\r\n").status, 403);
+  EXPECT_EQ(ask("/livez", "localhost", "Origin: http://evil.example\r\n").status, 200);
 }
 
 }  // namespace

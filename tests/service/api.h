@@ -45,7 +45,7 @@ struct Seen {
 inline std::string request_text(std::string_view method, std::string_view target, std::string_view body,
                                 std::string_view fields) {
   std::string text(method);
-  text.append(" ").append(target).append(" HTTP/1.1\r\nHost: a\r\n").append(fields);
+  text.append(" ").append(target).append(" HTTP/1.1\r\nHost: 127.0.0.1\r\n").append(fields);
   if (!body.empty() || method == "POST" || method == "PUT")
     text.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n");
   return text.append("\r\n").append(body);

@@ -130,7 +130,8 @@ TEST_P(Heads, ManyTinyChunksCostNoMoreThanTheirData) {
   const std::size_t before = resident_kilobytes();
   for (int i = 0; i < 40; ++i) {
     net::Client& client = clients.emplace_back(address());
-    ASSERT_TRUE(client.send("POST /v1/acquire HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"));
+    ASSERT_TRUE(
+        client.send("POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"));
   }
   for (int round = 0; round < 80; ++round) {
     for (net::Client& client : clients) ASSERT_TRUE(client.send(chunks));
@@ -146,14 +147,111 @@ TEST_P(Heads, ABodyInTinyChunksIsReadAsItWasSent) {
   service->set_tokens(nullptr);
   const std::string body = R"({"limits":{"rpm":"3/min"}})";
   net::Client client(address());
-  ASSERT_TRUE(client.send("PUT /v1/limits/system HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"));
+  ASSERT_TRUE(
+      client.send("PUT /v1/limits/system HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"));
   for (const char c : body) {
     for (const char byte : std::string("1;a=b\r\n") + c + "\r\n") ASSERT_TRUE(client.send({&byte, 1}));
   }
-  ASSERT_TRUE(client.send("0\r\nT: x\r\n\r\nGET /v1/limits/system HTTP/1.1\r\nHost: a\r\n\r\n"));
+  ASSERT_TRUE(client.send("0\r\nT: x\r\n\r\nGET /v1/limits/system HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   const net::Response put = client.receive();
   EXPECT_EQ(put.status, 200) << put.body;
   EXPECT_EQ(client.receive().body, put.body);
+}
+
+/// Requests of a browser on the machine of the service, for a page that somebody else wrote.
+class ForeignPages : public Heads {
+ protected:
+  std::string status_of(const std::string& line, const std::string& fields) {
+    net::Client client(address());
+    EXPECT_TRUE(client.send(line + " HTTP/1.1\r\n" + fields + "\r\n"));
+    const Seen answer = seen(client.receive());
+    return answer.status == 403 ? problem_of(answer) : std::to_string(answer.status);
+  }
+  std::string own() const { return "Host: " + address().to_string() + "\r\n"; }
+};
+INSTANTIATE_TEST_SUITE_P(Stores, ForeignPages, testing::Values("memory"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+constexpr const char* alice = "Authorization: Bearer alice-secret\r\n";
+
+TEST_P(ForeignPages, MayCallAServiceWithoutTokensNeitherByFetchNorByAFormNorByRebinding) {
+  const std::string heads[] = {own() + "Sec-Fetch-Site: cross-site\r\n",
+                               own() + "Sec-Fetch-Site: same-site\r\n",
+                               own() + "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site\r\n",
+                               own() + "Origin: https://evil.example\r\n",
+                               own() + "Origin: null\r\n",
+                               own() + "Origin: http://" + address().host() + ":1\r\n",
+                               own() + "Origin: http://" + address().to_string() + ".evil.example\r\n",
+                               "Host: evil.example\r\n",
+                               "Host: evil.example:8080\r\nOrigin: http://evil.example:8080\r\n",
+                               "Host: 127.0.0.1.evil.example\r\n",
+                               "Host: localhost.evil.example\r\n",
+                               "Host: 192.0.2.1:8080\r\n",
+                               "Host: [2001:db8::1]:8080\r\n"};
+  for (const std::string& head : heads) {
+    for (const char* const line :
+         {"POST /v1/acquire", "POST /v1/changes", "POST /v1/entities/x/reset", "GET /v1/limits",
+          "GET /v1/authorize?entity=a&resource=b", "DELETE /v1/limits/system"}) {
+      service->set_tokens(nullptr);
+      EXPECT_EQ(status_of(line, head), "403 forbidden") << line << " " << head;
+      service->set_tokens(std::make_shared<const Tokens>(*Tokens::parse(two_tokens, "tokens")));
+      EXPECT_NE(status_of(line, head + alice), "403 forbidden") << "a page has no token; " << line << head;
+    }
+  }
+}
+
+TEST_P(ForeignPages, AreToldApartFromProgramsAndFromPagesOfThisMachine) {
+  service->set_tokens(nullptr);
+  const std::string authority = address().to_string();
+  for (const std::string& head :
+       {own(), std::string("Host: localhost\r\n"), std::string("Host: LOCALHOST:8080\r\n"),
+        std::string("Host: 127.0.0.2:80\r\n"), std::string("Host: [::1]:8080\r\n"),
+        std::string("Host: [::1]\r\n"), std::string("Host:\r\n"), own() + "Sec-Fetch-Site: none\r\n",
+        own() + "Sec-Fetch-Site: same-origin\r\nOrigin: http://" + authority + "\r\n",
+        std::string("Host: LocalHost:1\r\nOrigin: https://localhost:1\r\n")})
+    EXPECT_EQ(status_of("GET /v1/limits", head), "200") << head;
+}
+
+TEST_P(ForeignPages, AreNoReasonToRefuseHealthChecksAndScrapes) {
+  service->set_tokens(nullptr);
+  for (const char* const path : {"/livez", "/readyz", "/openapi.json", "/metrics"})
+    EXPECT_EQ(status_of(std::string("GET ") + path, "Host: weir.internal:8080\r\n"), "200") << path;
+  for (const char* const path : {"/livez", "/readyz", "/openapi.json"})
+    EXPECT_EQ(status_of(std::string("GET ") + path, own() + "Origin: http://evil.example\r\n"), "200");
+  EXPECT_EQ(status_of("GET /metrics", own() + "Origin: http://evil.example\r\n"), "403 forbidden");
+  EXPECT_EQ(status_of("GET /metrics", own() + "Sec-Fetch-Site: cross-site\r\n"), "403 forbidden");
+}
+
+TEST_P(ForeignPages, ThatAProxyAsksForAreItsOwnClients) {
+  service->set_tokens(nullptr);
+  set_system(R"("rpm":"9/min")");
+  const std::string line = "GET /v1/authorize?entity=a&resource=b&consume=rpm:1";
+  const std::string fields = own() + "Origin: https://app.example\r\nSec-Fetch-Site: same-site\r\n";
+  EXPECT_EQ(status_of(line, fields + "X-Forwarded-For: 192.0.2.1\r\n"), "200");
+  EXPECT_EQ(status_of(line, fields), "403 forbidden");
+  EXPECT_EQ(status_of(line, "Host: app.example\r\nX-Forwarded-For: 192.0.2.1\r\n"), "403 forbidden");
+}
+
+TEST_P(ForeignPages, AreToldByTheirOriginWhereTheServiceIsReachedByAnyName) {
+  start(open_store(), {.beyond_loopback = true});
+  EXPECT_EQ(status_of("GET /v1/limits", "Host: weir.internal:8080\r\n"), "200");
+  EXPECT_EQ(status_of("GET /v1/limits", "Host: weir.internal\r\nOrigin: http://weir.internal\r\n"), "200");
+  EXPECT_EQ(status_of("GET /v1/limits", "Host: weir.internal\r\nOrigin: http://evil.example\r\n"),
+            "403 forbidden");
+}
+
+TEST_P(ForeignPages, AreToldWhatToDo) {
+  service->set_tokens(nullptr);
+  EXPECT_EQ(
+      call("GET", "/v1/limits", {}, "Origin: http://evil.example\r\n").text("/detail"),
+      "a web page of another site asks for this, and no tokens are required here; to allow it, start weir "
+      "with --tokens FILE (a gateway: admin_tokens) and send one");
+  net::Client client(address());
+  ASSERT_TRUE(client.send("GET /v1/limits HTTP/1.1\r\nHost: weir.internal:8080\r\n\r\n"));
+  EXPECT_EQ(seen(client.receive()).text("/detail"),
+            "without tokens weir answers only as localhost or as a loopback address, and the Host here is "
+            "\\\"weir.internal:8080\\\"; send Host: localhost, or start weir with --tokens FILE (a gateway: "
+            "admin_tokens)");
 }
 
 }  // namespace
