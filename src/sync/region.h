@@ -38,7 +38,7 @@ struct Settings {
   std::map<std::string, Millitokens, std::less<>> least = {};  ///< of quiet regions, by limit
 
   /// How long a share is written for.
-  Time lifetime() const { return 3 * window; }
+  Time lifetime() const { return windows_of_a_share * window; }
 };
 
 /// One entity on one resource, as the region's own store has it.

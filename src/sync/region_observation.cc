@@ -83,7 +83,7 @@ void Region::observe_bucket(Time now, Time elapsed, const StoreView& reading, co
   if (reading.bucket) {
     for (const BucketLimit& stored : reading.bucket->limits) {
       if (stored.name != name) continue;
-      next.consumed = stored.consumed.millitokens();
+      next.consumed = std::max<Millitokens>(stored.consumed.millitokens(), 0);
       const Millitokens refill =
           refill_in(*limit.below, present, std::max<Time>(now - reading.bucket->refilled_at, 0));
       next.tokens = std::min(base::saturating_add(stored.tokens.millitokens(), refill), present);
@@ -105,7 +105,7 @@ void Region::count_windows(Time elapsed, const LimitState& limit, SharedLimit& n
   // A bucket that was made anew counts from 0.
   const Millitokens before = last.consumed > next.consumed ? 0 : last.consumed;
   const Millitokens used = std::clamp<Millitokens>(
-      base::saturate(base::Int128{next.consumed - before} * settings_.window / elapsed), 0,
+      base::saturate((base::Int128{next.consumed} - before) * settings_.window / elapsed), 0,
       Amount::max_millitokens);
   // A region that has run out would have used more. Without this, shares that are unfair would stay so.
   const Millitokens fair = refill_in(*limit.below, fair_share(next.capacity), settings_.window);

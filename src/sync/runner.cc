@@ -93,11 +93,19 @@ Result<void> Runner::restore() {
   if (*own) {
     auto snapshot = read_snapshot((*own)->bytes);
     if (!snapshot) return snapshot.error();
+    if (auto moments = check_moments(*snapshot); !moments) {
+      return base::error(moments.error().code, "the own snapshot, of region ",
+                         base::quoted(region_.settings().region), ": ", moments.error().message);
+    }
     region_.restore(*snapshot);
     tag_ = (*own)->tag;
   }
   restored_ = true;
   return {};
+}
+
+Result<void> Runner::check_moments(const Snapshot& snapshot) const {
+  return sync::check_moments(snapshot, clock_.now(), region_.settings().clock_spread);
 }
 
 Result<std::vector<Runner::Key>> Runner::keys() {
@@ -227,6 +235,7 @@ Result<std::optional<Snapshot>> Runner::read_other(const std::string& region) {
     return base::error(ErrorCode::unavailable, "it is that of ", base::quoted(snapshot->region),
                        "; each region needs its own name");
   }
+  if (auto moments = check_moments(*snapshot); !moments) return moments.error();
   return std::optional(*std::move(snapshot));
 }
 

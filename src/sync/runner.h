@@ -68,6 +68,7 @@ class Runner {
   Result<StoreView> read(const Key& key);
   void read_others(CycleReport& report);
   Result<std::optional<Snapshot>> read_other(const std::string& region);
+  Result<void> check_moments(const Snapshot& snapshot) const;
   void write(CycleReport& report);
   struct Written {
     Outcome outcome = Outcome::failed;

@@ -86,6 +86,8 @@ class SnapshotReader {
   Result<Snapshot> finish(Snapshot snapshot) {
     if (snapshot.region.empty() || snapshot.window < 1)
       return base::error(ErrorCode::unavailable, "the snapshot lacks its region or its window");
+    if (snapshot.window > longest_window)
+      return base::error(ErrorCode::unavailable, "the snapshot has a window of more than an hour");
     const auto key = [](const Entry& one) { return std::tie(one.entity, one.resource); };
     std::sort(snapshot.entries.begin(), snapshot.entries.end(),
               [&](const Entry& a, const Entry& b) { return key(a) < key(b); });
@@ -109,6 +111,12 @@ class SnapshotReader {
       document_.invalidate(base::join(of, " is out of range: ", std::to_string(read)));
     return read;
   }
+  /// A counter, which unlike an amount has no other bound.
+  Millitokens consumed(json::Value& value, std::string_view of) {
+    const std::int64_t read = document_.integer(value, of);
+    if (read < 0) document_.invalidate(base::join(of, " is below 0: ", std::to_string(read)));
+    return read;
+  }
   Entry entry(json::Value& element) {
     Entry entry;
     document_.members(element, "entries", [&](std::string_view key, json::Value& value) {
@@ -130,7 +138,7 @@ class SnapshotReader {
   SharedLimit shared_limit(std::string_view called, json::Value& object) {
     SharedLimit limit{.name = std::string(called)};
     document_.members(object, called, [&](std::string_view key, json::Value& value) {
-      if (key == "consumed") limit.consumed = document_.integer(value, key);
+      if (key == "consumed") limit.consumed = consumed(value, key);
       if (key == "tokens") limit.tokens = number(value, key, -largest);
       if (key == "capacity") limit.capacity = number(value, key);
       if (key == "share") limit.share = number(value, key);
@@ -205,6 +213,29 @@ Result<Snapshot> read_snapshot(std::string_view json) {
   if (json.size() > largest_snapshot)
     return base::error(ErrorCode::unavailable, "the snapshot is larger than 64 MiB");
   return SnapshotReader(json).read();
+}
+
+Result<void> check_moments(const Snapshot& snapshot, Time now, Time clock_spread) {
+  constexpr std::string_view advice =
+      "; set the clocks right, or delete the snapshot if it is damaged: its region publishes it again";
+  if (snapshot.published_at > now + clock_spread) {
+    return base::error(ErrorCode::unavailable, "it says that it was published ",
+                       std::to_string(snapshot.published_at - now), " ms from now, and clock_spread is ",
+                       std::to_string(clock_spread), " ms", advice);
+  }
+  const Time latest = now + clock_spread + windows_of_a_share * snapshot.window;
+  for (const Entry& entry : snapshot.entries) {
+    for (const SharedLimit& limit : entry.limits) {
+      for (const Grant& grant : limit.grants) {
+        if (grant.until <= latest) continue;
+        return base::error(ErrorCode::unavailable, "it lets ", base::quoted(grant.to), " use ",
+                           base::quoted(limit.name), " of ", base::quoted(entry.entity), " until ",
+                           std::to_string(grant.until - now),
+                           " ms from now, which is longer than a share lasts", advice);
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace weir::sync

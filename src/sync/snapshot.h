@@ -17,6 +17,9 @@ inline constexpr std::int64_t snapshot_version = 1;
 inline constexpr std::size_t largest_snapshot = std::size_t{64} << 20U;
 inline constexpr std::size_t most_entries = 200'000;
 inline constexpr std::size_t most_regions = 64;
+inline constexpr Time longest_window = 3'600'000;
+/// A share is written for this many windows.
+inline constexpr Time windows_of_a_share = 3;
 
 /// A part of its own base that a region lets another one use until a moment. Of several grants to the same
 /// region the largest counts, not the sum: a newer one replaces an older one, which ends by itself.
@@ -70,5 +73,8 @@ struct Snapshot {
 std::string to_json(const Snapshot& snapshot);
 /// Reads one from outside. The error of another version says so.
 Result<Snapshot> read_snapshot(std::string_view json);
+/// Refuses moments that no region can have published by now. They would hide every later snapshot, or let
+/// others use a part of the whole forever. A share may last for any time: other programs write shares, too.
+Result<void> check_moments(const Snapshot& snapshot, Time now, Time clock_spread);
 
 }  // namespace weir::sync

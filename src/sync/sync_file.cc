@@ -16,7 +16,6 @@ using config::Subject;
 using config::YamlNode;
 
 constexpr const char* scope_example = "{resource: gpt-4, entities: [acme]}";
-constexpr Time longest_window = 3'600'000;
 
 /// Turns a tree into settings.
 class SyncFileReader {

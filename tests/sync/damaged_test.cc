@@ -5,6 +5,7 @@
 
 #include "support/redis_server.h"
 #include "sync/simulation.h"
+#include "sync/snapshot.h"
 
 namespace weir::sync {
 namespace {
@@ -91,6 +92,94 @@ TEST_F(DamagedRecords, ACycleInWhichNothingCanBeReadFails) {
   const auto report = runner.cycle();
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::unavailable);
+}
+
+constexpr Time in_2100 = 4'102'444'800'000;
+
+/// "us" publishes what the tests write; "eu" runs.
+class DamagedSnapshots : public testing::Test {
+ protected:
+  DamagedSnapshots() {
+    EXPECT_TRUE(limiter.set_limits(Level::system(), {{"rpm", "600/min"}}));
+    EXPECT_TRUE(limiter.acquire("acme", "r", {{"rpm", 1}}));
+  }
+  Snapshot us(Time published_at, std::vector<Grant> grants = {}) const {
+    return {
+        .region = "us",
+        .sequence = 1,
+        .window = 10'000,
+        .published_at = published_at,
+        .entries = {
+            {.entity = "acme",
+             .resource = "r",
+             .limits = {
+                 {.name = "rpm", .capacity = 600'000, .windows = {100'000}, .grants = std::move(grants)}}}}};
+  }
+  void publish(const Snapshot& snapshot) {
+    auto known = exchange.read(snapshot.region);
+    ASSERT_TRUE(known);
+    ASSERT_TRUE(exchange.publish(snapshot.region, to_json(snapshot), *known ? (*known)->tag : ""));
+  }
+  CycleReport cycle() {
+    clock.advance(std::chrono::seconds(10));
+    auto report = runner.cycle();
+    EXPECT_TRUE(report) << report.error().message;
+    return report ? *report : CycleReport{};
+  }
+  static bool tells(const CycleReport& report, std::string_view problem) {
+    return std::any_of(report.problems.begin(), report.problems.end(),
+                       [&](const std::string& one) { return one.find(problem) != std::string::npos; });
+  }
+
+  FakeClock clock{1'700'000'000'000};
+  Limiter limiter = *Limiter::open("memory:", {.clock = &clock});
+  MemoryExchange exchange;
+  Runner runner{
+      limiter, exchange, {.region = "eu", .regions = {"eu", "us"}}, {{.resource = "r", .entities = {"acme"}}},
+      clock,   {}};
+};
+
+TEST_F(DamagedSnapshots, OneFromTheFutureDoesNotHideTheLaterOnes) {
+  publish(us(in_2100));
+  EXPECT_TRUE(tells(cycle(), "the snapshot of region \"us\": it says that it was published "));
+  publish(us(clock.now()));
+  const CycleReport report = cycle();
+  EXPECT_TRUE(report.problems.empty()) << testing::PrintToString(report.problems);
+  EXPECT_FALSE(report.writes.empty()) << "us has all of the demand";
+  clock.advance(std::chrono::seconds(60));
+  EXPECT_TRUE(cycle().problems.empty());
+}
+
+TEST_F(DamagedSnapshots, AClockThatIsAheadByTheSpreadIsNoDamage) {
+  publish(us(clock.now() + 12'000));
+  EXPECT_TRUE(cycle().problems.empty());
+  publish(us(clock.now() + 12'001));
+  EXPECT_TRUE(tells(cycle(), "2001 ms from now"));
+}
+
+TEST_F(DamagedSnapshots, AGrantThatLastsLongerThanAShareIsRefused) {
+  const Time longest = clock.now() + 10'000 + 2'000 + 30'000;
+  publish(us(clock.now(), {{"eu", 1000, longest}}));
+  EXPECT_TRUE(cycle().problems.empty());
+  publish(us(clock.now(), {{"eu", 1000, in_2100}}));
+  EXPECT_TRUE(tells(cycle(), "lets \"eu\" use \"rpm\" of \"acme\" until "));
+}
+
+TEST_F(DamagedSnapshots, AShareOfAnotherProgramMayLastLonger) {
+  Snapshot long_lived = us(clock.now());
+  long_lived.entries[0].until = in_2100;
+  publish(long_lived);
+  EXPECT_TRUE(cycle().problems.empty());
+}
+
+TEST_F(DamagedSnapshots, OfTheRegionItselfIsAnErrorThatSaysWhatToDo) {
+  Snapshot own = us(in_2100);
+  own.region = "eu";
+  publish(own);
+  const auto refused = runner.cycle();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("or delete the snapshot"), std::string::npos)
+      << refused.error().message;
 }
 
 }  // namespace

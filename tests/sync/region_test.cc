@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace weir::sync {
 namespace {
 
@@ -42,6 +44,16 @@ class SharesOfEu : public testing::Test {
                                      .share = 300 * token,
                                      .windows = {used * token}}}}}};
   }
+  /// What "eu" published last, by a bucket that had counted this much.
+  static Snapshot counted(Time now, Millitokens consumed) {
+    return {.region = "eu",
+            .sequence = 1,
+            .window = 10'000,
+            .published_at = now,
+            .entries = {{.entity = "key",
+                         .resource = "r",
+                         .limits = {{.name = "rpm", .consumed = consumed, .capacity = 600 * token}}}}};
+  }
   static Millitokens lent_to_us(const Snapshot& eu_has, Time now) {
     return lent(eu_has.find("key", "r")->find("rpm")->grants, now, "us");
   }
@@ -79,6 +91,20 @@ TEST_F(SharesOfEu, AreLentOnlyAfterAWriteThatADelayedProcessCannotReplace) {
   const Millitokens lent = lent_to_us(other.snapshot(now), now);
   EXPECT_GT(lent, 0);
   EXPECT_LE(renewal[0].shares[0].second + lent, 300 * token);
+}
+
+TEST_F(SharesOfEu, CountDemandFromAnyCounterWithoutOverflow) {
+  constexpr Millitokens lowest = std::numeric_limits<Millitokens>::min();
+  Region restored = eu();
+  restored.restore(counted(start, lowest));
+  const Snapshot huge = restored.observe(start + 10'000, std::vector{reading(start + 10'000, 50)});
+  EXPECT_EQ(huge.find("key", "r")->find("rpm")->windows, std::vector<Millitokens>{Amount::max_millitokens});
+  // A bucket that gave back more than it charged has used nothing, and others can read that.
+  Region fresh = eu();
+  const Snapshot below = fresh.observe(start, std::vector{reading(start, -50)});
+  const auto read = read_snapshot(to_json(below));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->find("key", "r")->find("rpm")->consumed, 0);
 }
 
 }  // namespace

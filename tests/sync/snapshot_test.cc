@@ -54,7 +54,8 @@ TEST(SyncSnapshot, WhatCannotBeUsedIsAnError) {
         with("10000,", "0,"), with("\"acme\"", "\"\""), with("\"gpt-5\"", "\"gpt-4\""),
         with("\"share\":20000", "\"share\":-1"), with("\"share\":20000", "\"share\":9007199254740993"),
         with("[4,2]", "[1,2,3,4]"), with("\"rpm\"", "\"no such name!\""),
-        with("\"tokens\":-3", "\"tokens\":\"x\"")}) {
+        with("\"tokens\":-3", "\"tokens\":\"x\""), with("\"consumed\":5", "\"consumed\":-1"),
+        with("\"consumed\":5", "\"consumed\":-9223372036854775808"), with("10000,", "3600001,")}) {
     EXPECT_FALSE(read_snapshot(bad)) << bad;
   }
 }
