@@ -2,9 +2,8 @@
 // only the head tells such a request from one of a program:
 //
 //   Sec-Fetch-Site, Origin   are set by the browser, and name the page
-//   Host                     a page whose name was made to lead to this machine (DNS rebinding) reads
-//   answers, too,
-//                            since it counts as the server's own; its name is here
+//   Host                     names a page whose name was made to lead to this machine (DNS rebinding). Such a
+//                            page counts as the server's own, and would read answers, too
 #pragma once
 
 #include <optional>
