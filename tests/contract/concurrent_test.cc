@@ -202,6 +202,21 @@ TEST_P(Concurrent, AnotherProcessEndsExtendsAndAdjustsALease) {
   EXPECT_EQ(remaining("key", "calls"), "5");
 }
 
+TEST_P(Concurrent, ALeaseThatItsHolderExtendedAndAdjustedIsStillEndedByItsId) {
+  set_system({{"calls", "5:concurrent"}, {"tpm", "100/min"}});
+  Decision decision = acquire("key", {{"calls", 2}, {"tpm", 10}}, lasting(8s));
+  const std::string id = *decision.lease().id();
+  ASSERT_TRUE(decision.lease().extend(60s));
+  ASSERT_TRUE(decision.lease().adjust({{"tpm", 5}}));
+  const auto extended = limiter.extend(id, 70s);
+  ASSERT_TRUE(extended) << extended.error().message;
+  ASSERT_TRUE(decision.lease().adjust({{"tpm", -3}}));
+  const auto settled = limiter.settle(id, {{"tpm", 20}});
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(remaining("key", "calls"), "5");
+  EXPECT_EQ(remaining("key", "tpm"), "80");
+}
+
 TEST_P(Concurrent, ALeaseCannotBeExtendedAfterItsDeadline) {
   set_system({{"calls", "1:concurrent"}, {"rpm", "10/min"}});
   Decision kept = acquire("key", {{"calls", 1}}, lasting(1s));
@@ -505,22 +520,22 @@ TEST_P(Concurrent, RandomLeasesNeverHoldTooMuchAndGiveEverythingBack) {
       const auto at = static_cast<std::size_t>(below(static_cast<std::int64_t>(leases.size())));
       Held& held = leases[at];
       Lease& lease = held.decision.lease();
+      const bool by_id = !held.id.empty() && below(2) == 0;
       if (verb == 4) {
         const auto length = std::chrono::milliseconds(1 + below(60'000));
-        const auto extended = held.id.empty() ? lease.extend(length) : limiter.extend(held.id, length);
+        const auto extended = by_id ? limiter.extend(held.id, length) : lease.extend(length);
         ASSERT_TRUE(extended) << extended.error().message;
         ASSERT_GE(*extended, std::max(held.deadline, now() + length.count()));
         held.deadline = *extended;
       } else if (verb == 5) {
         const std::int64_t by = below(2) == 0 ? 1 : -1;
-        const auto adjusted = held.id.empty() ? lease.adjust({{"calls", by}})
-                                              : limiter.adjust(held.id, {{"calls", by}}, std::to_string(i));
+        const auto adjusted = by_id ? limiter.adjust(held.id, {{"calls", by}}, std::to_string(i))
+                                    : lease.adjust({{"calls", by}});
         ASSERT_EQ(bool(adjusted), held.amount + by >= 0);
         if (adjusted) held.amount += by;
       } else {
-        const auto ended = held.id.empty()
-                               ? (verb == 6 ? lease.settle({}) : lease.rollback())
-                               : (verb == 6 ? limiter.settle(held.id, {}) : limiter.rollback(held.id));
+        const auto ended = by_id ? (verb == 6 ? limiter.settle(held.id, {}) : limiter.rollback(held.id))
+                                 : (verb == 6 ? lease.settle({}) : lease.rollback());
         ASSERT_TRUE(ended) << ended.error().message;
         leases.erase(leases.begin() + static_cast<std::ptrdiff_t>(at));
       }

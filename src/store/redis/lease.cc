@@ -41,12 +41,13 @@ void LeaseChange::start() {
   const bool extends = plan_.change.verb == decision::LeaseVerb::extend;
   if (extends || took_grants(plan_.lease.amounts)) return load();
   concurrent_ = decision::has_concurrent(chain_);
-  send_differences(decision::record_of(plan_.lease),
+  send_differences(decision::marker_of(plan_.lease),
                    plan_.lease.shared ? std::string() : std::string(without_marker));
 }
 
-decision::Marker LeaseChange::marker_of(decision::LeaseRecord record, Time deadline) const {
-  return {std::move(record), deadline, plan_.lease.buckets};
+decision::Marker LeaseChange::marker_of(decision::LeaseRecord record, Time deadline,
+                                        Time first_deadline) const {
+  return {std::move(record), deadline, plan_.lease.buckets, first_deadline};
 }
 
 bool LeaseChange::match_differences() {
@@ -69,14 +70,14 @@ bool LeaseChange::match_differences() {
   return true;
 }
 
-void LeaseChange::send_differences(const decision::LeaseRecord& record, const std::string& marker) {
+void LeaseChange::send_differences(const decision::Marker& marker, const std::string& text) {
   std::vector<limits::LimitSetRef> sets;
   for (const ChainBucket& place : buckets_in_chain_) sets.push_back(place.resolution->limits);
-  auto step = decision::step(record, plan_.change, sets);
+  auto step = decision::step(marker.record, plan_.change, sets);
   // An error, or a repetition: only the stored marker and buckets can confirm it.
   if (!step || step->repeated) return load();
   next_ = *std::move(step);
-  expected_ = marker;
+  expected_ = text;
   if (!match_differences()) return load();
   step_ = Step::plain;
   writes_ = true;
@@ -90,8 +91,9 @@ void LeaseChange::send_differences(const decision::LeaseRecord& record, const st
   std::string plan;
   append_plan(plan, chain_, resource_counts() ? std::nullopt : std::optional(false));
   word(plan);
-  word(marker);
-  word(plan_.lease.shared ? encode(marker_of(next_.next, plan_.lease.deadline)) : std::string());
+  word(text);
+  word(plan_.lease.shared ? encode(marker_of(next_.next, plan_.lease.deadline, marker.first_deadline))
+                          : std::string());
   word(std::string_view());
   word(to_redis(plan_.lease.deadline));
   for (const auto& bucket : plan_.lease.buckets) word(static_cast<std::int64_t>(bucket.generation));
@@ -118,7 +120,7 @@ void LeaseChange::replied(const Reply& reply) {
   const auto marker = text == expected_ ? std::nullopt : decode_marker(text);
   const bool extended = marker && marker->deadline != plan_.lease.deadline;
   const bool plain = marker && !extended && !took_grants(marker->record.amounts);
-  if (plain && ++overtaken_ <= most_overtaken) return send_differences(marker->record, text);
+  if (plain && ++overtaken_ <= most_overtaken) return send_differences(*marker, text);
   decide_here(now, at);
 }
 
@@ -171,8 +173,7 @@ Result<decision::Next> LeaseChange::decide(Time now, States& states, decision::M
   outcome_.record = std::move(answer->record);
   outcome_.deadline = answer->deadline;
   if (plan_.lease.shared) {
-    next.marker = marker_of(outcome_.record, deadline);
-    if (marker != nullptr) next.marker->first_deadline = marker->first_deadline;
+    next.marker = marker_of(outcome_.record, deadline, marker != nullptr ? marker->first_deadline : 0);
     decision::set_deadline(*next.marker, outcome_.deadline);
   }
   return next;

@@ -17,9 +17,9 @@ class LeaseChange final : public Operation {
   void start();
 
  private:
-  /// Sends the differences that the change makes to a lease with this record, if it is a plain case.
-  /// `marker`: the text of the marker with this record; empty: there is no marker.
-  void send_differences(const decision::LeaseRecord& record, const std::string& marker);
+  /// Sends the differences that the change makes to a lease with this marker, if it is a plain case. `text`:
+  /// of the marker, as it is stored; empty: it is not.
+  void send_differences(const decision::Marker& marker, const std::string& text);
   /// Puts the differences of next_ into chain_; false: some bucket does not have the limit.
   bool match_differences();
   void replied(const Reply& reply) override;
@@ -34,7 +34,7 @@ class LeaseChange final : public Operation {
   bool counts(const ReadBucket& before) const override {
     return resource_counts() && (!before.bucket || before.bucket->segment.has_value());
   }
-  decision::Marker marker_of(decision::LeaseRecord record, Time deadline) const;
+  decision::Marker marker_of(decision::LeaseRecord record, Time deadline, Time first_deadline) const;
 
   const store::LeasePlan& plan_;
   store::LeaseOutcome& outcome_;
