@@ -47,6 +47,12 @@ struct LeaseChange {
   bool only_held = false;     ///< leaves out limits that the lease does not have
 };
 
+/// Whether the record of a lease shows that this change has happened. An adjust without a key cannot be told
+/// from another one, so it must not be sent again.
+inline bool is_told_apart(LeaseVerb verb, std::string_view key) {
+  return verb != LeaseVerb::adjust || !key.empty();
+}
+
 struct LeaseStep {
   bool repeated = false;  ///< it was applied before: charge nothing, write nothing
   LeaseRecord next;

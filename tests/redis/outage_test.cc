@@ -5,7 +5,10 @@
 #include <future>
 
 #include "app/check_store.h"
+#include "app/open_store.h"
 #include "base/entropy.h"
+#include "limiter/core.h"
+#include "limiter/pending.h"
 #include "net/redis_client.h"
 #include "support/eventually.h"
 #include "support/redis_server.h"
@@ -188,6 +191,50 @@ TEST_F(RedisOutage, ASettleWhoseAnswerGotLostHappensOnce) {
   const Bucket bucket = limiter.buckets("lease")->items[0];
   EXPECT_EQ(bucket.limits[0].consumed.millitokens() % 10'000, 0);
   EXPECT_LE(bucket.limits[0].consumed, Amount(50 * 10 + 50 * 90));
+}
+
+/// A lease of 100 that is adjusted by 10 without a key, while an answer gets lost.
+class RedisLostAdjust : public RedisOutage {
+ protected:
+  /// What the caller is told, where the answer to the first request with this text is lost.
+  std::string adjust(const std::string& request) {
+    auto decision = core.acquire("lease", "r", std::vector<Charge>{{"rpm", 100}}, {});
+    EXPECT_TRUE(decision) << decision.error().message;
+    if (!decision) return {};
+    limiter::PendingChange change(core);
+    change.take(*decision, nullptr);
+    proxy.set_rule([&, lost = false](const std::string& bytes) mutable {
+      if (lost || bytes.find(request) == std::string::npos) return tests::SlowProxy::Fate::passes;
+      lost = true;
+      return tests::SlowProxy::Fate::answer_is_lost;
+    });
+    const std::vector<Charge> more{{"rpm", 10}};
+    const auto adjusted = store::wait_for<void>([&](store::Completion<void> done) {
+      change.start_taken({.verb = detail::LeaseVerb::adjust, .charges = more}, done);
+    });
+    return adjusted ? "adjusted" : name_of(adjusted.error().code);
+  }
+  std::string consumed() { return direct.buckets("lease")->items[0].limits[0].consumed.to_string(); }
+
+  RedisServer server;
+  tests::SlowProxy proxy{server.port()};
+  Limiter direct = warm(with_port(server.port()));
+  base::SystemEntropy entropy;
+  std::shared_ptr<Clock> clock = std::make_shared<SystemClock>();
+  limiter::Core core{{clock, std::make_shared<base::SystemEntropy>(),
+                      *app::open_store(with_port(proxy.port()), {}, clock, entropy)},
+                     {}};
+};
+
+TEST_F(RedisLostAdjust, IsNotRepeated) {
+  EXPECT_EQ(adjust("EVALSHA"), "outcome-unknown");
+  EXPECT_EQ(consumed(), "110");
+}
+
+TEST_F(RedisLostAdjust, IsNotRepeatedWhereItLeavesADebt) {
+  ASSERT_TRUE(direct.set_limits(Level::resource("r"), {{"rpm", "100/d"}}));
+  EXPECT_EQ(adjust("PEXPIREAT"), "outcome-unknown") << "the write of a decision that is made here";
+  EXPECT_EQ(consumed(), "110");
 }
 
 TEST_F(RedisOutage, NobodyAtTheAddressIsSaidWhenOpening) {

@@ -1,4 +1,4 @@
-// Stands between a client and a server and lets bytes through later.
+// Stands between a client and a server, lets bytes through later, and loses answers.
 #pragma once
 
 #include <arpa/inet.h>
@@ -10,7 +10,9 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +22,10 @@ namespace weir::tests {
 
 class SlowProxy {
  public:
+  enum class Fate : unsigned char { passes, answer_is_lost };
+  /// What becomes of a request, by its bytes. Called on the thread of the proxy.
+  using Rule = std::function<Fate(const std::string& request)>;
+
   explicit SlowProxy(std::uint16_t to)
       : to_(to), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = local(0);
@@ -39,6 +45,11 @@ class SlowProxy {
   }
   std::uint16_t port() const { return port_; }
   void set_delay(std::chrono::milliseconds delay) { delay_ = delay.count(); }
+  /// A lost answer takes its connection with it.
+  void set_rule(Rule rule) {
+    const std::scoped_lock lock(mutex_);
+    rule_ = std::move(rule);
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -51,6 +62,7 @@ class SlowProxy {
     int to;
     std::deque<Piece> pieces;
     bool ended = false;
+    bool loses = false;  ///< what comes next, and the connection
   };
 
   static sockaddr_in local(std::uint16_t port) {
@@ -69,8 +81,8 @@ class SlowProxy {
       ::close(server);
       return;
     }
-    ways_.push_back(std::make_unique<Way>(Way{client, server, {}, false}));
-    ways_.push_back(std::make_unique<Way>(Way{server, client, {}, false}));
+    ways_.push_back(std::make_unique<Way>(Way{client, server, {}}));
+    ways_.push_back(std::make_unique<Way>(Way{server, client, {}}));
   }
   void run() {
     while (!stopped_) {
@@ -81,20 +93,28 @@ class SlowProxy {
       if (events[0].revents != 0) accept();
       for (std::size_t i = 0; i < ways; ++i) {
         Way& way = *ways_[i];
-        if (events[i + 1].revents != 0) take(way);
+        if (events[i + 1].revents != 0) take(way, *ways_[i ^ 1U], i % 2 == 0);
         give(way);
       }
     }
     for (const auto& way : ways_) ::close(way->from);
   }
-  void take(Way& way) const {
+  /// `back`: the other way of the same connection.
+  void take(Way& way, Way& back, bool is_request) {
     char bytes[65536];
     const auto count = ::recv(way.from, bytes, sizeof bytes, MSG_DONTWAIT);
     if (count == 0) {
       way.ended = true;
       ::shutdown(way.to, SHUT_WR);
     }
-    if (count > 0) {
+    if (count > 0 && way.loses) {
+      way.ended = back.ended = true;
+      ::shutdown(way.from, SHUT_RDWR);
+      ::shutdown(way.to, SHUT_RDWR);
+    } else if (count > 0) {
+      const std::scoped_lock lock(mutex_);
+      if (is_request && rule_)
+        back.loses = rule_({bytes, static_cast<std::size_t>(count)}) == Fate::answer_is_lost;
       way.pieces.push_back({Clock::now() + std::chrono::milliseconds(delay_.load()),
                             std::string(bytes, static_cast<std::size_t>(count))});
     }
@@ -112,6 +132,8 @@ class SlowProxy {
   std::uint16_t port_ = 0;
   std::atomic<bool> stopped_{false};
   std::atomic<long> delay_{0};
+  std::mutex mutex_;
+  Rule rule_;
   std::vector<std::unique_ptr<Way>> ways_;
   std::thread thread_;
 };

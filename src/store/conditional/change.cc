@@ -51,10 +51,9 @@ Action Change::resume(const Event& event, Time now) {
   if (event.kind == Event::Kind::seen) return attempt(now);
   if (event.kind == Event::Kind::applied) return finish(ChangeOutcome::Kind::changed);
   if (event.kind == Event::Kind::unknown) {
-    // The marker ensures that at most one of the copies happens. An adjust without a key could not recognise
-    // itself in the marker.
-    const bool told_apart = plan_.verb != decision::LeaseVerb::adjust || !plan_.key.empty();
-    if (!plan_.once || !told_apart) return finish(ChangeOutcome::Kind::unknown);
+    // The marker ensures that at most one of the copies happens.
+    if (!plan_.once || !decision::is_told_apart(plan_.verb, plan_.key))
+      return finish(ChangeOutcome::Kind::unknown);
     in_doubt_ = true;
   }
   if (event.link_failed) {

@@ -37,6 +37,7 @@ void LeaseChange::start() {
   }
   add_links(chain_);
   if (plan_.lease.shared) marker_ = lease_key(end, plan_.lease.nonce);
+  told_apart_ = plan_.lease.shared && decision::is_told_apart(plan_.change.verb, plan_.change.key);
   // The script knows no grants, and no other deadline than the one in the id.
   const bool extends = plan_.change.verb == decision::LeaseVerb::extend;
   if (extends || took_grants(plan_.lease.amounts)) return load();
@@ -81,8 +82,8 @@ void LeaseChange::send_differences(const decision::Marker& marker, const std::st
   if (!match_differences()) return load();
   step_ = Step::plain;
   writes_ = true;
-  // Without a marker a copy would charge a second time.
-  repeatable = plan_.lease.shared;
+  // Otherwise a copy would charge a second time.
+  repeatable = told_apart_;
   const std::size_t keys = buckets_in_chain_.size() + (marker_.empty() ? 0 : 1);
   begin(concurrent_ ? Script::acquire_concurrent() : Script::acquire(), keys,
         keys + buckets_in_chain_.size() + 5);
@@ -147,7 +148,7 @@ void LeaseChange::changed(const std::string& all) {
 /// Where the outcome is unknown, the marker shows whether the change happened.
 void LeaseChange::failed(Error error) {
   constexpr int most_doubts = 3;
-  const bool in_doubt = error.code == ErrorCode::outcome_unknown && plan_.lease.shared;
+  const bool in_doubt = error.code == ErrorCode::outcome_unknown && told_apart_;
   if (in_doubt && ++doubts_ < most_doubts) return load();
   if (doubts_ > 0) error.code = ErrorCode::outcome_unknown;
   Operation::failed(std::move(error));

@@ -190,7 +190,7 @@ void Operation::send_write(IndexedBy indexed) {
   step_ = Step::writing;
   writes_ = true;
   // Safe to repeat with a marker: if it was written, the operation starts over and finds it.
-  repeatable = !next_marker_.empty();
+  repeatable = !next_marker_.empty() && told_apart_;
   const Names& names = context().names;
   const bool in_script = indexed == IndexedBy::script;
   const std::size_t keys = 4 * buckets_in_chain_.size() + (in_script ? 2 : 0) + (marker_.empty() ? 0 : 1);

@@ -93,7 +93,8 @@ class Operation : public ScriptCall {
   const std::string_view name_space_;
   const std::string_view resource_;
   std::vector<ChainBucket> buckets_in_chain_;
-  std::string marker_;  ///< the key of the marker; empty: there is none
+  std::string marker_;      ///< the key of the marker; empty: there is none
+  bool told_apart_ = true;  ///< the marker shows whether the operation has happened
   /// The catalog's generation of the chain: the earliest of its resolutions.
   std::uint64_t catalog_generation_ = ~std::uint64_t{0};
   Step step_ = Step::plain;
