@@ -38,6 +38,10 @@ class RedisCall {
   virtual void on_reply(const wire::resp::Reply& reply) = 0;
   virtual void on_failure(const RedisFailure& failure) = 0;
 
+ protected:
+  /// In on_reply(): whether an earlier copy of the command may have been carried out, too.
+  bool was_sent_before() const { return maybe_done_; }
+
  private:
   friend class RedisClient;
   friend class RedisLink;

@@ -112,7 +112,8 @@ void RedisClient::stop() {
   stopped_ = true;
   for (auto& [address, link] : links_) link->close("the client is closing");
   if (subscription_) subscription_->close("the client is closing");
-  for (RedisCall* call : std::exchange(later_, {})) on_failed(*call, {false, "the client is closing"});
+  for (RedisCall* call : std::exchange(later_, {}))
+    on_failed(*call, {call->maybe_done_, "the client is closing"});
   loop_->stop();
 }
 
@@ -155,13 +156,14 @@ RedisLink* RedisClient::link_for(int slot) {
 }
 
 void RedisClient::route(RedisCall& call) {
-  if (stopped_) return on_failed(call, {false, "the client is closing"});
+  if (stopped_) return on_failed(call, {call.maybe_done_, "the client is closing"});
   RedisLink* const link = link_for(call.slot);
   if (link == nullptr) {
     refresh_wanted_ = true;
-    return on_failed(call, {false, "no node of the cluster is known to have the slot of this key"});
+    return on_failed(call,
+                     {call.maybe_done_, "no node of the cluster is known to have the slot of this key"});
   }
-  if (!link->hopeful()) return on_failed(call, {false, link->trouble()});
+  if (!link->hopeful()) return on_failed(call, {call.maybe_done_, link->trouble()});
   link->submit(call);
 }
 
@@ -242,7 +244,7 @@ void RedisClient::tick() {
   const Clock::time_point now = Clock::now();
   for (RedisCall* call : std::exchange(later_, {})) {
     if (call->expires_ <= now + redis_tick) {
-      on_failed(*call, {false, "the cluster is not ready for this key"});
+      on_failed(*call, {call->maybe_done_, "the cluster is not ready for this key"});
     } else {
       route(*call);
     }

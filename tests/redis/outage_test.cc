@@ -237,6 +237,51 @@ TEST_F(RedisLostAdjust, IsNotRepeatedWhereItLeavesADebt) {
   EXPECT_EQ(consumed(), "110");
 }
 
+/// A keyed acquire that makes a bucket is charged, its answer gets lost, and the server refuses a later step.
+class RedisRefusedCopy : public RedisOutage {
+ protected:
+  /// `step`: 1: the second copy of the write; 2: what follows it.
+  std::string acquire_with_refused(int step) {
+    int steps = 0;
+    proxy.set_rule([&](const std::string& bytes) {
+      const bool writes = bytes.find("PEXPIREAT") != std::string::npos;
+      if (steps == 0 && !writes) return tests::SlowProxy::Fate::passes;
+      if (steps++ == 0) return tests::SlowProxy::Fate::answer_is_lost;
+      if (steps == step + 1) server.ask({"ACL", "SETUSER", "default", "-eval", "-evalsha"});
+      return tests::SlowProxy::Fate::passes;
+    });
+    const std::string answer = keyed();
+    proxy.set_rule({});
+    server.ask({"ACL", "SETUSER", "default", "+eval", "+evalsha"});
+    return answer;
+  }
+  std::string keyed() {
+    auto decision = limiter.acquire("fresh", "r", {{"rpm", 1}}, {.idempotency_key = "K"});
+    if (!decision) return std::string(name_of(decision.error().code)) + ": " + decision.error().message;
+    return decision->admitted() ? "admitted" : "refused";
+  }
+  void expect_charged_once() {
+    EXPECT_TRUE(eventually([&] { return keyed() == "admitted"; }));
+    EXPECT_EQ(limiter.buckets("fresh")->items[0].limits[0].consumed, Amount(1));
+  }
+
+  RedisServer server;
+  tests::SlowProxy proxy{server.port()};
+  Limiter limiter = warm(with_port(proxy.port()));
+};
+
+TEST_F(RedisRefusedCopy, IsNotCalledUnavailable) {
+  const std::string answer = acquire_with_refused(1);
+  EXPECT_TRUE(answer.starts_with("outcome-unknown: ")) << answer;
+  expect_charged_once();
+}
+
+TEST_F(RedisRefusedCopy, IsNotCalledUnavailableWhereTheAcquireStartsOver) {
+  const std::string answer = acquire_with_refused(2);
+  EXPECT_TRUE(answer.starts_with("outcome-unknown: ")) << answer;
+  expect_charged_once();
+}
+
 TEST_F(RedisOutage, NobodyAtTheAddressIsSaidWhenOpening) {
   const auto nobody = Limiter::open("redis://127.0.0.1:" + std::to_string(tests::free_port()));
   ASSERT_FALSE(nobody);

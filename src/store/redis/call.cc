@@ -97,7 +97,14 @@ std::string_view ScriptCall::first_key() const {
   return rest.substr(line + 2, length ? static_cast<std::size_t>(*length) : 0);
 }
 
+Error ScriptCall::doubted(Error error) const {
+  const bool nothing_changed = error.code == ErrorCode::unavailable || error.code == ErrorCode::contention;
+  if (maybe_written_ && nothing_changed) return error_of({true, std::move(error.message)});
+  return error;
+}
+
 void ScriptCall::on_reply(const Reply& reply) {
+  maybe_written_ = maybe_written_ || (was_sent_before() && writes_);
   if (!reply.is_error()) {
     if (writes_) context_.write_health.accepted(slot);
     return replied(reply);
@@ -115,7 +122,7 @@ void ScriptCall::on_reply(const Reply& reply) {
   Error error = error_of(why, writes_);
   if (writes_ && error.code == ErrorCode::unavailable)
     context_.write_health.refused(error, slot, first_key());
-  failed(std::move(error));
+  failed(doubted(std::move(error)));
 }
 
 KeptReply::KeptReply(const Reply& reply) {

@@ -33,6 +33,9 @@ class ScriptCall : public net::RedisCall {
   /// Called with a reply that is no error.
   virtual void replied(const Reply& reply) = 0;
   virtual void failed(Error error) = 0;
+  /// The error of a step. Where an earlier step or copy may have written, it does not say that nothing was
+  /// changed.
+  Error doubted(Error error) const;
   /// A key has another type than the script expects, and nothing was written. False: that is a failure.
   virtual bool found_wrong_type() { return false; }
 
@@ -44,7 +47,8 @@ class ScriptCall : public net::RedisCall {
   std::string_view first_key() const;
   void on_reply(const Reply& reply) final;
   void on_failure(const net::RedisFailure& failure) override {
-    failed(error_of({failure.sent && writes_, failure.why}));
+    maybe_written_ = maybe_written_ || (failure.sent && writes_);
+    failed(error_of({maybe_written_, failure.why}));
   }
 
   Context& context_;
@@ -53,6 +57,7 @@ class ScriptCall : public net::RedisCall {
   std::size_t words_ = 0;
   std::size_t rest_at_ = 0;
   bool whole_ = false;
+  bool maybe_written_ = false;  ///< by any step
 };
 
 /// Reads the two words of TIME: seconds and microseconds.

@@ -48,7 +48,7 @@ Result<decision::Next> Correction::decide(Time now, States& states, decision::Ma
 /// Where the outcome is unknown, the marker shows whether it happened.
 void Correction::failed(Error error) {
   constexpr int most_doubts = 3;
-  const bool in_doubt = error.code == ErrorCode::outcome_unknown && plan_.once != nullptr;
+  const bool in_doubt = error.code == ErrorCode::outcome_unknown && writes_ && plan_.once != nullptr;
   if (in_doubt && ++doubts_ < most_doubts) return load();
   if (doubts_ > 0) error.code = ErrorCode::outcome_unknown;
   Operation::failed(std::move(error));

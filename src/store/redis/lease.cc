@@ -148,7 +148,7 @@ void LeaseChange::changed(const std::string& all) {
 /// Where the outcome is unknown, the marker shows whether the change happened.
 void LeaseChange::failed(Error error) {
   constexpr int most_doubts = 3;
-  const bool in_doubt = error.code == ErrorCode::outcome_unknown && told_apart_;
+  const bool in_doubt = error.code == ErrorCode::outcome_unknown && writes_ && told_apart_;
   if (in_doubt && ++doubts_ < most_doubts) return load();
   if (doubts_ > 0) error.code = ErrorCode::outcome_unknown;
   Operation::failed(std::move(error));

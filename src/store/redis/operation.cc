@@ -145,7 +145,7 @@ void Operation::decide_here(Time now, Reply::Children children) {
     auto read = read_bucket(children.next(), buckets_in_chain_[i].entity, resource_);
     if (!read) {
       context().bad.report(read.error().message);
-      return finish(read.error());
+      return finish(doubted(read.error()));
     }
     read_.push_back(*std::move(read));
     const auto& bucket = read_.back().bucket;
@@ -154,7 +154,7 @@ void Operation::decide_here(Time now, Reply::Children children) {
     states[i] = bucket->state;
   }
   auto marker = read_marker(children);
-  if (!marker) return finish(marker.error());
+  if (!marker) return finish(doubted(marker.error()));
   for (const ChainBucket& place : buckets_in_chain_) {
     if (place.resolution->valid_until <= now) return resolve_again(0, 0);
   }
@@ -250,7 +250,8 @@ void Operation::index(std::size_t done) {
   indexed_ = done;
   const store::Completion<bool> then{[](void* self, Result<bool>&& added) {
                                        auto* const operation = static_cast<Operation*>(self);
-                                       if (!added) return operation->failed(added.error());
+                                       if (!added)
+                                         return operation->failed(operation->doubted(added.error()));
                                        operation->index(operation->indexed_ + 1);
                                      },
                                      this};
@@ -263,8 +264,8 @@ void Operation::index(std::size_t done) {
 
 bool Operation::again_allowed() {
   if (++attempts_ < most_operation_attempts) return true;
-  finish(
-      base::error(ErrorCode::contention, "others changed the same buckets too often meanwhile; try again"));
+  finish(doubted(
+      base::error(ErrorCode::contention, "others changed the same buckets too often meanwhile; try again")));
   return false;
 }
 
@@ -281,7 +282,7 @@ void Operation::resolve_again(Time seen, std::size_t place) {
 /// If the catalog does not have the stamp that the bucket has seen, it has lost changes (or the clock was set
 /// back), and the stamp is accepted.
 void Operation::compare_stamp(const Result<store::Found>& found) {
-  if (!found) return finish(found.error());
+  if (!found) return finish(doubted(found.error()));
   const auto newest = limits::resolve(found->levels, {}, found->now, limits::default_ttl_multiplier);
   if (newest->stamp < seen_) buckets_.catalog_.accept(name_space_, seen_);
   finish(Progress::resolve_again);
