@@ -81,7 +81,7 @@ void WaitingAcquire::looked_last(Result<void>&& result) {
   WaitingRoom& room = core_.waiting();
   const bool hurried = room.hurries(*this);
   if (hurried) gave_up_ = "hurried";
-  if (decision().admitted() && !hurried && !room.first_tries_at(bucket_))
+  if (decision().admitted() && !hurried && !room.is_behind_others(*this, bucket_))
     return ask(Mode::acquire, &WaitingAcquire::tried_last);
   refuse();
   end({});

@@ -108,6 +108,10 @@ std::optional<Time> WaitingQueues::next() const {
   return resting_.begin()->first.first;
 }
 
+bool WaitingQueues::is_behind_others(const Place& place, const std::string& bucket) const {
+  return place.queue_ != nullptr ? !is_first(place) : queues_.contains(bucket);
+}
+
 std::optional<Time> WaitingQueues::first_tries_at(const std::string& bucket) const {
   const auto found = queues_.find(bucket);
   if (found == queues_.end() || !found->second.first->rests_) return std::nullopt;

@@ -107,6 +107,9 @@ class WaitingQueues {
   std::optional<Time> next() const;
   /// When the first of this one's bucket will try again; nothing: it is busy.
   std::optional<Time> first_tries_at(const std::string& bucket) const;
+  /// Whether others of its bucket came before it and still wait. For one that is in no queue: whether any
+  /// waits.
+  bool is_behind_others(const Place& place, const std::string& bucket) const;
   /// Whether it was told to hurry.
   static bool hurries(const Place& place) { return place.hurries_; }
   std::size_t size() const { return size_; }

@@ -77,6 +77,11 @@ std::optional<Time> WaitingRoom::first_tries_at(const std::string& bucket) {
   return queues_.first_tries_at(bucket);
 }
 
+bool WaitingRoom::is_behind_others(const Waiter& waiter, const std::string& bucket) {
+  const base::Guard guard(mutex_);
+  return queues_.is_behind_others(waiter, bucket);
+}
+
 bool WaitingRoom::hurries(const Waiter& waiter) {
   const base::Guard guard(mutex_);
   return WaitingQueues::hurries(waiter);

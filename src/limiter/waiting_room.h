@@ -50,6 +50,7 @@ class WaitingRoom {
   void close() WEIR_EXCLUDES(mutex_);
   void nudge(std::string_view name_space, std::string_view resource = {}) WEIR_EXCLUDES(mutex_);
   std::optional<Time> first_tries_at(const std::string& bucket) WEIR_EXCLUDES(mutex_);
+  bool is_behind_others(const Waiter& waiter, const std::string& bucket) WEIR_EXCLUDES(mutex_);
   bool hurries(const Waiter& waiter) WEIR_EXCLUDES(mutex_);
   /// How many requests are in the queues.
   std::size_t size() WEIR_EXCLUDES(mutex_);

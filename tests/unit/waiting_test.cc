@@ -153,6 +153,26 @@ TEST(WaitingQueues, ANudgeGivesTheFirstOfEachMatchingQueueATurn) {
   for (Place* const place : {&second, &first, &on_another, &elsewhere}) queues.leave(*place, woken);
 }
 
+TEST(WaitingQueues, KnowWhoHasOthersInFront) {
+  WaitingQueues queues({.of_a_bucket = 2});
+  WaitingQueues::Woken woken;
+  Place first, second, without_room;
+  EXPECT_FALSE(queues.is_behind_others(without_room, "a"));
+  queues.join(first, "a", 1000);
+  queues.join(second, "a", 1000);
+  queues.join(without_room, "a", 1000);
+  EXPECT_FALSE(queues.is_behind_others(first, "a"));
+  EXPECT_TRUE(queues.is_behind_others(second, "a")) << "the first is busy, and may be about to be charged";
+  EXPECT_TRUE(queues.is_behind_others(without_room, "a"));
+  queues.rest(first, 0, 500, woken);
+  EXPECT_TRUE(queues.is_behind_others(second, "a"));
+  queues.leave(first, woken);
+  EXPECT_FALSE(queues.is_behind_others(second, "a"));
+  EXPECT_TRUE(queues.is_behind_others(without_room, "a"));
+  queues.leave(second, woken);
+  EXPECT_FALSE(queues.is_behind_others(without_room, "a"));
+}
+
 TEST(WaitingQueues, AreBounded) {
   WaitingQueues queues({.of_a_bucket = 2, .in_all = 3});
   WaitingQueues::Woken woken;
@@ -428,7 +448,7 @@ TEST_F(CrowdedProcess, ARequestThatNobodyOfItsBucketWaitsForIsDecidedAsIfItDidNo
   EXPECT_EQ(first.state(), "refused after 0, retry in 1000");
 }
 
-TEST_F(Waiting, AtItsDeadlineARequestThatFitsDoesNotWaitForAFirstOneThatIsBusy) {
+TEST_F(Waiting, AtItsDeadlineARequestThatFitsDoesNotOvertakeAFirstOneThatIsBeingDecided) {
   set("60/min");
   ASSERT_TRUE(takes(60));
   std::vector<std::function<void()>> steps;
@@ -440,7 +460,7 @@ TEST_F(Waiting, AtItsDeadlineARequestThatFitsDoesNotWaitForAFirstOneThatIsBusy) 
   clock->advance(std::chrono::milliseconds(1500));
   room->advance();
   ASSERT_EQ(steps.size(), 1U) << "the first is being decided, such as by a slow server";
-  EXPECT_EQ(second.state(), "admitted after 1500");
+  EXPECT_EQ(second.state(), "refused after 1500, retry in 1");
   clock->advance(std::chrono::milliseconds(500));
   hurried.acquire.hurry();
   room->advance();
