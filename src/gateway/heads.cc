@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "gateway/model_keys.h"
 #include "wire/http_chars.h"
 #include "wire/http_text.h"
 #include "wire/http_write.h"
@@ -75,13 +76,18 @@ bool is_rewritten(std::string_view name) {
   }
 }
 
+std::string dashed(std::string_view name) {
+  std::string out(name);
+  std::replace(out.begin(), out.end(), '_', '-');
+  return out;
+}
+
 /// Whether the name is that of a field that the gateway treats itself, spelled with underscores.
 bool is_shadow(std::string_view name, std::string_view limit_by) {
   if (!wire::http::has_underscore(name)) return false;
-  std::string dashed(name);
-  std::replace(dashed.begin(), dashed.end(), '_', '-');
-  return is_hop_by_hop(dashed) || is_about_sender(dashed) || is_rewritten(dashed) || is_model_key(dashed) ||
-         (!limit_by.empty() && same_name(dashed, limit_by));
+  const std::string meant = dashed(name);
+  return is_hop_by_hop(meant) || is_about_sender(meant) || is_rewritten(meant) || is_model_key(meant) ||
+         (!limit_by.empty() && same_name(meant, limit_by));
 }
 
 bool starts_with(std::string_view name, std::string_view begin) {
@@ -94,18 +100,35 @@ bool is_vendor_limit(std::string_view name) {
          same_name(name, "ratelimit") || same_name(name, "ratelimit-policy");
 }
 
-/// Whether a field of a call to a model is written by the gateway.
+/// Whether a field of a call to a model is written by the gateway, or is not for the vendor. Underscores
+/// count as hyphens.
 bool is_rewritten_in_call(std::string_view name, const ModelCallHead& call) {
-  return same_name(name, "accept-encoding") || (!call.key.empty() && is_model_key(name));
+  if (wire::http::has_underscore(name)) return is_rewritten_in_call(dashed(name), call);
+  return same_name(name, "accept-encoding") || is_other_method(name) ||
+         (!call.key.empty() && (is_model_key(name) || is_model_account(name)));
+}
+
+/// The query with the "?" before it. The gateway's own key is the only one.
+void put_query(Buffer& out, const wire::http::RequestHead& request, const ModelCallHead& call) {
+  if (!call.key.empty()) {
+    const std::string query = query_without_keys(request.query());
+    if (query.empty()) return;
+    out.append("?");
+    return out.append(query);
+  }
+  if (request.query().empty() && !request.target().ends_with('?')) return;
+  out.append("?");
+  out.append(request.query());
 }
 
 /// Fields that come too late in a trailer: framing, content coding, authentication and routing.
 bool is_forbidden_in_trailer(std::string_view name) {
   if (is_hop_by_hop(name) || is_rewritten(name) || is_about_sender(name)) return true;
+  if (is_model_key(name) || is_model_account(name) || is_other_method(name)) return true;
   if (name.size() > 8 && same_name(name.substr(0, 8), "content-")) return true;
   constexpr std::string_view others[] = {
-      "authorization",       "cookie", "set-cookie", "cache-control",   "max-forwards", "proxy-authenticate",
-      "proxy-authorization", "range",  "trailer",    "www-authenticate"};
+      "cookie", "set-cookie", "cache-control",   "max-forwards", "proxy-authenticate", "proxy-authorization",
+      "range",  "trailer",    "www-authenticate"};
   return std::any_of(std::begin(others), std::end(others),
                      [&](std::string_view other) { return same_name(name, other); });
 }
@@ -204,11 +227,6 @@ void put_length(Buffer& out, const wire::http::RequestHead& request, const Model
 
 }  // namespace
 
-bool is_model_key(std::string_view name) {
-  return same_name(name, "authorization") || same_name(name, "x-api-key") || same_name(name, "api-key") ||
-         same_name(name, "x-goog-api-key");
-}
-
 void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, const Sender& sender,
                          const UpstreamHead& upstream) {
   const Fields& fields = request.fields();
@@ -218,10 +236,7 @@ void write_upstream_head(Buffer& out, const wire::http::RequestHead& request, co
   out.append(request.method_text());
   out.append(" ");
   out.append(upstream.path);
-  if (const std::string_view target = request.target(); !request.query().empty() || target.ends_with('?')) {
-    out.append("?");
-    out.append(request.query());
-  }
+  put_query(out, request, upstream.model_call);
   out.append(" HTTP/1.1\r\nHost: ");
   out.append(upstream.host);
   out.append("\r\n");

@@ -31,13 +31,11 @@ struct ModelCallHead {
   /// The body was read, at least its begin: the client expects no 100 any more.
   bool body_begun = false;
   std::optional<std::uint64_t> length = {};  ///< of the body, where it was changed or all of it is known
-  /// The field with the gateway's own key and its value; then all keys of the client are dropped.
+  /// The field with the gateway's own key and its value; then all keys of the client are dropped, also from
+  /// the query, and the fields that choose an account.
   std::string_view key_field = {};
   std::string_view key = {};
 };
-
-/// The fields in which clients of vendors send a key.
-bool is_model_key(std::string_view name);
 
 /// The parts of the head for the upstream that are not those of the client.
 struct UpstreamHead {

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "gateway/gateway.h"
+#include "gateway/model_keys.h"
 #include "gateway/proxied_request.h"
 #include "gateway/refusal.h"
 #include "llm/error_body.h"
@@ -14,12 +15,6 @@ namespace {
 using net::Sending;
 using wire::http::Framing;
 
-std::size_t keys_in(const wire::http::Fields& fields) {
-  std::size_t keys = 0;
-  for (std::size_t i = 0; i < fields.size(); ++i) keys += is_model_key(fields[i].name) ? 1U : 0U;
-  return keys;
-}
-
 /// Methods have a case, but some servers take "post" for POST.
 bool has_lower_case(std::string_view method) {
   return std::any_of(method.begin(), method.end(), [](char c) { return c >= 'a' && c <= 'z'; });
@@ -27,14 +22,27 @@ bool has_lower_case(std::string_view method) {
 
 }  // namespace
 
+/// Whether the call was refused for its method or its keys.
+bool ProxiedRequest::refuse_head() {
+  if (request().method() == wire::http::Method::trace) {
+    // The answer would show the gateway's key.
+    rate_fields_ = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
+    return fail(405, "unknown-method", "TRACE is not answered here"), true;
+  }
+  if (has_lower_case(request().method_text()))
+    return fail(400, "unknown-method", "write the method in upper case, such as POST"), true;
+  std::size_t keys = keys_in(request().fields());
+  // Where the gateway has a key of its own, a key in the query is dropped, and names no client.
+  if (route_->settings.llm->upstream_key.empty()) keys += keys_in_query(request().query());
+  if (keys > 1) return fail(400, "hidden-client", "the request has more than one API key"), true;
+  return false;
+}
+
 void ProxiedRequest::start_call() {
   if (!llm_) llm_ = std::make_unique<LlmCall>();
   llm_->start(route_->settings, request(), path_);
   calls_ = true;
-  if (has_lower_case(request().method_text()))
-    return fail(400, "unknown-method", "write the method in upper case, such as POST");
-  if (keys_in(request().fields()) > 1)
-    return fail(400, "hidden-client", "the request has more than one API key");
+  if (refuse_head()) return;
   if (!llm_->counts_tokens()) return name_entity();
   if (request().body().kind == Framing::Kind::none) return call_is_read(true);
   stage_ = Stage::reading;

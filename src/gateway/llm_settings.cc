@@ -124,6 +124,10 @@ std::optional<LlmSettings> read_llm(MappingReader& in, const LlmFields& fields, 
     const auto checked = node != nullptr ? limits::check_entity(in.text(*node)) : Result<void>();
     if (!checked) in.problem(node->place, checked.error().message);
     if (node != nullptr && checked) settings.upstream_entity = in.text(*node);
+    if (fields.upstream_key == 0)
+      in.problem(
+          in.place(fields.upstream_entity), "upstream_entity of ", subject.text(),
+          " follows the vendor's limits for the gateway's own key; add upstream_key: env:NAME or file:PATH");
   }
   if (fields.prices != 0) {
     const YamlNode* const node = in.scalar(fields.prices, subject, "prices", "a file");

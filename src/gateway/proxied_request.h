@@ -71,6 +71,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   // The decision (proxied_request.cc).
   bool find_route();
   // A call to a language model (llm_proxying.cc).
+  bool refuse_head();
   void start_call();
   void read_call(std::string_view data, bool end);
   void call_is_read(bool whole);

@@ -1,11 +1,12 @@
 // Heads on their way through the gateway. Whatever a client or an upstream sends, if the gateway reads it,
 // what it writes is read the same by whoever is next: one Host, one way to find the end of the body, and
-// nothing that was for one connection only.
+// nothing that was for one connection only. A call with the gateway's key has no key of the client.
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "gateway/heads.h"
+#include "gateway/model_keys.h"
 #include "wire/http_chars.h"
 #include "wire/http_text.h"
 
@@ -18,15 +19,32 @@ void check(bool condition) {
   if (!condition) std::abort();
 }
 
-void pass_request(std::string_view bytes, bool trusted) {
+constexpr std::string_view own_key = "the-gateways-key";
+
+/// A call with the gateway's own key has no other, and none of the fields that choose an account.
+void check_keys(const wire::http::RequestHead& passed) {
+  const auto& fields = passed.fields();
+  check(gateway::keys_in(fields) == 1 && fields.find("x-api-key") == own_key);
+  check(gateway::keys_in_query(passed.query()) == 0);
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    check(!gateway::is_model_account(fields[i].name) && !gateway::is_other_method(fields[i].name));
+  check(fields.count("accept-encoding") == 1 && fields.find("accept-encoding") == "identity");
+}
+
+void pass_request(std::string_view bytes, bool trusted, bool with_key) {
   wire::http::RequestParser parser(wire::http::Limits{});
   wire::http::RequestHead head;
   if (parser.parse(bytes, head) != Progress::complete) return;
   wire::Buffer out;
   const std::string allowed[] = {"websocket"};
+  gateway::ModelCallHead call;
+  if (with_key) call = {.is_call = true, .key_field = "x-api-key", .key = own_key};
   gateway::write_upstream_head(
       out, head, {.peer = "192.0.2.1", .v6 = false, .trusted = trusted, .tls = false, .host = head.host()},
-      {.path = head.path(), .host = head.host(), .upgrade = gateway::allowed_upgrade(head, allowed)});
+      {.path = head.path(),
+       .host = head.host(),
+       .upgrade = gateway::allowed_upgrade(head, allowed),
+       .model_call = call});
   // The added fields may be longer than the bound for clients.
   wire::http::Limits wide;
   wide.head *= 4;
@@ -37,7 +55,9 @@ void pass_request(std::string_view bytes, bool trusted) {
   check(again.parse(out.view(), passed) == Progress::complete);
   check(again.size() == out.size());
   check(passed.method_text() == head.method_text());
-  check(passed.path() == head.path() && passed.query() == head.query());
+  check(passed.path() == head.path());
+  check(passed.query() == (with_key ? gateway::query_without_keys(head.query()) : head.query()));
+  if (with_key) check_keys(passed);
   check(passed.host() == head.host());
   check(passed.body() == head.body());
   check(passed.keep_alive());
@@ -80,7 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if (size == 0) return 0;
   // A copy of its own size, so that reading past its end is seen.
   const std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
-  pass_request(bytes, (data[0] & 1U) != 0);
+  pass_request(bytes, (data[0] & 1U) != 0, (data[0] & 2U) != 0);
   pass_answer(bytes);
   return 0;
 }

@@ -108,7 +108,8 @@ TEST_F(Doors, ATrailerDoesNotNameTheClient) {
   net::Client client = other.client();
   client.send(
       "POST /api HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Api-Key: a\r\nX_Api_Key: "
-      "a\r\nX_Forwarded_For: 6.6.6.6\r\nX-Sum: 1\r\n\r\n");
+      "a\r\nX_Forwarded_For: 6.6.6.6\r\nAuthorization: a\r\nx-goog-api-key: a\r\nApi_Key: "
+      "a\r\nOpenAI-Project: a\r\nX-Sum: 1\r\n\r\n");
   EXPECT_EQ(client.receive().status, 200);
   EXPECT_EQ(body, "0\r\nX-Sum: 1\r\n\r\n");
 }

@@ -162,6 +162,17 @@ TEST(GatewayFile, AllowsUpgradesToModelsOnlyWhereTheyAreAskedFor) {
   EXPECT_EQ(read->routes[2].upgrade, websocket);
 }
 
+TEST(GatewayFile, WantsTheKeyWhoseLimitsAnEntityFollows) {
+  EXPECT_EQ(
+      mistakes("routes: [{path: /, upstream: 'http://a:1', llm: auto, upstream_entity: vendor}]"),
+      "f:1:72: upstream_entity of route \"/\" follows the vendor's limits for the gateway's own key; add "
+      "upstream_key: env:NAME or file:PATH");
+  EXPECT_EQ(
+      mistakes("routes: [{path: /, upstream: 'http://a:1', llm: auto, upstream_entity: vendor, upstream_key: "
+               "env:KEY}]"),
+      "");
+}
+
 TEST(GatewayFile, SaysAllMistakesAtOnce) {
   EXPECT_EQ(
       mistakes("threads: 0\non_unavailable: maybe\nroutes:\n  - path: api\n    upstream: 127.0.0.1:80\n"),

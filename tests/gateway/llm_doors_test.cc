@@ -136,6 +136,55 @@ TEST(LlmDoors, TheRestOfALargeBodyCannotChangeWhatIsCharged) {
   }
 }
 
+/// Answers each request with its head, as a body.
+void answer_heads(Peer& peer, unsigned /*number*/) {
+  for (std::string head; read_request(peer, &head);) peer.answer(head);
+}
+
+TEST(LlmDoors, NothingOfTheClientStandsBesideTheKeyOfTheGateway) {
+  Upstream upstream(answer_heads);
+  LlmRig rig(upstream.url(), std::string(with_key));
+  const std::string_view fields =
+      "x-api-key: k\r\nOpenAI-Organization: client-org\r\nOpenAI-Project: client-project\r\n"
+      "openai_project: client-project\r\nx-goog-user-project: client-project\r\n"
+      "X-HTTP-Method-Override: DELETE\r\nOpenAI-Beta: kept\r\n";
+  const std::string head =
+      rig.client()
+          .ask(call(
+              "/v1/chat/"
+              "completions?key=client-1&alt=sse&k%65y=client-2&$key=client-3&access_token=client-4&b=%26",
+              R"({"model":"m"})", fields))
+          .body;
+  EXPECT_TRUE(head.starts_with("POST /v1/chat/completions?alt=sse&b=%26 HTTP/1.1\r\n")) << head;
+  EXPECT_TRUE(has(head, "gateway-key") && has(head, "OpenAI-Beta: kept")) << head;
+  EXPECT_FALSE(has(head, "client-") || has(head, "DELETE")) << head;
+  EXPECT_TRUE(
+      rig.get("/v1/models?key=a", "x-api-key: k\r\n").body.starts_with("GET /v1/models HTTP/1.1\r\n"));
+}
+
+TEST(LlmDoors, AKeyInTheQueryIsAKeyOfTheClient) {
+  Upstream upstream(answer_heads);
+  LlmRig rig(upstream.url());
+  const auto ask = [&](std::string_view query, std::string_view fields) {
+    return rig.client().ask(
+        call(std::string("/v1beta/models/m:generateContent") + std::string(query), "{}", fields));
+  };
+  EXPECT_TRUE(has(ask("?key=a", "").body, "generateContent?key=a HTTP/1.1"));
+  EXPECT_TRUE(has(ask("?alt=sse", "x-goog-api-key: k\r\nOpenAI-Project: p\r\n").body, "OpenAI-Project: p"));
+  EXPECT_EQ(ask("?key=a", "x-goog-api-key: k\r\n").status, 400);
+  EXPECT_EQ(ask("?key=a&%6Bey=b", "").status, 400);
+}
+
+TEST(LlmDoors, ATraceDoesNotShowTheKeyOfTheGateway) {
+  Upstream upstream(answer_heads);
+  LlmRig rig(upstream.url(), std::string(with_key));
+  const net::Response answer =
+      rig.client().ask("TRACE /v1/models HTTP/1.1\r\nHost: a\r\nx-api-key: k\r\n\r\n");
+  EXPECT_EQ(answer.status, 405);
+  EXPECT_TRUE(answer.has("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n")) << answer.head;
+  EXPECT_EQ(upstream.accepted(), 0U);
+}
+
 TEST(LlmDoors, ACanonicalPathIsForwardedInThatForm) {
   Upstream upstream([](Peer& peer, unsigned) {
     std::string head;

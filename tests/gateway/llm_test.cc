@@ -427,7 +427,8 @@ TEST(LlmGateway, LowersTheBucketOfTheUpstreamToWhatTheVendorHasLeft) {
     while (read_request(peer))
       peer.send(head + fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
   });
-  LlmRig rig(upstream.url(), "upstream_entity: vendor, limits: {rpm: 1000/day, tpm: 100000/day}");
+  LlmRig rig(upstream.url(),
+             "upstream_entity: vendor, upstream_key: \"env:KEY\", limits: {rpm: 1000/day, tpm: 100000/day}");
   limiter::Core& core = rig.gateway->decider()->core;
   const NamedLimit limits[] = {{"rpm", *Limit::parse("1000/day")}, {"tpm", *Limit::parse("100000/day")}};
   ASSERT_TRUE(core.set_limits(Level::entity_default("vendor"), limits, {}));
