@@ -62,6 +62,8 @@ inline constexpr std::size_t unsent_requests = 64 * kib;  ///< to an upstream or
 inline constexpr std::size_t discarded_body = 64 * kib;   ///< of a refused request
 inline constexpr std::size_t llm_body =
     mib;  ///< of a request to a model; the rest of a larger one is only passed on
+inline constexpr unsigned new_models = 1000;  ///< that no vendor has answered for, in ten minutes
+inline constexpr unsigned new_models_of_address = 100;  ///< of them from one address
 
 // Files.
 inline constexpr std::size_t limits_file = 64 * mib;
@@ -87,7 +89,7 @@ inline constexpr std::size_t cached_records = 200'000;
 inline constexpr std::size_t cached_resources = 1'000;  ///< of one entity
 inline constexpr std::size_t remembered_buckets = 200'000;
 inline constexpr std::size_t shared_resolutions = 4096;
-inline constexpr std::size_t model_names = 1000;  ///< of language models that clients name
+inline constexpr std::size_t model_names = 1000;  ///< of language models that a vendor has answered for
 inline constexpr std::size_t cores = 4096;        ///< of pairs of caller and namespace
 
 }  // namespace weir::maxima

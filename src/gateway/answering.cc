@@ -89,8 +89,7 @@ void ProxiedRequest::start_answer() {
   answer_begun_ = true;
   if (calls_) {
     llm_->drop_body();
-    llm_->start_answer(answer_);
-    follow_vendor();
+    start_model_answer();
   }
   wire::Buffer& fields = worker_.scratch();
   const AnswerFields found = write_answer_fields(fields, answer_, {.without_vendor_limits = calls_});

@@ -39,7 +39,8 @@ Gateway::Gateway(GatewayOptions options)
                                     .seed = {options_.entropy->next() | 1U, options_.entropy->next() | 1U}})),
       counts_(std::make_unique<Counts>()),
       hash_seed_{options_.entropy->next() | 1U, options_.entropy->next() | 1U},
-      new_clients_(options_.new_clients) {
+      new_clients_(options_.new_clients),
+      model_names_(options_.new_models) {
   metrics_->set_store_up(false);
 }
 

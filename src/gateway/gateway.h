@@ -9,7 +9,9 @@
 
 #include "base/hash.h"
 #include "base/lock.h"
+#include "base/maxima.h"
 #include "gateway/counts.h"
+#include "gateway/model_names.h"
 #include "gateway/new_clients.h"
 #include "gateway/routing.h"
 #include "limiter/core.h"
@@ -30,6 +32,7 @@ struct GatewayOptions {
   std::string store = "memory";  ///< the kind of store, for metrics
   int bucket_ttl_refill_multiplier = 2;
   NewClientBounds new_clients = {};
+  NewClientBounds new_models = {.per_network = maxima::new_models_of_address, .total = maxima::new_models};
   /// How long a request holds concurrent limits without a sign of life of the gateway. A gateway that is
   /// killed gives them back after at most an eighth more.
   std::chrono::milliseconds call_lease{60'000};
@@ -90,6 +93,7 @@ class Gateway final : public net::Handler {
   OpenCallLeases& call_leases() { return call_leases_; }
   server::RequestIds& request_ids() { return request_ids_; }
   NewClients& new_clients() { return new_clients_; }
+  ModelNames& model_names() { return model_names_; }
   /// Of a name from outside, for tables in memory.
   std::uint64_t hash_of(std::string_view name) const { return base::hash(name, hash_seed_); }
   /// The same, for scrapes.
@@ -109,6 +113,7 @@ class Gateway final : public net::Handler {
   const std::unique_ptr<Counts> counts_;
   const base::HashSeed hash_seed_;
   NewClients new_clients_;
+  ModelNames model_names_;
   OpenCallLeases call_leases_;
   server::RequestIds request_ids_;
   std::unique_ptr<Decider> owned_;

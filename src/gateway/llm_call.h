@@ -69,8 +69,6 @@ class LlmCall {
 
   const std::string& model() const { return request_.model; }
   const std::string& resource() const { return resource_; }
-  /// Charges the route's resource, whatever the model.
-  void use_route_resource(const RouteSettings& route) { resource_ = route.name; }
 
   /// Makes the estimate. The keys are those of llm::Estimates.
   void estimate(const llm::Estimates& estimates, std::uint64_t narrow, std::uint64_t wide,

@@ -59,12 +59,43 @@ void ProxiedRequest::call_is_read(bool whole) {
   stage_ = Stage::deciding;
   if (const auto problem = llm_->read_body(whole, request()))
     return fail_call(problem->status, problem->code, problem->text);
-  // Clients may invent names of models, each of which would be a resource.
-  const bool invented = route_->settings.llm->models.empty() && llm_->resource() != route_->settings.name;
-  if (invented && !worker_.admit_model(worker_.gateway().hash_of(llm_->model())))
-    llm_->use_route_resource(route_->settings);
+  if (!admit_model()) return;
   resource_ = llm_->resource();
   name_entity();
+}
+
+/// Bounds the names of models that clients may invent, each of which is a resource where the file names no
+/// models. False if the call was refused.
+bool ProxiedRequest::admit_model() {
+  using Verdict = ModelNames::Verdict;
+  const RouteSettings& settings = route_->settings;
+  model_is_fresh_ = false;
+  if (!settings.llm->models.empty() || llm_->resource() == settings.name) return true;
+  Gateway& gateway = worker_.gateway();
+  std::string network;
+  name_network(network, origin_);
+  const Verdict verdict =
+      gateway.model_names().admit(gateway.hash_of(llm_->model()), gateway.hash_of(network), started_at());
+  model_is_fresh_ = verdict == Verdict::fresh;
+  if (verdict == Verdict::known || verdict == Verdict::fresh) return true;
+  if (verdict == Verdict::first_refused && gateway.options().log != nullptr)
+    gateway.options().log->warning(
+        "too many new names of models: further ones are refused; list the models of the route",
+        {{"route", settings.name}, {"address", network.substr(3)}});
+  fail_call(429, "too_many_models", "too many new names of models; use one that has worked, or try later",
+            gateway.options().new_models.period);
+  return false;
+}
+
+/// After the head of the vendor's answer.
+void ProxiedRequest::start_model_answer() {
+  llm_->start_answer(answer_);
+  follow_vendor();
+  if (!model_is_fresh_ || answer_.status() >= 300) return;
+  Gateway& gateway = worker_.gateway();
+  std::string network;
+  name_network(network, origin_);
+  gateway.model_names().answered(gateway.hash_of(llm_->model()), gateway.hash_of(network));
 }
 
 void ProxiedRequest::decide_call(Decider& decider) {
@@ -219,10 +250,7 @@ bool ProxiedRequest::drain_head() {
       return false;
     }
     const bool interim = answer_.interim();
-    if (!interim) {
-      llm_->start_answer(answer_);
-      follow_vendor();
-    }
+    if (!interim) start_model_answer();
     in.consume(parser_.size());
     if (!interim) {
       answer_begun_ = true;

@@ -18,10 +18,6 @@ namespace {
 using telemetry::Outcome;
 using wire::http::Framing;
 
-std::chrono::milliseconds since_start(std::chrono::steady_clock::time_point at) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch());
-}
-
 constexpr std::string_view degraded = "Weir-Degraded: true\r\n";
 
 /// The largest body of a refused request that is read and discarded, so that the connection can be kept.
@@ -96,9 +92,7 @@ bool ProxiedRequest::is_key() const {
   return route_->settings.limit_by.kind == LimitBy::Kind::bearer && !entity_.starts_with("ip:");
 }
 
-bool ProxiedRequest::admitted_before() {
-  return worker_.admitted().have(entity_hash_, since_start(started_));
-}
+bool ProxiedRequest::admitted_before() { return worker_.admitted().have(entity_hash_, started_at()); }
 
 /// Whether the store knows the client, and by which alias.
 void ProxiedRequest::look_up_client() {
@@ -156,8 +150,7 @@ void ProxiedRequest::limit_client(bool known) {
     std::string network;
     name_network(network, origin_);
     Gateway& gateway = worker_.gateway();
-    const auto verdict =
-        gateway.new_clients().admit(entity_hash_, gateway.hash_of(network), since_start(started_));
+    const auto verdict = gateway.new_clients().admit(entity_hash_, gateway.hash_of(network), started_at());
     if (verdict != NewClients::Verdict::own) {
       choices_->counts->shared.add(1, false);
       if (verdict == NewClients::Verdict::first_shared && gateway.options().log != nullptr)

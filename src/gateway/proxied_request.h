@@ -75,6 +75,8 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   void start_call();
   void read_call(std::string_view data, bool end);
   void call_is_read(bool whole);
+  bool admit_model();
+  void start_model_answer();
   void decide_call(Decider& decider);
   void refuse_call();
   bool decide_again();
@@ -157,6 +159,9 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   void break_off();
   void malformed(std::string_view why);
 
+  std::chrono::milliseconds started_at() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(started_.time_since_epoch());
+  }
   const wire::http::RequestHead& request() const { return exchange_.request(); }
   std::string_view accept() const { return request().fields().find("accept").value_or(""); }
 
@@ -181,6 +186,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   std::string_view resource_;     ///< that is charged
   std::unique_ptr<LlmCall> llm_;  ///< kept for the next call
   bool calls_ = false;            ///< this request is a call to a model
+  bool model_is_fresh_ = false;   ///< no vendor has answered for its model yet
   std::optional<limiter::PendingAcquire> pending_;
   std::optional<Result<void>> elsewhere_;  ///< the decision of another thread
   Time asked_at_ = 0;                      ///< only where the decision log keeps all

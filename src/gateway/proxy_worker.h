@@ -8,10 +8,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
-#include "base/maxima.h"
 #include "base/ref.h"
 #include "gateway/counts.h"
 #include "gateway/new_clients.h"
@@ -74,11 +72,6 @@ class ProxyWorker final : public server::ThreadExecutor {
     if (!estimates_) estimates_ = std::make_unique<llm::Estimates>();
     return *estimates_;
   }
-  /// Whether a model that the file does not name gets a resource of its own: only so many do.
-  bool admit_model(std::uint64_t hash) {
-    if (models_.size() < maxima::model_names) models_.insert(hash);
-    return models_.contains(hash);
-  }
   /// The entity of an address, "ip:" and the address without its port; the last one is cached.
   std::string_view entity_of(const net::Address& address);
   std::string_view text_of(const net::Address& address) { return entity_of(address).substr(3); }
@@ -99,7 +92,6 @@ class ProxyWorker final : public server::ThreadExecutor {
   std::vector<ProxiedRequest*> spare_;
   AdmittedClients admitted_;
   std::unique_ptr<llm::Estimates> estimates_;  ///< made with the first call to a model
-  std::unordered_set<std::uint64_t> models_;
   net::Address last_address_;
   std::string last_text_;
   wire::Buffer scratch_;

@@ -380,6 +380,55 @@ TEST(LlmGateway, OtherCallsAreOneRequest) {
   EXPECT_EQ(rig.consumed("tpm", "models"), 0);
 }
 
+/// What a vendor answers that knows the models that begin with "gpt".
+void answer_for_known_models(Peer& peer) {
+  for (std::string body; read_request(peer, nullptr, &body);) {
+    if (has(body, R"("model":"gpt)")) {
+      peer.answer(R"({"usage":{"prompt_tokens":1,"completion_tokens":1}})",
+                  "Content-Type: application/json\r\n");
+    } else {
+      peer.send("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}");
+    }
+  }
+}
+
+TEST(LlmGateway, NamesOfModelsThatClientsInventDoNotSwitchOffTheLimitOfAnother) {
+  Upstream upstream([](Peer& peer, unsigned) { answer_for_known_models(peer); });
+  LlmRig rig(upstream.url());
+  const NamedLimit none[] = {{"rpm", *Limit::parse("0")}};
+  ASSERT_TRUE(rig.gateway->decider()->core.set_limits(Level::resource("gpt-5-pro"), none, {}));
+  net::Client client = rig.client();
+  const auto ask = [&](const std::string& model) {
+    return client.ask(call(chat, R"({"model":")" + model + R"("})"));
+  };
+  EXPECT_EQ(ask("gpt-4o").status, 200);
+  std::size_t tried = 0;
+  for (int i = 1; i <= 1001; ++i) {
+    const auto answer = ask("x" + std::to_string(i));
+    if (answer.status == 404) {
+      ++tried;
+      continue;
+    }
+    EXPECT_EQ(answer.status, 429);
+    EXPECT_TRUE(answer.has("Retry-After: ") && has(answer.body, "too many new names of models"))
+        << answer.body;
+  }
+  EXPECT_EQ(tried, maxima::new_models_of_address);
+  EXPECT_EQ(ask("gpt-5-pro").status, 429);
+  EXPECT_EQ(ask("gpt-4o").status, 200) << "the vendor has answered for it before";
+  EXPECT_EQ(rig.consumed("rpm", "models"), -1) << "no call is charged to the resource of the route";
+}
+
+TEST(LlmGateway, ModelsThatTheVendorAnswersForAreNotCountedAsInvented) {
+  Upstream upstream([](Peer& peer, unsigned) { answer_for_known_models(peer); });
+  LlmRig rig(upstream.url());
+  net::Client client = rig.client();
+  for (std::size_t i = 0; i <= 2 * maxima::new_models_of_address; ++i) {
+    const std::string model = "gpt-" + std::to_string(i);
+    ASSERT_EQ(client.ask(call(chat, R"({"model":")" + model + R"("})")).status, 200) << i;
+  }
+}
+
 TEST(LlmGateway, HoldsAConcurrentLimitForTheLengthOfTheCall) {
   std::mutex mutex;
   std::condition_variable changed;

@@ -1,7 +1,9 @@
-// How many buckets unknown clients can make.
+// How many buckets unknown clients and unknown names of models can make.
 #include "gateway/new_clients.h"
 
 #include <gtest/gtest.h>
+
+#include "gateway/model_names.h"
 
 namespace weir::gateway {
 namespace {
@@ -48,6 +50,43 @@ TEST(NewClients, AreForgottenAfterTwoPeriods) {
   for (std::uint64_t key = 10; key < 13; ++key)
     EXPECT_EQ(clients.admit(key, 1, milliseconds(250)), Verdict::own);
   EXPECT_NE(clients.admit(0, 1, milliseconds(250)), Verdict::own);
+}
+
+TEST(NewClients, ThatAreForgottenMakeRoom) {
+  NewClients clients(small);
+  for (std::uint64_t key = 0; key < 3; ++key) clients.admit(key, 1, milliseconds(0));
+  EXPECT_NE(clients.admit(3, 1, milliseconds(0)), Verdict::own);
+  clients.forget(0, 1);
+  clients.forget(0, 1);
+  EXPECT_EQ(clients.admit(3, 1, milliseconds(0)), Verdict::own);
+  EXPECT_NE(clients.admit(4, 1, milliseconds(0)), Verdict::own);
+}
+
+TEST(ModelNames, ThatAVendorHasAnsweredForStayKnownBesideAFlood) {
+  using Models = ModelNames::Verdict;
+  ModelNames models(small, 2);
+  EXPECT_EQ(models.admit(1000, 1, milliseconds(0)), Models::fresh);
+  models.answered(1000, 1);
+  for (std::uint64_t model = 0; model < 3; ++model)
+    EXPECT_EQ(models.admit(model, 1, milliseconds(0)), Models::fresh);
+  EXPECT_EQ(models.admit(3, 1, milliseconds(0)), Models::first_refused);
+  EXPECT_EQ(models.admit(4, 1, milliseconds(0)), Models::refused);
+  EXPECT_EQ(models.admit(0, 1, milliseconds(0)), Models::fresh) << "again";
+  EXPECT_EQ(models.admit(1000, 1, milliseconds(0)), Models::known);
+  EXPECT_EQ(models.admit(4, 1, milliseconds(250)), Models::fresh) << "in a later period";
+}
+
+TEST(ModelNames, ThatAreKnownAreBounded) {
+  using Models = ModelNames::Verdict;
+  ModelNames models({.per_network = 1000, .total = 1000, .period = milliseconds(100)}, 3);
+  for (std::uint64_t model = 0; model < 10; ++model) {
+    models.admit(model, 1, milliseconds(0));
+    models.answered(model, 1);
+    if (model > 0) {
+      EXPECT_EQ(models.admit(model - 1, 1, milliseconds(0)), Models::known);
+    }
+  }
+  EXPECT_EQ(models.admit(0, 1, milliseconds(0)), Models::fresh) << "it was not used for long";
 }
 
 }  // namespace
