@@ -40,7 +40,8 @@ Gateway::Gateway(GatewayOptions options)
       counts_(std::make_unique<Counts>()),
       hash_seed_{options_.entropy->next() | 1U, options_.entropy->next() | 1U},
       new_clients_(options_.new_clients),
-      model_names_(options_.new_models) {
+      model_names_(options_.new_models),
+      call_bodies_(options_.call_bodies) {
   metrics_->set_store_up(false);
 }
 

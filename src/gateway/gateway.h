@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/maxima.h"
+#include "gateway/call_bodies.h"
 #include "gateway/counts.h"
 #include "gateway/model_names.h"
 #include "gateway/new_clients.h"
@@ -33,6 +34,10 @@ struct GatewayOptions {
   int bucket_ttl_refill_multiplier = 2;
   NewClientBounds new_clients = {};
   NewClientBounds new_models = {.per_network = maxima::new_models_of_address, .total = maxima::new_models};
+  /// Bytes of the bodies of calls to models that are kept at a time.
+  std::size_t call_bodies = maxima::llm_bodies;
+  /// For the part of such a body that is kept.
+  std::chrono::milliseconds call_body_within{30'000};
   /// How long a request holds concurrent limits without a sign of life of the gateway. A gateway that is
   /// killed gives them back after at most an eighth more.
   std::chrono::milliseconds call_lease{60'000};
@@ -94,6 +99,7 @@ class Gateway final : public net::Handler {
   server::RequestIds& request_ids() { return request_ids_; }
   NewClients& new_clients() { return new_clients_; }
   ModelNames& model_names() { return model_names_; }
+  CallBodies& call_bodies() { return call_bodies_; }
   /// Of a name from outside, for tables in memory.
   std::uint64_t hash_of(std::string_view name) const { return base::hash(name, hash_seed_); }
   /// The same, for scrapes.
@@ -114,6 +120,7 @@ class Gateway final : public net::Handler {
   const base::HashSeed hash_seed_;
   NewClients new_clients_;
   ModelNames model_names_;
+  CallBodies call_bodies_;
   OpenCallLeases call_leases_;
   server::RequestIds request_ids_;
   std::unique_ptr<Decider> owned_;

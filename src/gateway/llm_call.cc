@@ -1,6 +1,7 @@
 #include "gateway/llm_call.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "limits/names.h"
@@ -26,8 +27,9 @@ LlmCall::Problem problem(const llm::Unreadable& unreadable) {
 }  // namespace
 
 void LlmCall::start(const RouteSettings& route, const wire::http::RequestHead& request,
-                    const PathForms& path) {
+                    const PathForms& path, CallBodies& bodies) {
   route_ = &route;
+  bodies_ = &bodies;
   // The upstream decodes the path, too. Its escapes are whole: other paths are refused.
   wire::http::percent_decode(path.canonical(), path_);
   endpoint_ = llm::endpoint_of(route.llm->vendor, path_);
@@ -47,15 +49,27 @@ void LlmCall::start(const RouteSettings& route, const wire::http::RequestHead& r
   observed_ = {};
 }
 
-bool LlmCall::add_body(std::string_view data) {
+LlmCall::Kept LlmCall::add_body(std::string_view data) {
+  const std::size_t size = body_.size() + data.size();
+  if (size > counted_) {
+    // It doubles, so that a body in many parts is seldom copied.
+    std::size_t room = std::max(size, std::min(2 * counted_, largest_body));
+    if (!bodies_->take(room - counted_)) {
+      room = size;
+      if (!bodies_->take(room - counted_)) return Kept::no_room;
+    }
+    counted_ = room;
+    body_.reserve(room);
+  }
   body_ += data;
-  return body_.size() <= largest_body;
+  return size <= largest_body ? Kept::more : Kept::enough;
 }
 
 void LlmCall::drop_body() {
   constexpr std::size_t kept = 4 * maxima::kib;
   body_.clear();
   if (body_.capacity() > kept) body_.shrink_to_fit();
+  if (counted_ != 0) bodies_->give_back(std::exchange(counted_, 0));
 }
 
 ModelCallHead LlmCall::upstream_head() const {

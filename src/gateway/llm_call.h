@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/call_bodies.h"
 #include "gateway/gateway_file.h"
 #include "gateway/heads.h"
 #include "gateway/request_path.h"
@@ -49,13 +50,20 @@ class LlmCall {
     std::string text = {};
   };
 
-  void start(const RouteSettings& route, const wire::http::RequestHead& request, const PathForms& path);
+  /// `bodies` outlives the call.
+  void start(const RouteSettings& route, const wire::http::RequestHead& request, const PathForms& path,
+             CallBodies& bodies);
   llm::Vendor vendor() const { return endpoint_.vendor; }
   /// Whether tokens are counted. Other calls are one request, and their bodies are not read.
   bool counts_tokens() const { return endpoint_.api != llm::Api::other; }
 
-  /// A part of the client's body. False once no more is kept: the rest is only passed on.
-  bool add_body(std::string_view data);
+  enum class Kept : std::uint8_t {
+    more,     ///< the next part is kept, too
+    enough,   ///< no more is kept: the rest is only passed on
+    no_room,  ///< this part is not kept: the bodies of all calls are too many
+  };
+  /// A part of the client's body.
+  Kept add_body(std::string_view data);
   /// After the body, or its begin where it is larger than what is kept.
   std::optional<Problem> read_body(bool whole, const wire::http::RequestHead& request);
   /// The next part of a body that is larger than what is kept, before it is passed on.
@@ -131,6 +139,8 @@ class LlmCall {
   llm::Endpoint endpoint_;
   llm::CallRequest request_;
   std::string body_;
+  CallBodies* bodies_ = nullptr;
+  std::size_t counted_ = 0;     ///< bytes that are taken of bodies_
   std::size_t body_bytes_ = 0;  ///< of the client's body
   bool whole_ = false;
   llm::BodyScanner rest_;  ///< of a body that is not whole

@@ -40,18 +40,32 @@ bool ProxiedRequest::refuse_head() {
 
 void ProxiedRequest::start_call() {
   if (!llm_) llm_ = std::make_unique<LlmCall>();
-  llm_->start(route_->settings, request(), path_);
+  llm_->start(route_->settings, request(), path_, worker_.gateway().call_bodies());
   calls_ = true;
   if (refuse_head()) return;
   if (!llm_->counts_tokens()) return name_entity();
   if (request().body().kind == Framing::Kind::none) return call_is_read(true);
+  begin_reading_call();
+}
+
+void ProxiedRequest::begin_reading_call() {
+  const GatewayOptions& options = worker_.gateway().options();
+  body_until_ = options.clock->now() + options.call_body_within.count();
   stage_ = Stage::reading;
   exchange_.read();
 }
 
 void ProxiedRequest::read_call(std::string_view data, bool end) {
-  const bool room = llm_->add_body(data);
-  if (end || !room) return call_is_read(end);
+  const LlmCall::Kept kept = llm_->add_body(data);
+  if (kept == LlmCall::Kept::no_room)
+    return fail_call(503, "server_busy", "too many bodies of calls are kept at the moment; try again",
+                     std::chrono::milliseconds(1000));
+  if (end || kept == LlmCall::Kept::enough) return call_is_read(end);
+  if (worker_.gateway().options().clock->now() >= body_until_) {
+    // The answer does not wait for the rest.
+    body_ended_ = true;
+    return fail_call(408, "request_timeout", "the body did not arrive in time; send it faster");
+  }
   exchange_.read();
 }
 
@@ -162,6 +176,7 @@ void ProxiedRequest::settle_call() {
 }
 
 void ProxiedRequest::refuse_call() {
+  llm_->drop_body();
   const Decision& decision = pending_->decision();
   std::string message = base::join("weir: ", refusal_detail(decision));
   if (decision.never_fits() && llm_->counts_tokens()) message += base::join(": ", llm_->describe());
@@ -180,6 +195,7 @@ void ProxiedRequest::refuse_call() {
 
 void ProxiedRequest::fail_call(int status, std::string_view code, std::string_view text,
                                std::optional<std::chrono::milliseconds> wait) {
+  llm_->drop_body();
   const std::string message = base::join("weir: ", text);
   server::Reply reply{
       .status = status,

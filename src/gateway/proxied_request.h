@@ -73,6 +73,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   // A call to a language model (llm_proxying.cc).
   bool refuse_head();
   void start_call();
+  void begin_reading_call();
   void read_call(std::string_view data, bool end);
   void call_is_read(bool whole);
   bool admit_model();
@@ -189,6 +190,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   bool model_is_fresh_ = false;   ///< no vendor has answered for its model yet
   std::optional<limiter::PendingAcquire> pending_;
   std::optional<Result<void>> elsewhere_;  ///< the decision of another thread
+  Time body_until_ = 0;                    ///< when the kept part of a call's body must be here
   Time asked_at_ = 0;                      ///< only where the decision log keeps all
   std::uint64_t kept_as_ = 0;              ///< the number of the decision in the decision log; 0: not kept
   std::string decision_id_;                ///< of a refusal that is kept

@@ -33,8 +33,10 @@ class LlmRig : public Rig {
     return Rig::route(url, "llm: auto, limit_by: \"header:x-api-key\", name: models, " + more);
   }
   explicit LlmRig(const std::string& url,
-                  const std::string& more = "limits: {rpm: 1000/day, tpm: 100000/day}")
-      : Rig(route_to(url, more)) {}
+                  const std::string& more = "limits: {rpm: 1000/day, tpm: 100000/day}",
+                  std::size_t call_bodies = maxima::llm_bodies)
+      : Rig(route_to(url, more), nullptr, 1, true, {}, std::chrono::minutes(1), decision_log::Keeps::off,
+            nullptr, call_bodies) {}
 
   /// Consumed of a limit, in whole tokens; -1: there is no bucket.
   std::int64_t consumed(std::string_view limit, std::string_view resource = "m") {

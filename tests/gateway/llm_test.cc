@@ -380,6 +380,62 @@ TEST(LlmGateway, OtherCallsAreOneRequest) {
   EXPECT_EQ(rig.consumed("tpm", "models"), 0);
 }
 
+/// The head of a call whose body has this many bytes.
+std::string head_of_call(std::size_t bytes, std::string_view fields) {
+  return "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(bytes) +
+         "\r\n" + std::string(fields) + "\r\n";
+}
+
+TEST(LlmGateway, GivesUpACallWhoseBodyComesByteByByte) {
+  Upstream upstream(mirror);
+  LlmRig rig(upstream.url());
+  net::Client client = rig.client();
+  client.send(head_of_call(100, "x-api-key: k\r\nExpect: 100-continue\r\n"));
+  EXPECT_EQ(client.receive().status, 100);
+  client.send("{");
+  rig.clock.advance(std::chrono::seconds(31));
+  client.send(" ");
+  const auto answer = client.receive();
+  EXPECT_EQ(answer.status, 408);
+  EXPECT_TRUE(has(answer.body, "send it faster")) << "and not for the silence that follows: " << answer.body;
+  EXPECT_EQ(upstream.accepted(), 0U);
+}
+
+TEST(LlmGateway, KeepsOnlySoManyBytesOfAllCallsTogether) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool arrived = false;
+  bool go_on = false;
+  Upstream upstream([&](Peer& peer, unsigned) {
+    while (read_request(peer)) {
+      std::unique_lock lock(mutex);
+      arrived = true;
+      changed.notify_all();
+      EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return go_on; }));
+      peer.answer("{}");
+    }
+  });
+  LlmRig rig(upstream.url(), "limits: {rpm: 1000/day}", 40'000);
+  const std::string request = call(chat, R"({"model":"m","x":")" + std::string(30'000, 'x') + R"("})");
+  net::Client first = rig.client();
+  first.send(request);
+  {
+    std::unique_lock lock(mutex);
+    EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return arrived; }));
+  }
+  const auto refused = rig.client().ask(request);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_TRUE(refused.has("Retry-After: ")) << refused.head;
+  EXPECT_TRUE(has(refused.body, "too many bodies of calls")) << refused.body;
+  {
+    const std::lock_guard lock(mutex);
+    go_on = true;
+    changed.notify_all();
+  }
+  EXPECT_EQ(first.receive().status, 200);
+  EXPECT_EQ(rig.client().ask(request).status, 200) << "the first one's bytes are free again";
+}
+
 /// What a vendor answers that knows the models that begin with "gpt".
 void answer_for_known_models(Peer& peer) {
   for (std::string body; read_request(peer, nullptr, &body);) {

@@ -169,8 +169,9 @@ class Rig {
                unsigned threads = 1, bool with_store = true, const NewClientBounds& new_clients = {},
                std::chrono::milliseconds call_lease = std::chrono::minutes(1),
                decision_log::Keeps keeps = decision_log::Keeps::off,
-               telemetry::AccessLog* access_log = nullptr) {
+               telemetry::AccessLog* access_log = nullptr, std::size_t call_bodies = maxima::llm_bodies) {
     GatewayOptions options;
+    options.call_bodies = call_bodies;
     options.access_log = access_log;
     if (keeps != decision_log::Keeps::off) {
       auto log = decision_log::DecisionLog::open({.keeps = keeps, .path = {}, .has_thread = false}, clock,
