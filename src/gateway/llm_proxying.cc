@@ -45,7 +45,49 @@ void ProxiedRequest::start_call() {
   if (refuse_head()) return;
   if (!llm_->counts_tokens()) return name_entity();
   if (request().body().kind == Framing::Kind::none) return call_is_read(true);
-  begin_reading_call();
+  check_client();
+}
+
+/// Refuses clients that no model is for, before they can make the gateway keep a body.
+void ProxiedRequest::check_client() {
+  Gateway& gateway = worker_.gateway();
+  Decider* const decider = gateway.decider();
+  if (decider == nullptr) return begin_reading_call();
+  set_entity();
+  client_check_.start(decider->foundation.store->catalog(), gateway.options().name_space, entity_, resource_,
+                      is_key(),
+                      {[](void* self, Result<ClientStanding>&& standing) {
+                         auto* const proxied = static_cast<ProxiedRequest*>(self);
+                         if (ProxyWorker::here() == &proxied->worker_)
+                           return proxied->client_checked(standing);
+                         proxied->checked_elsewhere_ = std::move(standing);
+                         proxied->worker_.loop().post([proxied] {
+                           const Result<ClientStanding> there = *std::move(proxied->checked_elsewhere_);
+                           proxied->checked_elsewhere_.reset();
+                           proxied->client_checked(there);
+                         });
+                       },
+                       this});
+}
+
+void ProxiedRequest::client_checked(const Result<ClientStanding>& standing) {
+  if (client_gone_) return answer_gone();
+  const RouteSettings& settings = route_->settings;
+  // Without an answer of the store the decision follows the policy for outages.
+  if (!standing) return begin_reading_call();
+  if (!standing->known && settings.unknown_clients == UnknownClients::refuse && !entity_.starts_with("ip:"))
+    return fail(403, "unknown-client", "the client is not known here");
+  if (!standing->blocked || settings.mode == Mode::off) return begin_reading_call();
+  // Decided as a call to no model, so that the refusal is answered, counted and kept as every other.
+  is_unread_ = true;
+  name_entity();
+}
+
+/// Whether a client that was blocked is so no longer: the call, whose body was not read, is to be repeated.
+bool ProxiedRequest::was_unblocked() {
+  if (!is_unread_ || client_gone_ || pending_->decision().refused()) return false;
+  fail_call(503, "try_again", "the client was blocked until now; try again", std::chrono::milliseconds(1000));
+  return true;
 }
 
 void ProxiedRequest::begin_reading_call() {

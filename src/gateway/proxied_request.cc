@@ -33,7 +33,7 @@ void ProxiedRequest::start(net::Exchange exchange) {
   exchange_.observe(this);
   started_ = Steady::now();
   stage_ = Stage::deciding;
-  calls_ = false;
+  calls_ = is_unread_ = false;
   routing_ = worker_.routing();
   if (request().path() == "*") {
     // OPTIONS * asks about the server itself (RFC 9110, 9.3.7), which is the gateway.
@@ -68,15 +68,19 @@ bool ProxiedRequest::find_route() {
   return true;
 }
 
-void ProxiedRequest::name_entity() {
+void ProxiedRequest::set_entity() {
   const RouteSettings& settings = route_->settings;
-  const net::Address& client = origin_.client;
   if (settings.limit_by.kind == LimitBy::Kind::client_ip && !origin_.trusted) {
     entity_ = worker_.entity_of(exchange_.peer());
-    if (!client.v6) return decide();
   } else {
     name_client(entity_, settings, origin_, request(), path_);
   }
+}
+
+void ProxiedRequest::name_entity() {
+  const RouteSettings& settings = route_->settings;
+  const net::Address& client = origin_.client;
+  set_entity();
   // A client has few IPv4 addresses and few networks, but it may invent keys, and IPv6 addresses in its
   // network.
   const bool address = entity_.starts_with("ip:");
@@ -219,12 +223,13 @@ void ProxiedRequest::decided(const Result<void>& result) {
   if (result && worker_.gateway().options().decisions != nullptr) keep();
   if (calls_ && result) {
     hold_call();
+    if (was_unblocked()) return;
   } else if (result && pending_->decision().limits().has_concurrent()) [[unlikely]] {
     hold_limits();
   }
   if (client_gone_) return answer_gone();
   if (!result) {
-    if (!pass) return answer_without_store(result.error());
+    if (!pass || is_unread_) return answer_without_store(result.error());
     if (result.error().code != ErrorCode::no_limits) rate_fields_ = degraded;
     return forward();
   }

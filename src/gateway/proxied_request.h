@@ -17,6 +17,7 @@
 
 #include "gateway/call_lease.h"
 #include "gateway/client.h"
+#include "gateway/client_check.h"
 #include "gateway/heads.h"
 #include "gateway/llm_call.h"
 #include "gateway/proxy_worker.h"
@@ -73,6 +74,9 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   // A call to a language model (llm_proxying.cc).
   bool refuse_head();
   void start_call();
+  void check_client();
+  void client_checked(const Result<ClientStanding>& standing);
+  bool was_unblocked();
   void begin_reading_call();
   void read_call(std::string_view data, bool end);
   void call_is_read(bool whole);
@@ -97,6 +101,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   CallEnd call_end() const;
   void end_exhausted();
 
+  void set_entity();
   void name_entity();
   /// Whether the client is named by a bearer's key, which may have an alias.
   bool is_key() const;
@@ -187,7 +192,10 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   std::string_view resource_;     ///< that is charged
   std::unique_ptr<LlmCall> llm_;  ///< kept for the next call
   bool calls_ = false;            ///< this request is a call to a model
-  bool model_is_fresh_ = false;   ///< no vendor has answered for its model yet
+  ClientCheck client_check_;
+  std::optional<Result<ClientStanding>> checked_elsewhere_;  ///< by another thread
+  bool is_unread_ = false;       ///< the call is decided without its body, since the client is blocked
+  bool model_is_fresh_ = false;  ///< no vendor has answered for its model yet
   std::optional<limiter::PendingAcquire> pending_;
   std::optional<Result<void>> elsewhere_;  ///< the decision of another thread
   Time body_until_ = 0;                    ///< when the kept part of a call's body must be here

@@ -386,6 +386,32 @@ std::string head_of_call(std::size_t bytes, std::string_view fields) {
          "\r\n" + std::string(fields) + "\r\n";
 }
 
+TEST(LlmGateway, RefusesUnknownAndBlockedClientsBeforeTheBodyOfTheirCall) {
+  Upstream upstream(mirror);
+  LlmRig rig(upstream.url(), "limits: {rpm: 1000/day}, unknown_clients: refuse");
+  limiter::Core& core = rig.gateway->decider()->core;
+  ASSERT_TRUE(core.put_entity({.id = "known"}));
+  ASSERT_TRUE(core.put_entity({.id = "acme"}));
+  for (const char* id : {"child", "blocked"}) ASSERT_TRUE(core.put_entity({.id = id, .parent = "acme"}));
+  ASSERT_TRUE(core.set_limits(Level::entity_default("limited"), *parse_limits({{"rpm", "3/min"}}), {}));
+  ASSERT_TRUE(core.set_access("blocked", {.access = Access::blocked, .reason = "abuse"}));
+  ASSERT_TRUE(core.set_access("known", {.access = Access::blocked, .resource = "other", .reason = "abuse"}));
+  const auto status = [&](const std::string& key, std::string_view more) {
+    net::Client client = rig.client();
+    client.send(head_of_call(1'000'000, "x-api-key: " + key + "\r\n" + std::string(more)));
+    return client.receive().status;
+  };
+  constexpr std::string_view asks = "Expect: 100-continue\r\n";
+  for (const std::string_view more : {std::string_view(), asks}) {
+    EXPECT_EQ(status("invented", more), 403);
+    EXPECT_EQ(status("blocked", more), 429);
+  }
+  for (const char* key : {"known", "limited", "child"}) EXPECT_EQ(status(key, asks), 100) << key;
+  ASSERT_TRUE(core.set_access("acme", {.access = Access::blocked, .reason = "unpaid"}));
+  EXPECT_EQ(status("child", {}), 429) << "with its parent";
+  EXPECT_EQ(upstream.accepted(), 0U);
+}
+
 TEST(LlmGateway, GivesUpACallWhoseBodyComesByteByByte) {
   Upstream upstream(mirror);
   LlmRig rig(upstream.url());
