@@ -26,8 +26,8 @@ LlmCall::Problem problem(const llm::Unreadable& unreadable) {
 
 }  // namespace
 
-void LlmCall::start(const RouteSettings& route, const wire::http::RequestHead& request,
-                    const PathForms& path, CallBodies& bodies) {
+void LlmCall::start(const RouteSettings& route, const wire::http::RequestHead& request, const PathForms& path,
+                    CallBodies& bodies) {
   route_ = &route;
   bodies_ = &bodies;
   // The upstream decodes the path, too. Its escapes are whole: other paths are refused.
@@ -118,6 +118,9 @@ std::optional<LlmCall::Problem> LlmCall::check_rest(std::string_view data, bool 
   // The call was charged as one without a model.
   if (request_.model.empty() && rest_.seen().has(llm::Member::model))
     return Problem{400, "model_missing", "the model must stand in the first MiB of the body"};
+  if (!request_.seen.has(llm::Member::background) && rest_.seen().has(llm::Member::background))
+    return Problem{400, "unreadable_body",
+                   "background must stand in the first MiB of the body; leave it out"};
   return std::nullopt;
 }
 

@@ -163,7 +163,7 @@ class LlmCall {
   bool failed_ = false;  ///< the vendor has answered with an error
   llm::Observed observed_;
   llm::EventStream events_;
-  llm::UsageScanner scanner_;
+  llm::UsageScanner scanner_;  ///< of an answer that is JSON, or of a large event
 };
 
 template <class Pass>
@@ -173,7 +173,11 @@ void LlmCall::feed(std::string_view bytes, Pass&& pass) {
       const bool extra = llm::read_event(endpoint_.api, data, observed_).only_usage;
       return removes_ && extra ? llm::EventStream::Verdict::remove : llm::EventStream::Verdict::pass;
     };
-    return events_.feed(bytes, on_event, pass);
+    const auto on_part = [this](const llm::EventStream::Part& part) {
+      if (part.begins) scanner_.start(endpoint_.api, llm::UsageScanner::Text::event);
+      if (!observed_.ended) scanner_.feed(part.bytes, observed_);
+    };
+    return events_.feed(bytes, on_event, pass, on_part);
   }
   if (mode_ == Mode::json) scanner_.feed(bytes, observed_);
   pass(bytes);

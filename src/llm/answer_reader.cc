@@ -1,6 +1,7 @@
 #include "llm/answer_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "llm/find_either.h"
 
@@ -29,6 +30,12 @@ bool is_output(std::string_view name) {
     default:
       return false;
   }
+}
+
+/// The member of an event whose object may have the usage; empty: there is none.
+std::string_view inner_member(Api api) {
+  if (api == Api::responses) return "response";
+  return api == Api::messages ? "message" : std::string_view();
 }
 
 /// Walks a value and adds up the texts of the model's output.
@@ -64,8 +71,7 @@ struct EventReader {
   void members(Reader& reader, bool outermost) {
     std::string name;
     for (reader.object(); reader.member(name);) {
-      const bool inner =
-          (api == Api::responses && name == "response") || (api == Api::messages && name == "message");
+      const bool inner = !name.empty() && name == inner_member(api);
       if (name == usage_member(api)) {
         usage = observed.usage.read(reader) || usage;
       } else if (outermost && inner && reader.peek() == Reader::Kind::object) {
@@ -119,9 +125,10 @@ EventKind read_event(Api api, std::string_view data, Observed& observed) {
   return {.only_usage = reading.usage && reading.no_choices};
 }
 
-void UsageScanner::start(Api api) {
+void UsageScanner::start(Api api, Text text) {
   *this = UsageScanner();
   api_ = api;
+  if (text == Text::event) inner_ = inner_member(api);
 }
 
 void UsageScanner::feed(std::string_view bytes, Observed& observed) {
@@ -137,55 +144,66 @@ void UsageScanner::feed(std::string_view bytes, Observed& observed) {
 }
 
 void UsageScanner::take(char c, Observed& observed) {
-  const std::string_view wanted = usage_member(api_);
-  if (captures_) {
-    if (value_.size() < largest) value_ += c;
-  }
-  if (in_string_) {
-    const bool ends = c == '"' && !escaped_;
-    if (is_key_ && !ends) {
-      key_fits_ = key_fits_ && key_size_ < wanted.size() && wanted[key_size_] == c;
-      ++key_size_;
-    }
-    escaped_ = c == '\\' && !escaped_;
-    if (!ends) return;
-    in_string_ = false;
-    if (is_key_) found_ = key_fits_ && key_size_ == wanted.size();
-    is_key_ = false;
-    return;
-  }
+  if (captures_ && value_.size() < largest) value_ += c;
+  if (in_string_) return take_in_string(c);
   switch (c) {
     case '"':
       in_string_ = true;
-      key_fits_ = true;
       key_size_ = 0;
       return;
     case '{':
     case '[':
-      if (!started_ && c == '[') members_at_ = 2;
-      started_ = true;
-      if (depth_ == members_at_ && found_ && !captures_) {
-        captures_ = true;
-        value_ = c;
-      }
-      ++depth_;
-      is_key_ = c == '{' && depth_ == members_at_;
-      return;
+      return open(c);
     case '}':
     case ']':
-      if (depth_ > 0) --depth_;
-      if (captures_ && depth_ == members_at_) finish_value(observed);
-      is_key_ = false;
-      return;
+      return close(observed);
     case ',':
-      if (depth_ == members_at_) {
+      if (depth_ == depth_of_usage()) {
         is_key_ = true;
-        found_ = false;
+        found_ = enters_ = false;
       }
       return;
     default:
       return;
   }
+}
+
+void UsageScanner::take_in_string(char c) {
+  const bool ends = c == '"' && !escaped_;
+  if (is_key_ && !ends) {
+    if (key_size_ < key_.size()) key_[key_size_] = c;
+    ++key_size_;
+  }
+  escaped_ = c == '\\' && !escaped_;
+  if (!ends) return;
+  in_string_ = false;
+  if (!std::exchange(is_key_, false)) return;
+  const std::string_view key(key_.data(), std::min(key_size_, key_.size()));
+  found_ = key == usage_member(api_);
+  enters_ = !inside_ && !inner_.empty() && key == inner_;
+}
+
+void UsageScanner::open(char c) {
+  if (!started_ && c == '[') members_at_ = 2;
+  started_ = true;
+  if (!captures_ && depth_ == depth_of_usage()) {
+    if (found_) {
+      captures_ = true;
+      value_ = c;
+    } else if (enters_ && c == '{') {
+      inside_ = true;
+      enters_ = false;
+    }
+  }
+  ++depth_;
+  is_key_ = c == '{' && depth_ == depth_of_usage();
+}
+
+void UsageScanner::close(Observed& observed) {
+  if (depth_ > 0) --depth_;
+  if (captures_ && depth_ == depth_of_usage()) finish_value(observed);
+  if (inside_ && depth_ == members_at_) inside_ = false;
+  is_key_ = false;
 }
 
 void UsageScanner::finish_value(Observed& observed) {

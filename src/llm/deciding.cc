@@ -21,8 +21,10 @@ constexpr std::array<Known, 6> chat{{{"model", Member::model},
                                      {"stream_options", Member::options},
                                      {"n", Member::choices}}};
 constexpr std::array<Known, 1> chat_options{{{"include_usage", Member::wish}}};
-constexpr std::array<Known, 3> responses{
-    {{"model", Member::model}, {"stream", Member::stream}, {"max_output_tokens", Member::limit}}};
+constexpr std::array<Known, 4> responses{{{"model", Member::model},
+                                          {"stream", Member::stream},
+                                          {"max_output_tokens", Member::limit},
+                                          {"background", Member::background}}};
 constexpr std::array<Known, 2> embeddings{{{"model", Member::model}, {"stream", Member::stream}}};
 constexpr std::array<Known, 3> messages{
     {{"model", Member::model}, {"stream", Member::stream}, {"max_tokens", Member::limit}}};

@@ -18,6 +18,7 @@ enum class Member : unsigned {
   options = 16,  ///< stream_options, or Gemini's generationConfig
   choices = 32,
   wish = 64,  ///< for the usage, in the options
+  background = 128,
 };
 
 /// The object that a member is in.

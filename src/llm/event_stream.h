@@ -19,10 +19,20 @@ class EventStream {
   /// every byte leaves at once.
   void start(bool removes);
 
+  /// A part of an event that is too large to be held. Its lines are as they came.
+  struct Part {
+    std::string_view bytes;
+    bool begins = false;  ///< the first one of its event
+  };
+  struct IgnoreParts {
+    void operator()(const Part& /*part*/) const {}
+  };
+
   /// Calls on_event(data) for each event that these bytes complete, and pass(bytes) for those that leave, in
-  /// order. An event without data is not reported. The views are valid during the call.
-  template <class OnEvent, class Pass>
-  void feed(std::string_view bytes, OnEvent&& on_event, Pass&& pass);
+  /// order. An event without data is not reported. The views are valid during the call. Calls on_part(part)
+  /// for each part of an event that is too large.
+  template <class OnEvent, class Pass, class OnPart = IgnoreParts>
+  void feed(std::string_view bytes, OnEvent&& on_event, Pass&& pass, OnPart&& on_part = {});
 
   /// At the end of the stream: the bytes that were held back. An event without its blank line is no event.
   template <class Pass>
@@ -31,7 +41,7 @@ class EventStream {
     held_.clear();
   }
 
-  /// Of one event; a larger one leaves as it comes and is not read.
+  /// Of one event; a larger one leaves as it comes and is reported in parts.
   static constexpr std::size_t largest = 256 * maxima::kib;
 
  private:
@@ -42,7 +52,7 @@ class EventStream {
   std::string_view data_of(std::string_view event);
 
   bool removes_ = false;
-  bool too_large_ = false;     ///< the event under way is not read
+  bool too_large_ = false;     ///< the event under way is reported in parts
   bool line_is_empty_ = true;  ///< nothing was read yet of the line under way
   bool after_cr_ = false;      ///< a LF that comes next belongs to the line end before it
   bool first_ = true;          ///< no event was read yet: a byte order mark may come
@@ -52,8 +62,8 @@ class EventStream {
   std::string data_;
 };
 
-template <class OnEvent, class Pass>
-void EventStream::feed(std::string_view bytes, OnEvent&& on_event, Pass&& pass) {
+template <class OnEvent, class Pass, class OnPart>
+void EventStream::feed(std::string_view bytes, OnEvent&& on_event, Pass&& pass, OnPart&& on_part) {
   if (bytes.empty()) return;
   if (!removes_) pass(bytes);
   std::string_view rest = bytes;
@@ -73,15 +83,17 @@ void EventStream::feed(std::string_view bytes, OnEvent&& on_event, Pass&& pass) 
       if (!begun) held_ = rest;
       if (held_.size() <= largest) return;
       if (removes_) pass(std::string_view(held_));
+      on_part(Part{held_, !std::exchange(too_large_, true)});
       held_.clear();
       scanned_ = 0;
-      too_large_ = true;
       return;
     }
     const std::string_view event = begun ? std::string_view(held_).substr(0, end) : rest.substr(0, end);
     last_ = Verdict::pass;
-    if (!std::exchange(too_large_, false)) {
-      if (const std::string_view data = data_of(event); data.data() != nullptr) last_ = on_event(data);
+    if (std::exchange(too_large_, false)) {
+      on_part(Part{event});
+    } else if (const std::string_view data = data_of(event); data.data() != nullptr) {
+      last_ = on_event(data);
     }
     if (removes_ && last_ == Verdict::pass) pass(event);
     rest.remove_prefix(end - before);

@@ -49,11 +49,9 @@ class BodyReader {
       case Member::choices:
         return read_number(choices_);
       case Member::stream:
-        if (reader_.peek() == Reader::Kind::boolean) {
-          reader_.boolean(out_.streams);
-          return;
-        }
-        break;
+        return read_switch(out_.streams, "stream is neither true nor false; send one of them");
+      case Member::background:
+        return read_background();
       case Member::options:
         return endpoint_.api == Api::gemini ? read_config() : read_options();
       case Member::wish:
@@ -61,6 +59,24 @@ class BodyReader {
         break;
     }
     reader_.skip();
+  }
+
+  /// A vendor may read another value, such as 1, as true. Null is as if the member were not there.
+  void read_switch(bool& into, std::string_view why_not) {
+    const Reader::Kind kind = reader_.peek();
+    if (kind == Reader::Kind::boolean) {
+      reader_.boolean(into);
+      return;
+    }
+    // None: the value is in the part of the body that is not here.
+    if (kind != Reader::Kind::null && kind != Reader::Kind::none) problem_ = Unreadable{why_not};
+    reader_.skip();
+  }
+
+  void read_background() {
+    bool on = false;
+    read_switch(on, "background is neither true nor false; leave it out");
+    if (on) problem_ = Unreadable{"a call in the background does not say what it used; leave out background"};
   }
 
   /// The largest; one that is no whole number is left to the vendor, and one that may go on in the part of

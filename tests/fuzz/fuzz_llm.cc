@@ -49,10 +49,10 @@ Passed pass(Api api, std::string_view stream, std::size_t piece, bool removes) {
   return passed;
 }
 
-Usage scan(Api api, std::string_view answer, std::size_t piece) {
+Usage scan(Api api, UsageScanner::Text text, std::string_view answer, std::size_t piece) {
   Observed observed;
   UsageScanner scanner;
-  scanner.start(api);
+  scanner.start(api, text);
   for (std::size_t at = 0; at < answer.size(); at += piece) scanner.feed(answer.substr(at, piece), observed);
   return observed.usage.disjoint(api);
 }
@@ -91,9 +91,11 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     require(removes || whole.bytes == bytes);
     check_range(whole.usage);
   }
-  const Usage scanned = scan(api, bytes, bytes.size() + 1);
-  require(scan(api, bytes, 1) == scanned && scan(api, bytes, piece) == scanned);
-  check_range(scanned);
+  for (const auto text : {UsageScanner::Text::answer, UsageScanner::Text::event}) {
+    const Usage scanned = scan(api, text, bytes, bytes.size() + 1);
+    require(scan(api, text, bytes, 1) == scanned && scan(api, text, bytes, piece) == scanned);
+    check_range(scanned);
+  }
 
   const Endpoint endpoint{.vendor = Vendor::openai, .api = api};
   CallRequest request;

@@ -324,6 +324,21 @@ TEST(LlmGateway, SettlesEveryFormOfAnswer) {
                R"({"type":"response.completed","response":{"usage":{"input_tokens":5,"output_tokens":7}}})") +
            "0\r\n\r\n",
        12},
+      // The end of a stream repeats the instructions.
+      {"/v1/responses", R"({"model":"m","stream":true})",
+       std::string(stream_head) +
+           event(
+               R"({"type":"response.completed","response":{"instructions":")" + std::string(300'000, 'x') +
+               R"(","tools":[{"usage":{"output_tokens":1}}],"usage":{"input_tokens":75000,"output_tokens":7}}})") +
+           "0\r\n\r\n",
+       75'007},
+      {"/v1beta/models/m:streamGenerateContent?alt=sse", "{}",
+       std::string(stream_head) +
+           event(R"({"candidates":[{"content":{"parts":[{"inlineData":{"data":")" +
+                 std::string(300'000, 'x') +
+                 R"("}}]}}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":1290}})") +
+           "0\r\n\r\n",
+       1295},
       {"/v1/messages", R"({"model":"m","max_tokens":9})",
        json(
            R"({"usage":{"input_tokens":5,"output_tokens":8,"cache_read_input_tokens":100,"cache_creation_input_tokens":1}})"),

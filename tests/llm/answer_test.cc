@@ -68,6 +68,47 @@ TEST(LlmAnswer, HasDisjointFiguresForEveryVendorInPiecesOfEverySize) {
   }
 }
 
+TEST(LlmAnswer, OfALargeEventIsFoundInPiecesOfEverySize) {
+  struct Event {
+    Api api;
+    std::string_view text;
+    Usage usage;
+  };
+  const Event events[] = {
+      {Api::responses,
+       "event: response.completed\n"
+       R"(data: {"type":"response.completed","usage_":{"output_tokens":9},"response":{"input":"\"usage\":{}",)"
+       R"("tools":[{"usage":{"output_tokens":99}}],"response":{"usage":{"output_tokens":98}},)"
+       R"("usage":{"input_tokens":4,"output_tokens":2}},"after":{"usage":{"output_tokens":97}}})"
+       "\n\n",
+       {4, 0, 0, 2, 0}},
+      {Api::messages,
+       R"(data: {"type":"message_start","message":{"content":[],"usage":{"input_tokens":25,"output_tokens":1}}})"
+       "\n\n",
+       {25, 0, 0, 1, 0}},
+      {Api::gemini,
+       R"(data: {"candidates":[{"usageMetadata":{"promptTokenCount":9}}],)"
+       R"("usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":6}})"
+       "\n\n",
+       {4, 0, 0, 6, 0}},
+      {Api::chat,
+       R"(data: {"choices":[],"response":{"usage":{"prompt_tokens":9}},"usage":{"prompt_tokens":3,"completion_tokens":1}})"
+       "\n\n",
+       {3, 0, 0, 1, 0}},
+  };
+  for (const Event& event : events) {
+    for (std::size_t piece = 1; piece <= event.text.size(); ++piece) {
+      Observed observed;
+      UsageScanner scanner;
+      scanner.start(event.api, UsageScanner::Text::event);
+      for (std::size_t at = 0; at < event.text.size(); at += piece)
+        scanner.feed(event.text.substr(at, piece), observed);
+      ASSERT_TRUE(observed.any_usage) << event.text;
+      ASSERT_EQ(observed.usage.disjoint(event.api), event.usage) << event.text << " in pieces of " << piece;
+    }
+  }
+}
+
 TEST(LlmAnswer, OfAHostileVendorNeverLowersOrLeavesTheRange) {
   Observed observed;
   const auto event = [&](std::string_view data) { read_event(Api::chat, data, observed); };

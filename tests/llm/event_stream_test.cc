@@ -108,5 +108,33 @@ TEST(EventStream, OfAHostileVendorHoldsLittle) {
   EXPECT_EQ(seen, 1) << "the endless event is not read, the next one is";
 }
 
+TEST(EventStream, ReportsALargeEventInParts) {
+  for (const bool removes : {false, true}) {
+    EventStream events;
+    events.start(removes);
+    std::string passed;
+    std::string parts;
+    int begun = 0;
+    int seen = 0;
+    const auto passes = [&](std::string_view bytes) { passed += bytes; };
+    const auto keeps = [&](std::string_view) {
+      ++seen;
+      return EventStream::Verdict::pass;
+    };
+    const auto takes = [&](const EventStream::Part& part) {
+      parts += part.bytes;
+      begun += part.begins ? 1 : 0;
+    };
+    const std::string large = "data: " + std::string(3 * EventStream::largest, 'x') + "\n\n";
+    const std::string stream = "data: a\n\n" + large + large + "data: b\n\n";
+    for (std::size_t at = 0; at < stream.size(); at += 10'000)
+      events.feed(std::string_view(stream).substr(at, 10'000), keeps, passes, takes);
+    EXPECT_EQ(seen, 2);
+    EXPECT_EQ(begun, 2);
+    EXPECT_TRUE(parts == large + large) << parts.size();
+    EXPECT_TRUE(passed == stream) << passed.size();
+  }
+}
+
 }  // namespace
 }  // namespace weir::llm

@@ -72,6 +72,26 @@ TEST(LlmRequest, DoesNotTakeTheBeginOfANumberForTheWhole) {
   EXPECT_EQ(read(Api::chat, R"({"model":"m","max_tokens":1 )", false).max_output, 1);
 }
 
+TEST(LlmRequest, IsRefusedWhereItsUsageWouldNotBeSeen) {
+  CallRequest request;
+  const auto is_refused = [&](Api api, std::string_view body) {
+    return read_request({.vendor = Vendor::openai, .api = api}, body, true, request).has_value();
+  };
+  for (const std::string_view stream : {"1", "0", R"("true")", "[]", "{}"}) {
+    const std::string body = R"({"model":"m","stream":)" + std::string(stream) + "}";
+    EXPECT_TRUE(is_refused(Api::chat, body)) << body << ": lax programs may read it as true";
+    EXPECT_TRUE(is_refused(Api::messages, body)) << body;
+  }
+  EXPECT_FALSE(is_refused(Api::chat, R"({"model":"m","stream":null})"));
+  for (const std::string_view background : {"true", "1", R"("yes")"}) {
+    const std::string body = R"({"model":"m","background":)" + std::string(background) + "}";
+    EXPECT_TRUE(is_refused(Api::responses, body)) << body;
+    EXPECT_FALSE(is_refused(Api::chat, body)) << "it has no such member";
+  }
+  EXPECT_FALSE(is_refused(Api::responses, R"({"model":"m","background":false})"));
+  EXPECT_FALSE(is_refused(Api::responses, R"({"model":"m","background":null})"));
+}
+
 TEST(LlmRequest, AsksForUsageWhereTheClientDidNot) {
   for (const std::string_view body :
        {R"({"model":"m","stream":true})", R"({"stream":true,"stream_options":{}})",
