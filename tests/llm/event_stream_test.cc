@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "llm/find_either.h"
+
 namespace weir::llm {
 namespace {
 
@@ -133,6 +135,35 @@ TEST(EventStream, ReportsALargeEventInParts) {
     EXPECT_EQ(begun, 2);
     EXPECT_TRUE(parts == large + large) << parts.size();
     EXPECT_TRUE(passed == stream) << passed.size();
+  }
+}
+
+TEST(FindEither, FindsTheFirstOfBothWhereverItIs) {
+  for (std::size_t size = 0; size < 300; ++size) {
+    for (const std::size_t other : {std::size_t{0}, size / 2, size}) {
+      std::string text(600, 'x');
+      EXPECT_EQ(find_either(text, 'a', 'b', other), std::string_view::npos);
+      text[size] = 'a';
+      text[size + other] = 'b';
+      EXPECT_EQ(find_either(text, 'a', 'b'), size);
+      EXPECT_EQ(find_either(text, 'b', 'a'), size);
+      EXPECT_EQ(find_either(text, 'b', 'c', size / 2), size + other);
+    }
+  }
+}
+
+TEST(FindEither, LooksAtLittleMoreThanItPassesWhicheverComes) {
+  for (const std::string_view found : {"\r", "\n"}) {
+    for (const std::size_t apart : {1U, 2U, 70U, 5000U}) {
+      std::string text;
+      while (text.size() < 256 * maxima::kib) text.append(apart - 1, 'x').append(found);
+      std::size_t looked_at = 0;
+      for (std::size_t at = 0; at < text.size(); ++at) {
+        at = find_either(text, '\n', '\r', at, &looked_at);
+        ASSERT_LT(at, text.size());
+      }
+      EXPECT_LE(looked_at, 70 * text.size()) << "each byte, and at most a small window again";
+    }
   }
 }
 
