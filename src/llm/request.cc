@@ -74,9 +74,11 @@ class BodyReader {
   }
 
   void read_background() {
-    bool on = false;
+    bool on = reader_.peek() == Reader::Kind::none;
     read_switch(on, "background is neither true nor false; leave it out");
-    if (on) problem_ = Unreadable{"a call in the background does not say what it used; leave out background"};
+    // A value that is not here, or not all of it, may be true.
+    if (on || reader_.failed())
+      problem_ = Unreadable{"a call in the background does not say what it used; leave out background"};
   }
 
   /// The largest; one that is no whole number is left to the vendor, and one that may go on in the part of

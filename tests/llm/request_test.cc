@@ -73,9 +73,9 @@ TEST(LlmRequest, DoesNotTakeTheBeginOfANumberForTheWhole) {
 }
 
 TEST(LlmRequest, IsRefusedWhereItsUsageWouldNotBeSeen) {
-  CallRequest request;
-  const auto is_refused = [&](Api api, std::string_view body) {
-    return read_request({.vendor = Vendor::openai, .api = api}, body, true, request).has_value();
+  const auto is_refused = [&](Api api, std::string_view body, bool whole = true) {
+    CallRequest request;
+    return read_request({.vendor = Vendor::openai, .api = api}, body, whole, request).has_value();
   };
   for (const std::string_view stream : {"1", "0", R"("true")", "[]", "{}"}) {
     const std::string body = R"({"model":"m","stream":)" + std::string(stream) + "}";
@@ -90,6 +90,8 @@ TEST(LlmRequest, IsRefusedWhereItsUsageWouldNotBeSeen) {
   }
   EXPECT_FALSE(is_refused(Api::responses, R"({"model":"m","background":false})"));
   EXPECT_FALSE(is_refused(Api::responses, R"({"model":"m","background":null})"));
+  for (const std::string_view cut : {R"({"model":"m","background":)", R"({"model":"m","background": t)"})
+    EXPECT_TRUE(is_refused(Api::responses, cut, false)) << cut << ": the rest may be true";
 }
 
 TEST(LlmRequest, AsksForUsageWhereTheClientDidNot) {
