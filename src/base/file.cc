@@ -40,6 +40,16 @@ std::string reason_of(int problem) {
   }
 }
 
+/// Whether only this user and root choose what is in the folder of the file. A folder's group is trusted,
+/// since its owner has chosen it.
+bool is_in_own_folder(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  struct stat found{};
+  if (::stat(folder.c_str(), &found) != 0) return false;
+  return (found.st_uid == 0 || found.st_uid == ::geteuid()) && (found.st_mode & S_IWOTH) == 0;
+}
+
 }  // namespace
 
 std::string why_unreadable(const std::string& path) {
@@ -65,6 +75,19 @@ Result<std::string> read_file(const std::string& path, std::size_t most) {
     text.append(bytes.data(), static_cast<std::size_t>(size));
     if (text.size() > most) return unreadable(join("it has more than ", std::to_string(most), " bytes"));
   }
+}
+
+int open_to_append(const std::string& path, unsigned mode) {
+  constexpr int usual = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC;
+  const int file = ::open(path.c_str(), usual | O_NOFOLLOW, mode);
+  if (file >= 0 || errno != ELOOP || !is_in_own_folder(path)) return file;
+  // Such as /dev/stdout, and the links of container images that lead there.
+  return ::open(path.c_str(), usual, mode);
+}
+
+std::string why_not_appended(int problem) {
+  if (problem != ELOOP) return std::strerror(problem);
+  return "it is a symbolic link in a folder that others can write to; name the file itself";
 }
 
 }  // namespace weir::base

@@ -1,6 +1,5 @@
 #include "decision_log/line_file.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -9,9 +8,9 @@
 #include <cerrno>
 #include <climits>
 #include <cstdint>
-#include <cstring>
 #include <ctime>
 
+#include "base/file.h"
 #include "base/text.h"
 
 namespace weir::decision_log {
@@ -19,10 +18,10 @@ namespace {
 
 Result<int> open_file(const std::string& path) {
   if (path == "-") return STDOUT_FILENO;
-  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  const int file = base::open_to_append(path, 0600);
   if (file < 0)
     return base::invalid("the decision log cannot be written to ", base::quoted(path), ": ",
-                         std::strerror(errno));
+                         base::why_not_appended(errno));
   return file;
 }
 

@@ -1,6 +1,5 @@
 #include "telemetry/access_log.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -9,9 +8,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
+#include "base/file.h"
 #include "base/text.h"
 
 namespace weir::telemetry {
@@ -19,9 +18,9 @@ namespace {
 
 Result<int> open_file(const std::string& path) {
   if (path == "-") return STDOUT_FILENO;
-  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+  const int file = base::open_to_append(path, 0640);
   if (file < 0) {
-    return base::invalid("--access-log: ", path, " cannot be written: ", std::strerror(errno),
+    return base::invalid("--access-log: ", path, " cannot be written: ", base::why_not_appended(errno),
                          "; check that its folder exists and is yours to write to");
   }
   return file;
