@@ -3,7 +3,9 @@
 #include <set>
 #include <string_view>
 
+#include "api/catalog_json.h"
 #include "service/bodies.h"
+#include "service/plan_body.h"
 
 namespace {
 
@@ -47,5 +49,14 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if (const auto entity = service::parse_entity(text, "e"); accepted(entity) && entity.value.id != "e")
     std::abort();
   static_cast<void>(accepted(service::parse_consume_list(text)));
+  if (const auto grant = service::parse_grant(text); accepted(grant)) check(grant.value.amounts);
+  static_cast<void>(accepted(service::parse_extend(text)));
+  if (const auto plan = service::parse_plan(text, "pro"); accepted(plan)) {
+    check(plan.value.limits.limits);
+    for (const auto& [resource, limits] : plan.value.resources) check(limits.limits);
+    // As the service shows it, it can be put again.
+    const auto again = service::parse_plan(weir::api::to_json(plan.value), "pro");
+    if (!accepted(again) || weir::api::to_json(again.value) != weir::api::to_json(plan.value)) std::abort();
+  }
   return 0;
 }
