@@ -38,8 +38,8 @@ int main() {
   auto second = *limiter.acquire("key-b", "gpt-4", {{"rpm", 1}, {"tpm", 400}});
   show(second);
 
-  // Every holder of the id of a lease can settle it: another thread, another process on the same store. It may be
-  // sent twice and still happens once.
+  // Every holder of the id of a lease can settle it: another thread, another process on the same store. It
+  // may be sent twice and still happens once.
   const std::string id = *first.lease().id();
   for (int i = 0; i < 2; ++i) {
     if (auto settled = limiter.settle(id, {{"tpm", 250}}); !settled)

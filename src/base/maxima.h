@@ -60,10 +60,10 @@ inline constexpr unsigned connections = 10'000;
 inline constexpr std::size_t unsent_answers = 256 * kib;  ///< of one connection
 inline constexpr std::size_t unsent_requests = 64 * kib;  ///< to an upstream or a store
 inline constexpr std::size_t discarded_body = 64 * kib;   ///< of a refused request
-inline constexpr std::size_t llm_body =
-    mib;  ///< of a request to a model; the rest of a larger one is only passed on
-inline constexpr std::size_t llm_bodies = 512 * mib;  ///< the same, of all requests of a gateway together
-inline constexpr unsigned new_models = 1000;  ///< that no vendor has answered for, in ten minutes
+// Of a request to a model; the rest of a larger one is only passed on.
+inline constexpr std::size_t llm_body = mib;
+inline constexpr std::size_t llm_bodies = 512 * mib;    ///< the same, of all requests of a gateway together
+inline constexpr unsigned new_models = 1000;            ///< that no vendor has answered for, in ten minutes
 inline constexpr unsigned new_models_of_address = 100;  ///< of them from one address
 
 // Files.

@@ -140,8 +140,8 @@ Result<LimitSetRef> make_limit_set(std::span<const NamedLimit> limits);
 /// Fails where the set has more concurrent limits than a bucket holds.
 Result<void> check_concurrent(const LimitSet& set);
 
-/// The parameters that a store returned; nothing where no Limit has them. Stored parameters are written by other
-/// programs too.
+/// The parameters that a store returned; nothing where no Limit has them. Stored parameters are written by
+/// other programs too.
 std::optional<Parameters> stored_parameters(std::int64_t capacity, std::int64_t burst, std::int64_t amount,
                                             std::int64_t period);
 /// Whether stored parameters are within the range of the arithmetic: of limits, and of merged versions, whose

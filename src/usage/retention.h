@@ -11,8 +11,8 @@ struct Kept {
   Time days = Time{730} * 24 * 3'600'000;  ///< then it is deleted
 };
 
-/// The range that is kept at a moment. Both ends are starts of days, so that the row of a day never stands beside hours of
-/// the same day.
+/// The range that is kept at a moment. Both ends are starts of days, so that the row of a day never stands
+/// beside hours of the same day.
 struct Retention {
   Time first_hour = 0;  ///< usage before it is kept in days
   Time first_day = 0;   ///< usage before it is not kept

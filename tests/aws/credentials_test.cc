@@ -5,8 +5,8 @@
 
 #include <future>
 
-#include "aws/machine.h"
 #include "aws/http_server_stub.h"
+#include "aws/machine.h"
 #include "base/text.h"
 
 namespace weir::aws {
@@ -14,8 +14,8 @@ namespace {
 
 using tests::Answer;
 using tests::Asked;
-using tests::Machine;
 using tests::HttpServerStub;
+using tests::Machine;
 
 constexpr Time now = 1'800'000'000'000;
 
@@ -125,7 +125,8 @@ TEST(Credentials, FromWebIdentityReadTheTokenEachTime) {
 
 TEST(Credentials, ThatAreRefusedAreGotAgain) {
   std::atomic<int> count{0};
-  HttpServerStub site([&](const Asked&) { return Answer{.body = document("id" + std::to_string(++count), 50)}; });
+  HttpServerStub site(
+      [&](const Asked&) { return Answer{.body = document("id" + std::to_string(++count), 50)}; });
   Machine machine;
   machine.variables = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", site.url()}};
   CredentialsKeeper keeper(source_of(machine), machine.environment());

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "aws/machine.h"
 #include "aws/http_server_stub.h"
+#include "aws/machine.h"
 
 namespace weir::aws {
 namespace {

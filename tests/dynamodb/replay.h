@@ -70,8 +70,9 @@ struct Replay {
   void make(const bucket::State& next, const bucket::LimitState& limit) {
     if (last_) {
       const bucket::Parameters& old = last_->find("rpm")->parameters;
-      // A writer that makes one in the place of another has seen the time of its expiry. One that finds none may have looked
-      // at the clock before: the expiry must have been in order, and what is charged counts from then.
+      // A writer that makes one in the place of another has seen the time of its expiry. One that finds none
+      // may have looked at the clock before: the expiry must have been in order, and what is charged counts
+      // from then.
       check(deleted_ || last_->expires_at <= next.refilled_at, "made anew before it expired");
       refill(last_->expires_at, old, last_->version);
       check(holds_ >= old.capacity, "expired before it was full again");

@@ -1,4 +1,5 @@
-// Limits of routes and of the store: which requests pass, what the answers say, and what happens without a store.
+// Limits of routes and of the store: which requests pass, what the answers say, and what happens without a
+// store.
 #include "app/open_store.h"
 #include "gateway/refusal.h"
 #include "gateway/rig.h"

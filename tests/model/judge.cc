@@ -194,8 +194,8 @@ void Judge::given_back_or_charged(const State& before, State& state, std::size_t
   const bool same = there && world_.info(old).generation == lease.generations[item];
   for (int limit = 0; limit < max_limits; ++limit) {
     int charge = charges[static_cast<std::size_t>(limit)];
-    // An amount given back to a bucket, or to a limit, that is not there any more is dropped; or was not there
-    // when the client looked, since a limit can be forgotten and come back.
+    // An amount given back to a bucket, or to a limit, that is not there any more is dropped; or was not
+    // there when the client looked, since a limit can be forgotten and come back.
     const bool limits_come_and_go = scenario_.sets.size() > 1;
     const bool was_gone = limits_come_and_go && !debits && !writes(node, item, limit);
     if (charge < 0 && (!same || !ideal_.has(old, limit) || was_gone)) charge = 0;

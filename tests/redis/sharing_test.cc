@@ -194,7 +194,8 @@ Time time_of(const RedisServer& server) {
   return seconds * 1000 + micros / 1000;
 }
 
-// A client that has just heard the server's time goes on counting by itself for a while, and must never be ahead.
+// A client that has just heard the server's time goes on counting by itself for a while, and must never be
+// ahead.
 TEST(RedisSharing, NobodyIsAheadOfTheServersClock) {
   RedisServer server;
   constexpr Time per_millisecond = 2;

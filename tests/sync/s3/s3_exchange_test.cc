@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "aws/machine.h"
 #include "aws/http_server_stub.h"
+#include "aws/machine.h"
 #include "sync/exchange.h"
 #include "sync/s3/words.h"
 #include "wire/sigv4.h"
