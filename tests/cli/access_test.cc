@@ -17,7 +17,7 @@ class AccessCommands : public testing::Test {
 TEST_F(AccessCommands, BlockAndUnblock) {
   ASSERT_EQ(shell.run("limits set --system -l rpm:100/min"), 0) << shell.err;
   EXPECT_EQ(shell.run("block key-9 --reason abuse"), 0) << shell.err;
-  EXPECT_TRUE(says("key-9   blocked  every     removed  abuse")) << shell.out;
+  EXPECT_TRUE(says("key-9   blocked  every     you remove it  abuse")) << shell.out;
   EXPECT_EQ(shell.run("acquire key-9 gpt-4 -c rpm=1"), 3);
   EXPECT_TRUE(says("key-9 is blocked: abuse")) << shell.out << shell.err;
   EXPECT_EQ(shell.run("entity get key-9"), 0);
