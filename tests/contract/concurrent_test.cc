@@ -483,8 +483,8 @@ struct Held {
 /// Leases of many lengths, so that the list of holds is full most of the time, ended, lost, extended and
 /// adjusted at random.
 TEST_P(Concurrent, RandomLeasesNeverHoldTooMuchAndGiveEverythingBack) {
-  constexpr std::int64_t capacity = 40;
-  set_system({{"calls", "40:concurrent"}, {"rpm", "100000/min"}});
+  constexpr std::int64_t capacity = 20;
+  set_system({{"calls", "20:concurrent"}, {"rpm", "100000/min"}});
   put("key", "top");
   std::mt19937_64 random(7);
   const auto below = [&](std::int64_t bound) {
@@ -549,8 +549,8 @@ TEST_P(Concurrent, RandomLeasesNeverHoldTooMuchAndGiveEverythingBack) {
     EXPECT_TRUE(held.decision.lease().rollback());
   }
   if (!leases.empty()) advance(200s);
-  EXPECT_EQ(remaining("key", "calls"), "40");
-  EXPECT_EQ(remaining("top", "calls"), "40");
+  EXPECT_EQ(remaining("key", "calls"), "20");
+  EXPECT_EQ(remaining("top", "calls"), "20");
 }
 
 }  // namespace
