@@ -1,6 +1,6 @@
 // A server of Node's own library for clients_test.py: a page, server-sent events, and WebSocket by hand.
 //
-//   node server.js        prints its port
+//   node server.js        prints its port, and then what a page reports, a line each
 'use strict';
 const crypto = require('crypto');
 const http = require('http');
@@ -10,7 +10,12 @@ const page = `<!doctype html>
 <link rel="stylesheet" href="/style.css">
 <p id="events"></p><p id="echo"></p><p id="fetched"></p>
 <script>
-const show = (id, text) => { document.getElementById(id).textContent += text; };
+const wanted = {events: '1;2;3;', echo: 'through the gateway', fetched: '{"got":{"a":1},"via":"1.1 weir"}'};
+const text = (id) => document.getElementById(id).textContent;
+const show = (id, more) => {
+  document.getElementById(id).textContent += more;
+  if (Object.keys(wanted).every((each) => text(each) === wanted[each])) fetch('/report', {method: 'POST', body: 'all shown'});
+};
 const events = new EventSource('/events');
 events.onmessage = (event) => { show('events', event.data + ';'); if (event.data === '3') events.close(); };
 const socket = new WebSocket('ws://' + location.host + '/socket');
@@ -18,8 +23,6 @@ socket.onopen = () => socket.send('through the gateway');
 socket.onmessage = (event) => { show('echo', event.data); socket.close(); };
 fetch('/json', {method: 'POST', body: JSON.stringify({a: 1})}).then((answer) => answer.json()).then(
   (json) => show('fetched', JSON.stringify(json)));
-// The browser does not wait for a WebSocket before it prints the page, but for this.
-fetch('/until-the-socket-closes');
 </script>
 `;
 
@@ -67,13 +70,14 @@ const server = http.createServer((request, response) => {
     request.on('data', (part) => { digest.update(part); size += part.length; });
     return request.on('end', () => response.end(`${size} ${digest.digest('hex')}\n`));
   }
-  if (pathname === '/until-the-socket-closes') return closed ? response.end() : waiting.push(response);
+  if (pathname === '/report') {
+    request.on('data', (part) => console.log(String(part)));
+    return request.on('end', () => response.end());
+  }
   response.statusCode = 404;
   response.end();
 });
 const listeners = new Set();
-const waiting = [];
-let closed = false;
 
 // Echoes text messages of up to 125 bytes, which come masked and go back plain.
 server.on('upgrade', (request, socket) => {
@@ -89,11 +93,7 @@ server.on('upgrade', (request, socket) => {
       const size = bytes[1] & 127;
       const text = Buffer.from(bytes.subarray(6, 6 + size).map((byte, i) => byte ^ bytes[2 + i % 4]));
       socket.write(Buffer.concat([Buffer.from([bytes[0], size]), text]));
-      if ((bytes[0] & 15) === 8) {
-        closed = true;
-        for (const response of waiting) response.end();
-        return socket.end();
-      }
+      if ((bytes[0] & 15) === 8) return socket.end();
       bytes = bytes.subarray(6 + size);
     }
   });
