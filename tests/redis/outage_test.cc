@@ -237,26 +237,29 @@ TEST_F(RedisLostAdjust, IsNotRepeatedWhereItLeavesADebt) {
   EXPECT_EQ(consumed(), "110");
 }
 
-/// A keyed acquire that makes a bucket is charged, its answer gets lost, and the server refuses a later step.
-class RedisRefusedCopy : public RedisOutage {
+/// A keyed acquire that makes a bucket is charged, and its answer gets lost. Then something happens before a
+/// later step.
+class RedisLostAnswer : public RedisOutage {
  protected:
-  /// `step`: 1: the second copy of the write; 2: what follows it.
-  std::string acquire_with_refused(int step) {
-    int steps = 0;
-    proxy.set_rule([&](const std::string& bytes) {
-      const bool writes = bytes.find("PEXPIREAT") != std::string::npos;
-      if (steps == 0 && !writes) return tests::SlowProxy::Fate::passes;
-      if (steps++ == 0) return tests::SlowProxy::Fate::answer_is_lost;
-      if (steps == step + 1) server.ask({"ACL", "SETUSER", "default", "-eval", "-evalsha"});
-      return tests::SlowProxy::Fate::passes;
+  /// `step`: 1: the second copy of the write; 2: what follows it. `happens` runs on the proxy's thread,
+  /// before the server gets that step.
+  void before_step(int step, std::function<void()> happens, const std::string& write = "PEXPIRE") {
+    proxy.set_rule([=, happens = std::move(happens), steps = 0](const std::string& bytes) mutable {
+      const bool writes = bytes.find(write) != std::string::npos;
+      // A greeting of a new connection is no step.
+      if (bytes.find("EVAL") == std::string::npos || (steps == 0 && !writes)) return Fate::passes;
+      if (steps++ == 0) return Fate::answer_is_lost;
+      if (steps == step + 1) happens();
+      return Fate::passes;
     });
-    const std::string answer = keyed();
+  }
+  void refuse_scripts() { server.ask({"ACL", "SETUSER", "default", "-eval", "-evalsha"}); }
+  void allow_scripts() {
     proxy.set_rule({});
     server.ask({"ACL", "SETUSER", "default", "+eval", "+evalsha"});
-    return answer;
   }
-  std::string keyed() {
-    auto decision = limiter.acquire("fresh", "r", {{"rpm", 1}}, {.idempotency_key = "K"});
+  std::string keyed() { return told(limiter.acquire("fresh", "r", {{"rpm", 1}}, {.idempotency_key = "K"})); }
+  static std::string told(const Result<Decision>& decision) {
     if (!decision) return std::string(name_of(decision.error().code)) + ": " + decision.error().message;
     return decision->admitted() ? "admitted" : "refused";
   }
@@ -265,21 +268,51 @@ class RedisRefusedCopy : public RedisOutage {
     EXPECT_EQ(limiter.buckets("fresh")->items[0].limits[0].consumed, Amount(1));
   }
 
+  using Fate = tests::SlowProxy::Fate;
   RedisServer server;
   tests::SlowProxy proxy{server.port()};
+  Limiter direct = warm(with_port(server.port()));
   Limiter limiter = warm(with_port(proxy.port()));
 };
 
-TEST_F(RedisRefusedCopy, IsNotCalledUnavailable) {
-  const std::string answer = acquire_with_refused(1);
+TEST_F(RedisLostAnswer, IsNotCalledUnavailableWhereTheNextCopyIsRefused) {
+  before_step(1, [&] { refuse_scripts(); });
+  const std::string answer = keyed();
   EXPECT_TRUE(answer.starts_with("outcome-unknown: ")) << answer;
+  allow_scripts();
   expect_charged_once();
 }
 
-TEST_F(RedisRefusedCopy, IsNotCalledUnavailableWhereTheAcquireStartsOver) {
-  const std::string answer = acquire_with_refused(2);
+TEST_F(RedisLostAnswer, IsNotCalledUnavailableWhereTheAcquireStartsOver) {
+  before_step(2, [&] { refuse_scripts(); });
+  const std::string answer = keyed();
   EXPECT_TRUE(answer.starts_with("outcome-unknown: ")) << answer;
+  allow_scripts();
   expect_charged_once();
+}
+
+TEST_F(RedisLostAnswer, IsNoMistakeOfTheCallerWhereTheLimitHasLeftMeanwhile) {
+  before_step(1, [&] {
+    EXPECT_TRUE(direct.set_limits(Level::entity("fresh", "r"), {{"tpm", "10/min"}}));
+    EXPECT_TRUE(direct.acquire("fresh", "r", {{"tpm", 1}})->admitted());
+  });
+  const std::string answer = keyed();
+  EXPECT_TRUE(answer == "admitted" || answer.starts_with("outcome-unknown: ")) << answer;
+}
+
+TEST_F(RedisLostAnswer, OfARollbackIsNotCalledTooLateByACopyAfterTheDeadline) {
+  FakeClock clock;
+  auto late = Limiter::open(with_port(proxy.port()), {.clock = &clock});
+  ASSERT_TRUE(late) << late.error().message;
+  ASSERT_TRUE(late->set_limits(Level::entity("fresh", "r"), {{"rpm", "100/day"}}));
+  auto decision = late->acquire("fresh", "r", {{"rpm", 5}});
+  ASSERT_TRUE(decision) << decision.error().message;
+  const std::string id = *decision->lease().id();
+  before_step(1, [&] { clock.advance(std::chrono::hours(1)); }, "EVALSHA");
+  const auto rolled_back = late->rollback(id);
+  EXPECT_TRUE(rolled_back || rolled_back.error().code == ErrorCode::outcome_unknown)
+      << rolled_back.error().message;
+  EXPECT_EQ(late->buckets("fresh")->items[0].limits[0].consumed, Amount(0)) << "given back";
 }
 
 TEST_F(RedisOutage, NobodyAtTheAddressIsSaidWhenOpening) {

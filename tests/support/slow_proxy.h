@@ -114,7 +114,7 @@ class SlowProxy {
     } else if (count > 0) {
       const std::scoped_lock lock(mutex_);
       if (is_request && rule_)
-        back.loses = rule_({bytes, static_cast<std::size_t>(count)}) == Fate::answer_is_lost;
+        back.loses |= rule_({bytes, static_cast<std::size_t>(count)}) == Fate::answer_is_lost;
       way.pieces.push_back({Clock::now() + std::chrono::milliseconds(delay_.load()),
                             std::string(bytes, static_cast<std::size_t>(count))});
     }

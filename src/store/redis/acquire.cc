@@ -116,7 +116,7 @@ void Acquire::replied(const Reply& reply) {
   if (verb_ == decision::Verb::acquire) forget_spent();
   if (take(reply)) return;
   if (reply.is_text()) return admitted(reply.text(), 0);
-  if (!reply.is_list()) return failed(unreadable());
+  if (!reply.is_list()) return fail(unreadable());
   auto at = reply.children();
   const auto code = at.next().integer();
   const Time now = at.next().integer().value_or(0);
@@ -139,7 +139,7 @@ void Acquire::admitted(std::string_view numbers, Time now) {
   decision_.report().clear();
   Time moment = 0;
   for (std::size_t k = 0; k < buckets_in_chain_.size(); ++k) {
-    if (!show_charged(k, numbers, moment)) return failed(unreadable());
+    if (!show_charged(k, numbers, moment)) return fail(unreadable());
   }
   if (now == 0) context().time.learn(now = moment);
   decision_.set_admitted();

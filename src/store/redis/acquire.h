@@ -27,6 +27,7 @@ class Acquire final : public Operation, public base::Recycled<Acquire> {
   /// decision.
   void admitted(std::string_view numbers, Time now);
   Result<decision::Next> decide(Time now, States& states, decision::Marker* marker) override;
+  bool refused() const override { return verb_ == decision::Verb::acquire && decision_.refused(); }
   void unchanged(Time now, std::span<const ReadBucket> read) override;
   bool refuse_from_memory();
   void restart() override;

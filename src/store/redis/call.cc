@@ -97,10 +97,11 @@ std::string_view ScriptCall::first_key() const {
   return rest.substr(line + 2, length ? static_cast<std::size_t>(*length) : 0);
 }
 
-Error ScriptCall::doubted(Error error) const {
-  const bool nothing_changed = error.code == ErrorCode::unavailable || error.code == ErrorCode::contention;
-  if (maybe_written_ && nothing_changed) return error_of({true, std::move(error.message)});
-  return error;
+void ScriptCall::fail(Error error) {
+  maybe_written_ = maybe_written_ || (writes_ && error.code == ErrorCode::outcome_unknown);
+  if (maybe_written_ && error.code != ErrorCode::outcome_unknown)
+    error = error_of({true, std::move(error.message)});
+  failed(std::move(error));
 }
 
 void ScriptCall::on_reply(const Reply& reply) {
@@ -122,7 +123,7 @@ void ScriptCall::on_reply(const Reply& reply) {
   Error error = error_of(why, writes_);
   if (writes_ && error.code == ErrorCode::unavailable)
     context_.write_health.refused(error, slot, first_key());
-  failed(doubted(std::move(error)));
+  fail(std::move(error));
 }
 
 KeptReply::KeptReply(const Reply& reply) {

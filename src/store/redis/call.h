@@ -33,9 +33,10 @@ class ScriptCall : public net::RedisCall {
   /// Called with a reply that is no error.
   virtual void replied(const Reply& reply) = 0;
   virtual void failed(Error error) = 0;
-  /// The error of a step. Where an earlier step or copy may have written, it does not say that nothing was
-  /// changed.
-  Error doubted(Error error) const;
+  /// The step that was sent last has failed; failed() follows.
+  void fail(Error error);
+  /// Whether any step, or an earlier copy of one, may have written although no reply confirms it.
+  bool maybe_written() const { return maybe_written_; }
   /// A key has another type than the script expects, and nothing was written. False: that is a failure.
   virtual bool found_wrong_type() { return false; }
 
@@ -47,8 +48,7 @@ class ScriptCall : public net::RedisCall {
   std::string_view first_key() const;
   void on_reply(const Reply& reply) final;
   void on_failure(const net::RedisFailure& failure) override {
-    maybe_written_ = maybe_written_ || (failure.sent && writes_);
-    failed(error_of({maybe_written_, failure.why}));
+    fail(error_of({maybe_written_ || (failure.sent && writes_), failure.why}));
   }
 
   Context& context_;
@@ -57,7 +57,7 @@ class ScriptCall : public net::RedisCall {
   std::size_t words_ = 0;
   std::size_t rest_at_ = 0;
   bool whole_ = false;
-  bool maybe_written_ = false;  ///< by any step
+  bool maybe_written_ = false;
 };
 
 /// Reads the two words of TIME: seconds and microseconds.

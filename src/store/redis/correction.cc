@@ -20,7 +20,7 @@ void Correction::start() {
 
 void Correction::replied(const Reply& reply) {
   forget_spent();
-  if (!take(reply)) failed(unreadable());
+  if (!take(reply)) fail(unreadable());
 }
 
 /// As the last acquire decided: a correction is no consumption.
@@ -34,11 +34,8 @@ Result<decision::Next> Correction::decide(Time now, States& states, decision::Ma
   auto answer = decision::correct(chain, chain[0], std::move(states[0]),
                                   {plan_.correction, resource_, now, plan_.once != nullptr, marker},
                                   new_generation(), outcome_.report);
-  if (!answer && doubts_ > 0)
-    return base::error(ErrorCode::outcome_unknown, "an earlier copy may have been applied; now ",
-                       answer.error().message);
   if (!answer) return answer.error();
-  outcome_.repeated = answer->repeated && doubts_ == 0;
+  outcome_.repeated = answer->repeated && !maybe_written();
   decision::Next next;
   next.states[0] = std::move(answer->state);
   next.marker = std::move(answer->marker);
@@ -50,7 +47,6 @@ void Correction::failed(Error error) {
   constexpr int most_doubts = 3;
   const bool in_doubt = error.code == ErrorCode::outcome_unknown && writes_ && plan_.once != nullptr;
   if (in_doubt && ++doubts_ < most_doubts) return load();
-  if (doubts_ > 0) error.code = ErrorCode::outcome_unknown;
   Operation::failed(std::move(error));
 }
 

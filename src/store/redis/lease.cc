@@ -105,7 +105,7 @@ void LeaseChange::replied(const Reply& reply) {
   forget_spent();
   if (take(reply)) return;
   if (reply.is_text()) return changed(std::string(reply.text()));
-  if (!reply.is_list()) return failed(unreadable());
+  if (!reply.is_list()) return fail(unreadable());
   auto at = reply.children();
   const auto code = at.next().integer();
   const Time now = at.next().integer().value_or(0);
@@ -135,7 +135,7 @@ void LeaseChange::changed(const std::string& all) {
   const bool counts = all.size() > without;
   for (decision::Link& link : chain_) {
     const auto charged = take_charged(numbers, link.limit_count(), counts);
-    if (!charged) return failed(unreadable());
+    if (!charged) return fail(unreadable());
     for (std::size_t i = 0; i < link.limit_count(); ++i) link.held[i] = charged->tokens(i);
     link.named = 0;
     decision::report(outcome_.report, link, resource_, charged->generation, false);
@@ -150,7 +150,6 @@ void LeaseChange::failed(Error error) {
   constexpr int most_doubts = 3;
   const bool in_doubt = error.code == ErrorCode::outcome_unknown && writes_ && told_apart_;
   if (in_doubt && ++doubts_ < most_doubts) return load();
-  if (doubts_ > 0) error.code = ErrorCode::outcome_unknown;
   Operation::failed(std::move(error));
 }
 

@@ -145,7 +145,7 @@ void Operation::decide_here(Time now, Reply::Children children) {
     auto read = read_bucket(children.next(), buckets_in_chain_[i].entity, resource_);
     if (!read) {
       context().bad.report(read.error().message);
-      return finish(doubted(read.error()));
+      return finish(read.error());
     }
     read_.push_back(*std::move(read));
     const auto& bucket = read_.back().bucket;
@@ -154,7 +154,7 @@ void Operation::decide_here(Time now, Reply::Children children) {
     states[i] = bucket->state;
   }
   auto marker = read_marker(children);
-  if (!marker) return finish(doubted(marker.error()));
+  if (!marker) return finish(marker.error());
   for (const ChainBucket& place : buckets_in_chain_) {
     if (place.resolution->valid_until <= now) return resolve_again(0, 0);
   }
@@ -250,8 +250,7 @@ void Operation::index(std::size_t done) {
   indexed_ = done;
   const store::Completion<bool> then{[](void* self, Result<bool>&& added) {
                                        auto* const operation = static_cast<Operation*>(self);
-                                       if (!added)
-                                         return operation->failed(operation->doubted(added.error()));
+                                       if (!added) return operation->fail(added.error());
                                        operation->index(operation->indexed_ + 1);
                                      },
                                      this};
@@ -264,8 +263,8 @@ void Operation::index(std::size_t done) {
 
 bool Operation::again_allowed() {
   if (++attempts_ < most_operation_attempts) return true;
-  finish(doubted(
-      base::error(ErrorCode::contention, "others changed the same buckets too often meanwhile; try again")));
+  finish(
+      base::error(ErrorCode::contention, "others changed the same buckets too often meanwhile; try again"));
   return false;
 }
 
@@ -282,13 +281,22 @@ void Operation::resolve_again(Time seen, std::size_t place) {
 /// If the catalog does not have the stamp that the bucket has seen, it has lost changes (or the clock was set
 /// back), and the stamp is accepted.
 void Operation::compare_stamp(const Result<store::Found>& found) {
-  if (!found) return finish(doubted(found.error()));
+  if (!found) return finish(found.error());
   const auto newest = limits::resolve(found->levels, {}, found->now, limits::default_ttl_multiplier);
   if (newest->stamp < seen_) buckets_.catalog_.accept(name_space_, seen_);
   finish(Progress::resolve_again);
 }
 
-void Operation::finish(Result<Progress> result) {
+Result<Progress> Operation::confirmed(Result<Progress> result) const {
+  const bool done = result && *result == Progress::decided && !refused();
+  if (!maybe_written() || done || (!result && result.error().code == ErrorCode::outcome_unknown))
+    return result;
+  // An operation that starts over, or a refusal, would not know of the earlier copy either.
+  return error_of({true, result ? "an earlier copy got no answer" : result.error().message});
+}
+
+void Operation::finish(Result<Progress> outcome) {
+  Result<Progress> result = confirmed(std::move(outcome));
   // The operation is destroyed on the thread of its completion, which mostly allocated it: freeing memory on
   // another thread costs several times as much.
   store::complete(executor_,

@@ -66,6 +66,8 @@ class Operation : public ScriptCall {
   /// Decides on the records that were read and writes the outcome. `children` is at the first record.
   void decide_here(Time now, Reply::Children children);
   virtual Result<decision::Next> decide(Time now, States& states, decision::Marker* marker) = 0;
+  /// Whether the decision is a refusal.
+  virtual bool refused() const { return false; }
   /// Called when the decision writes nothing.
   virtual void unchanged(Time /*now*/, std::span<const ReadBucket> /*read*/) {}
   /// Starts over: something changed between reading and writing.
@@ -100,6 +102,8 @@ class Operation : public ScriptCall {
   Step step_ = Step::plain;
 
  private:
+  /// The result, unless it denies what an earlier copy may have written.
+  Result<store::Progress> confirmed(Result<store::Progress> result) const;
   Result<std::optional<decision::Marker>> read_marker(Reply::Children& children);
   void compare_stamp(const Result<store::Found>& found);
   void write(Time now, const decision::Next& next);
