@@ -94,6 +94,48 @@ TEST_F(Faults, ACascadeWhoseAnswerIsLostIsSentAgainAndChargedOnce) {
   EXPECT_EQ(table.number("project", "b_rpm_tc"), 3'000);
 }
 
+/// Calls that may be sent again, each with a key or of a lease, while every answer to a write is lost: until
+/// the store is not asked any more.
+class LostAnswers : public Faults {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(table.limiter().set_limits(Level::system(), {{"rpm", "10/min"}}));
+    limiter = opened(through(proxy, 5000));
+  }
+  template <class Call>
+  ErrorCode code_of(Call&& call) {
+    lose = true;
+    const auto answer = call();
+    EXPECT_FALSE(answer);
+    return answer ? ErrorCode::invalid_argument : answer.error().code;
+  }
+  std::atomic<bool> lose{false};
+  FaultyProxy proxy{tests::DynamoDbLocal::shared().port(), [&](const std::string& request) {
+                      return writes(request) && lose ? Fault::lost_after : Fault::none;
+                    }};
+  Limiter limiter = table.limiter();
+};
+
+TEST_F(LostAnswers, OfAnAcquireWithAKeyAreNotCalledUnavailable) {
+  EXPECT_EQ(code_of([&] { return limiter.acquire("key", "gpt-4", {{"rpm", 3}}, {.idempotency_key = "K"}); }),
+            ErrorCode::outcome_unknown);
+  EXPECT_EQ(table.number("key", "b_rpm_tc"), 3'000) << "charged once";
+}
+
+TEST_F(LostAnswers, OfASettleAreNotCalledUnavailable) {
+  auto decision = limiter.acquire("key", "gpt-4", {{"rpm", 3}});
+  ASSERT_TRUE(decision) << decision.error().message;
+  const std::string id = *decision->lease().id();
+  EXPECT_EQ(code_of([&] { return limiter.settle(id, {{"rpm", 1}}); }), ErrorCode::outcome_unknown);
+  EXPECT_EQ(table.number("key", "b_rpm_tc"), 1'000) << "settled once";
+}
+
+TEST_F(LostAnswers, OfAGrantAreNotCalledUnavailable) {
+  ASSERT_TRUE(limiter.acquire("key", "gpt-4", {{"rpm", 3}}));
+  EXPECT_EQ(code_of([&] { return limiter.grant("key", "gpt-4", {{"rpm", 5}}, {.key = "K"}); }),
+            ErrorCode::outcome_unknown);
+}
+
 TEST_F(Faults, UnderAllFaultsNothingIsAdmittedThatWasNotThere) {
   ASSERT_TRUE(table.limiter().set_limits(Level::system(), {{"rpm", "120/day"}}));
   FaultyProxy proxy(tests::DynamoDbLocal::shared().port(), by_chance(7, 3));

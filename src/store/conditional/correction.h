@@ -36,6 +36,8 @@ class CorrectionMachine {
   /// Requires that the last action was done.
   const CorrectionOutcome& outcome() const { return outcome_; }
   const Snapshot& snapshot() const { return snapshot_; }
+  /// Whether a copy of the write may still arrive.
+  bool in_doubt() const { return in_doubt_; }
 
  private:
   Action attempt(Time now);
@@ -49,7 +51,7 @@ class CorrectionMachine {
   std::uint64_t new_generation_;
   std::optional<std::string> once_;
   Seen<Marker> marker_;
-  bool in_doubt_ = false;  ///< a copy of the write may still arrive
+  bool in_doubt_ = false;
   Snapshot snapshot_{1};
   Transaction sent_;
   CorrectionOutcome outcome_;

@@ -174,6 +174,12 @@ void Acquire::on_event(const Event& event) {
   act(machine_->resume(event, now_));
 }
 
+bool Acquire::maybe_written() const {
+  // The looking of an acquire reads the balances for the report of one that was admitted before.
+  const bool admitted = step_ == Step::looking && mode_ == Mode::acquire;
+  return admitted || (machine_ && machine_->in_doubt());
+}
+
 Purpose Acquire::purpose(bool decided) const {
   if (mode_ == Mode::peek) return Purpose::available;
   if (!decided) return Purpose::undecided;

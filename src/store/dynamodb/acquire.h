@@ -24,6 +24,7 @@ class Acquire final : public Operation {
   void begin(std::vector<conditional::Image> images);
   bool refuse_from_memory(const std::vector<conditional::Image>& images);
   void on_event(const conditional::Event& event) override;
+  bool maybe_written() const override;
   Purpose purpose(bool decided) const override;
   void act(const conditional::Action& action);
   Result<void> check_sizes();

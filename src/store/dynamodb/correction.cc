@@ -34,6 +34,8 @@ void Correction::on_event(const conditional::Event& event) {
   act(machine_->resume(event, now_));
 }
 
+bool Correction::maybe_written() const { return machine_ && machine_->in_doubt(); }
+
 void Correction::act(const Action& action) {
   switch (action.kind) {
     case Action::Kind::read:

@@ -14,6 +14,7 @@ class Correction final : public Operation {
 
  private:
   void on_event(const conditional::Event& event) override;
+  bool maybe_written() const override;
   Purpose purpose(bool /*decided*/) const override { return Purpose::adjust; }
   void act(const conditional::Action& action);
   void conclude();

@@ -178,6 +178,10 @@ void LeaseChange::act(const Action& action) {
   }
 }
 
+bool LeaseChange::maybe_written() const {
+  return step_ == Step::looking || (machine_ && machine_->in_doubt());
+}
+
 Purpose LeaseChange::purpose(bool /*decided*/) const {
   switch (plan_.change.verb) {
     case detail::LeaseVerb::settle:

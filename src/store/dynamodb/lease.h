@@ -24,6 +24,7 @@ class LeaseChange final : public Operation {
   /// A bucket that no level has limits for keeps those that were in force at its last decision.
   void resolve_as_is(std::size_t place, const conditional::Image& image);
   void on_event(const conditional::Event& event) override;
+  bool maybe_written() const override;
   Purpose purpose(bool decided) const override;
   void act(const conditional::Action& action);
   void conclude();

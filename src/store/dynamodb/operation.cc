@@ -196,6 +196,10 @@ void Operation::on_error(const aws::DynamoFailure& failure) {
 }
 
 void Operation::finish(Result<Progress> result) {
+  if (!result && maybe_written() && result.error().code != ErrorCode::outcome_unknown) {
+    result = base::error(ErrorCode::outcome_unknown,
+                         "DynamoDB may or may not have done it: ", result.error().message);
+  }
   context_.counts.spend(purpose(result && *result == Progress::decided), spent);
   const auto done = done_;
   store::Executor* const executor = executor_;

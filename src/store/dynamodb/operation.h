@@ -50,6 +50,9 @@ class Operation : public aws::DynamoCall {
   /// Passes an event to the machine.
   virtual void on_event(const conditional::Event& event) = 0;
   void finish(Result<store::Progress> result);
+  /// Whether a write of this operation was applied, or may have been. An error is then no proof that nothing
+  /// was changed.
+  virtual bool maybe_written() const = 0;
   /// The purpose under which the operation's capacity is counted at its end.
   virtual Purpose purpose(bool decided) const = 0;
   /// Stores the images of the buckets in the cache.
