@@ -15,7 +15,8 @@ namespace {
 
 class OpenFile {
  public:
-  explicit OpenFile(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  explicit OpenFile(const std::string& path, int how = O_RDONLY, unsigned mode = 0)
+      : file_(::open(path.c_str(), how | O_CLOEXEC, mode)) {}
   ~OpenFile() {
     if (file_ >= 0) ::close(file_);
   }
@@ -48,6 +49,16 @@ bool is_in_own_folder(const std::string& path) {
   struct stat found{};
   if (::stat(folder.c_str(), &found) != 0) return false;
   return (found.st_uid == 0 || found.st_uid == ::geteuid()) && (found.st_mode & S_IWOTH) == 0;
+}
+
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
 }
 
 }  // namespace
@@ -83,6 +94,17 @@ int open_to_append(const std::string& path, unsigned mode) {
   if (file >= 0 || errno != ELOOP || !is_in_own_folder(path)) return file;
   // Such as /dev/stdout, and the links of container images that lead there.
   return ::open(path.c_str(), usual, mode);
+}
+
+Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode) {
+  const std::string next = path + ".next";
+  const auto failed = [&] { return invalid(path, " cannot be written: ", reason_of(errno)); };
+  // Whatever is in its place is not written to: another user may have made it.
+  if (::unlink(next.c_str()) != 0 && errno != ENOENT) return failed();
+  const OpenFile file(next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+  if (file.get() < 0 || !write_all(file.get(), text)) return failed();
+  if (::rename(next.c_str(), path.c_str()) != 0) return failed();
+  return {};
 }
 
 std::string why_not_appended(int problem) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "weir/result.h"
 
@@ -21,5 +22,9 @@ Result<std::string> read_file(const std::string& path, std::size_t most = std::s
 int open_to_append(const std::string& path, unsigned mode);
 /// What strerror() says of that, and more of a link.
 std::string why_not_appended(int problem);
+
+/// Writes a file beside it, PATH.next, and renames that over it, so that no reader finds a part of the text.
+/// Follows no link. The error begins with the path.
+Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode);
 
 }  // namespace weir::base

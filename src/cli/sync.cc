@@ -2,8 +2,6 @@
 #include "cli/sync.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
 
 #include "app/lambda.h"
 #include "app/store_url.h"
@@ -94,12 +92,8 @@ std::string metrics_text(const Counts& counts) {
 
 /// Replaces the file as one step, since the collector may read it at any moment.
 void write_metrics(const std::string& file, const Counts& counts, telemetry::Log& log) {
-  const std::string next = file + ".next";
-  std::ofstream out(next, std::ios::trunc);
-  out << metrics_text(counts);
-  out.close();
-  if (!out || std::rename(next.c_str(), file.c_str()) != 0)
-    log.warning("metrics cannot be written", {{"file", file}});
+  if (auto written = base::replace_file(file, metrics_text(counts), 0644); !written)
+    log.warning("metrics cannot be written", {{"error", written.error().message}});
 }
 
 /// One cycle, counted and logged.

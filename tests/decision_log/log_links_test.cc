@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/file.h"
 #include "decision_log/line_file.h"
 #include "support/folder.h"
 #include "telemetry/access_log.h"
@@ -60,6 +61,15 @@ TEST_F(LogLinks, ThatAppearWhileALogIsOpenAreNotWrittenThrough) {
   link_to(precious);
   expect_refused((*log)->reopen().error().message);
   expect_refused((*lines)->reopen().error().message);
+}
+
+TEST_F(LogLinks, InThePlaceOfTheNextMetricsFileAreNotWrittenThrough) {
+  ASSERT_EQ(::symlink(precious.c_str(), (path + ".next").c_str()), 0);
+  EXPECT_TRUE(base::replace_file(path, "metrics", 0644));
+  EXPECT_EQ(base::read_file(path).value(), "metrics");
+  EXPECT_EQ(base::read_file(precious).value(), "precious");
+  EXPECT_TRUE(base::replace_file(path, "more metrics", 0644));
+  EXPECT_EQ(base::read_file(path).value(), "more metrics");
 }
 
 TEST_F(LogLinks, InAFolderThatNobodyElseCanWriteToAreFollowed) {
