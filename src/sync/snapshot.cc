@@ -111,11 +111,10 @@ class SnapshotReader {
       document_.invalidate(base::join(of, " is out of range: ", std::to_string(read)));
     return read;
   }
-  /// A counter, which unlike an amount has no other bound.
+  /// A counter, which unlike an amount has no other bound. It is below 0 where a lease gave back more than
+  /// its limit has counted since the limit was removed and added again.
   Millitokens consumed(json::Value& value, std::string_view of) {
-    const std::int64_t read = document_.integer(value, of);
-    if (read < 0) document_.invalidate(base::join(of, " is below 0: ", std::to_string(read)));
-    return read;
+    return std::max<std::int64_t>(document_.integer(value, of), 0);
   }
   Entry entry(json::Value& element) {
     Entry entry;
@@ -223,7 +222,8 @@ Result<void> check_moments(const Snapshot& snapshot, Time now, Time clock_spread
                        std::to_string(snapshot.published_at - now), " ms from now, and clock_spread is ",
                        std::to_string(clock_spread), " ms", advice);
   }
-  const Time latest = now + clock_spread + windows_of_a_share * snapshot.window;
+  // A region may have made its grants before its window was shortened.
+  const Time latest = now + clock_spread + windows_of_a_share * longest_window;
   for (const Entry& entry : snapshot.entries) {
     for (const SharedLimit& limit : entry.limits) {
       for (const Grant& grant : limit.grants) {
