@@ -294,7 +294,7 @@ Result<std::variant<CredentialsRequest, Leased>> Fetch::instance_answered(const 
   }
   const std::string text = trimmed_token(std::string(body.substr(0, body.find('\n'))));
   if (text.empty() || !fits_in_a_field(text) || text.size() > 4096)
-    return unavailable("the instance's metadata service", "answers nonsense");
+    return unavailable("the instance's metadata service", "sent a malformed answer");
   if (step_++ == 0) token_ = text;
   return Next(
       CredentialsRequest{instance.url.server,

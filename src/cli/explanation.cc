@@ -212,7 +212,7 @@ void print_use(const Session& session, const Explanation& explanation) {
       session.out() << "  " << printable(by.entity) << "  " << amount_text(by.amount) << " ("
                     << count_text(by.decisions) << (by.decisions == 1 ? " decision)\n" : " decisions)\n");
     }
-    if (used.by.empty()) session.out() << "  nobody\n";
+    if (used.by.empty()) session.out() << "  no entity\n";
   }
 }
 

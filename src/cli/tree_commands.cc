@@ -103,7 +103,7 @@ void add_lease_commands(Tree& tree) {
                    "charged was used"});
   add_lease_id(settle, arguments);
   add_values(settle, "-c,--consume", arguments.consume, "NAME=AMOUNT",
-             "What was used of a limit; those left out keep their charge");
+             "The amount that was used of a limit; limits left out keep their charge");
   CLI::App& rollback = tree.command(lease, "rollback", "Give everything back, and end the lease.",
                                     lease_rollback, {.examples = "weir lease rollback LEASE"});
   add_lease_id(rollback, arguments);

@@ -167,7 +167,7 @@ void print_result(const Session& session, const std::string& file, const ReplayP
   if (lines.size() > most)
     session.note(join("the ", count_text(most), " largest changes of ", count_text(lines.size()),
                       "; -o json has all"));
-  if (total.decisions > 0 && lines.empty()) session.note("nobody was refused, and nobody would be");
+  if (total.decisions > 0 && lines.empty()) session.note("no request was refused, and none would be");
   if (result.undecided > 0) {
     session.warn(join(count_text(result.undecided), " decisions are not counted, since ", file,
                       " has no limits for them (", result.undecided_example,

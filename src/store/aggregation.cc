@@ -13,7 +13,8 @@ std::vector<Counter> counters_of(const AggregationState& state) {
   add("weir_usage_writes_total", "Writes of usage.", state.writes);
   add("weir_usage_trimmed_total", "Places at which the stream dropped records before they were counted.",
       state.trimmed);
-  add("weir_usage_made_good_total", "Records that also told what a dropped one had hidden.", state.made_good);
+  add("weir_usage_made_good_total", "Records whose images also contained the change of a dropped record.",
+      state.made_good);
   add("weir_usage_malformed_total", "Records of buckets that cannot be used.", state.malformed);
   return counters;
 }

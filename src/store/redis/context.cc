@@ -43,7 +43,7 @@ constexpr Meaning refusals[] = {
     {"WRONGPASS", "check the user and the password in the URL"},
     {"NOPERM", "give its user the rights that docs/redis.md lists"},
     {"LOADING", "it is reading its data and will answer soon"},
-    {"BUSY", "a script of somebody else runs there; see SCRIPT KILL"},
+    {"BUSY", "another client's script is blocking it; see SCRIPT KILL"},
     {"MASTERDOWN", "it is a replica that has lost its primary"},
     {"CLUSTERDOWN", "part of the cluster is unavailable"},
     {"TRYAGAIN", "the cluster is moving this key"},

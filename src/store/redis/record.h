@@ -58,7 +58,7 @@ std::optional<Charged> take_charged(std::string_view& answer, std::size_t limits
 /// The numbers of all buckets, where an answer has a text for each.
 std::string joined_numbers(Reply::Children texts);
 /// The error for a malformed answer of acquire.lua.
-inline Error unreadable() { return {ErrorCode::outcome_unknown, "Redis answers nonsense"}; }
+inline Error unreadable() { return {ErrorCode::outcome_unknown, "Redis sent a malformed answer"}; }
 
 /// A bucket that was read, or is to be written.
 struct StoredBucket {

@@ -70,7 +70,8 @@ void StartUp::failed(Error error) {
 }
 
 Result<void> StartUp::take(const Reply& reply) {
-  if (!reply.is_list() || reply.size() != 7) return base::error(ErrorCode::unavailable, "answers nonsense");
+  if (!reply.is_list() || reply.size() != 7)
+    return base::error(ErrorCode::unavailable, "sent a malformed answer");
   auto at = reply.children();
   const Time now = read_time(at);
   const std::string key = context().names.store();
