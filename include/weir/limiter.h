@@ -326,7 +326,7 @@ class WEIR_API Limiter {
   /// Ends a purge. The error is not_found if the namespace was not purged, and conflict if its time is over.
   Result<Namespace> restore_namespace(std::string_view name);
 
-  /// What was used, by hours or days of UTC. Order: of an entity by resource and start; of a parent by child,
+  /// The usage, by hours or days of UTC. Order: of an entity by resource and start; of a parent by child,
   /// resource and start; else by start and entity. Hours that are not kept any more are returned as days. A
   /// page may have fewer items than asked for; only the last one has no `next`. A day is counted whole if it
   /// starts within the range.

@@ -17,10 +17,10 @@ std::string why_unreadable(const std::string& path);
 Result<std::string> read_file(const std::string& path, std::size_t most = std::size_t{1} << 30U);
 
 /// Opens a file for writing at its end, or creates it with that mode. In a folder that others can write to it
-/// opens no symbolic link: another user may have made it, to have another file written to. -1 and errno if
-/// that fails; ELOOP if it is such a link.
+/// opens no symbolic link: another user may have made the link, so that weir writes to another file. -1 and
+/// errno if that fails; ELOOP if the path is such a link.
 int open_to_append(const std::string& path, unsigned mode);
-/// What strerror() says of that, and more of a link.
+/// strerror(problem); for ELOOP, that the path is a symbolic link.
 std::string why_not_appended(int problem);
 
 /// Writes a file beside it, PATH.next, and renames that over it, so that no reader finds a part of the text.

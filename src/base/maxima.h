@@ -1,6 +1,6 @@
-// Every bound on what comes from outside, and on memory that grows with it. One place, so that they can be
-// read and compared; each is used, and explained where it needs more than a line, by the room that enforces
-// it.
+// Most bounds on input from outside, and on memory that grows with it, in one place so that they can be read
+// and compared. The room that enforces a bound explains it if a line is not enough. Some bounds of a single
+// format are in the header of the format: sync/snapshot.h, wire/resp.h (ReplyLimits), llm/event_stream.h.
 #pragma once
 
 #include <cstddef>

@@ -49,8 +49,8 @@ Parameters strictest(Parameters own, std::string_view name, const Resolution::Mi
 Claim claim_of_change(const Parameters& old, const Parameters& next, std::string_view name,
                       const Resolution::Missed& missed, Time from, Time to) {
   const Time moment = std::clamp(missed.moment, from, to);
-  // A limit of another kind had no balance, so this one starts empty, or with its debt: nothing is given by
-  // changing kinds.
+  // After a change of kind the limit starts empty, or with its debt, so that changing the kind grants
+  // nothing.
   if (changes_kind(old, next, name, missed))
     return Claim{0, 0}.then(granted(next.rate, moment, to), next.burst);
   const Parameters before = missed.several ? strictest(old, name, missed) : old;

@@ -107,7 +107,7 @@ class Frames {
                {change_text(name, limit->consumed)}});
   }
 
-  /// What was consumed since the frame before.
+  /// The consumption since the previous frame.
   std::string change_text(const std::string& name, Amount consumed) const {
     const auto before = consumed_.find(name);
     if (before == consumed_.end() || before->second == consumed) return {};

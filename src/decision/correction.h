@@ -23,7 +23,7 @@ struct Correction {
   Time lasts = 0;                        ///< of `grant`: how long; 0: until it is used
 };
 
-/// Whether a bucket that does not exist has to be created: a new one is full, so not to fill it.
+/// Whether a missing bucket must be created. Not for `fill`, since a new bucket is full.
 inline bool creates(const Correction& correction) { return correction.verb != Correction::Verb::fill; }
 
 /// Corrects a limit in force at a moment; returns whether it has changed. Concurrent limits are left alone:
@@ -33,7 +33,7 @@ Result<bool> apply(const Correction& correction, bucket::LimitState& limit, Time
 /// Fails where the bucket does not have a rate limit that is named.
 Result<void> check_names(const Correction& correction, const limits::LimitSet& set);
 
-/// How long a correction with a key happens once, however often it is sent.
+/// For how long a repeated correction with the same key is ignored.
 inline constexpr Time correction_key_lasts = Time{24} * 60 * 60 * 1000;
 /// The marker of a correction with a key.
 Marker marker_of_correction(std::string_view entity, std::uint64_t generation, Time now);

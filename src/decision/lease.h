@@ -47,8 +47,8 @@ struct LeaseChange {
   bool only_held = false;     ///< leaves out limits that the lease does not have
 };
 
-/// Whether the record of a lease shows that this change has happened. An adjust without a key cannot be told
-/// from another one, so it must not be sent again.
+/// Whether the record of a lease shows that this change has happened. A repeated adjust without a key looks
+/// like a new one, so it must not be sent again.
 inline bool is_told_apart(LeaseVerb verb, std::string_view key) {
   return verb != LeaseVerb::adjust || !key.empty();
 }

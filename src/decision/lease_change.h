@@ -29,8 +29,8 @@ struct LeaseAnswer {
 
 /// Fails from the lease's deadline on.
 Result<void> check_open(Time deadline, Time now);
-/// The deadline of a lease whose holder knows this one: extending it has changed that of its marker. 0 where
-/// the marker is that of a later lease. `marker` may be null.
+/// The present deadline of a lease: that of its marker if the lease was extended after its holder learned
+/// `known_deadline`. 0 if the marker belongs to a later lease. `marker` may be null.
 template <class AnyMarker>
 Time deadline_of(const AnyMarker* marker, Time known_deadline) {
   if (marker == nullptr) return known_deadline;

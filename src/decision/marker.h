@@ -23,9 +23,8 @@ struct Marker {
   Time first_deadline = 0;           ///< before the lease was extended; 0: it never was
 };
 
-/// Whether a marker is that of the lease whose holder knows this deadline. After the deadline of a keyed
-/// lease its key may be used for another one, which takes the place of the marker and whose deadlines are all
-/// later.
+/// Whether a marker belongs to the lease that the holder knows by this deadline. After that deadline the key
+/// can serve another lease, whose marker replaces this one and has a later deadline.
 template <class AnyMarker>
 bool marks(const AnyMarker& marker, Time known_deadline) {
   return known_deadline >= (marker.first_deadline != 0 ? marker.first_deadline : marker.deadline);

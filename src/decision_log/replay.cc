@@ -95,7 +95,7 @@ void Replay::acquire(const Entry& entry) {
   }
   // A store in memory has answered.
   if (!ended || !*ended) {
-    // A gateway passes requests on that nothing limits.
+    // A gateway forwards requests that no limit applies to.
     if (ended && entry.every && ended->error().code == ErrorCode::no_limits) return count(entry, false);
     if (result_.undecided++ == 0 && ended) result_.undecided_example = ended->error().message;
     return;

@@ -17,8 +17,8 @@ class Core;
 
 namespace weir::decision_log {
 
-/// The leases that a log changes. A bit for each of their hashes: a large log has a million of them, and a
-/// lease that is kept for nothing costs some memory only.
+/// The leases that a log changes, as a set of bits (a Bloom filter with one hash): a large log has a million
+/// leases. A false positive only keeps a lease in memory longer.
 class ChangedLeases {
  public:
   void add(std::uint64_t lease) { bits_[place_of(lease)] = true; }

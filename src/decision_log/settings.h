@@ -10,8 +10,8 @@
 
 namespace weir::decision_log {
 
-/// "64MB", "1.5GB" is not: whole numbers with KB, MB or GB, which are powers of 1024. At least the least that
-/// a log needs. `option`: for messages.
+/// Parses a size such as "64MB": a whole number with KB, MB or GB, which are powers of 1024. Fails below the
+/// least size of a log. `option`: the name of the option, for messages.
 Result<std::uint64_t> parse_size(std::string_view option, std::string_view text);
 /// "off", "refusals" or "all".
 Result<Keeps> parse_keeps(std::string_view option, std::string_view text);

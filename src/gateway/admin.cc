@@ -48,7 +48,7 @@ void Admin::handle(net::Exchange exchange) {
   const std::string_view path = request.path();
   const bool of_decisions = path == decisions_path || path.starts_with("/v1/decisions/");
   if (!is_own(path)) {
-    // The API has the decisions, too, and checks who asks.
+    // The API serves the decisions, too, and checks the token.
     if (AdminApi* const behind = api()) return behind->handle(std::move(exchange));
     if (!of_decisions || !serves_decisions_) return answer(std::move(exchange), no_api());
   }

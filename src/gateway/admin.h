@@ -34,7 +34,7 @@ class Admin final : public net::Handler {
   }
   /// Null: none.
   AdminApi* api() const { return api_.load(std::memory_order_acquire); }
-  /// Serves the decision log without the API: to this machine alone, since nobody is asked for a token.
+  /// Serves the decision log without the API. Only for loopback connections, since no token is required.
   void serve_decisions() { serves_decisions_ = true; }
 
   /// A gateway that is shutting down is alive but not ready.

@@ -49,11 +49,10 @@ struct UpstreamHead {
 /// Appends the head of the request for the upstream.
 ///  - The target is a path, even if the client sent a URL.
 ///  - Connection and the fields it names, Keep-Alive, Proxy-Connection, TE, Upgrade, HTTP2-Settings and the
-///  lengths are
-///    hop-by-hop and not passed on; an allowed upgrade is written again.
-///  - A field whose name is one of these, of the forwarding fields or of those that name the client, but for
-///  underscores
-///    in the place of hyphens, is dropped: servers that make variables of fields take both for the same.
+///    lengths are hop-by-hop and are not passed on; an allowed upgrade is written again.
+///  - A spelling of one of these names, of a forwarding field or of a field that names the client, with
+///    underscores in place of hyphens, is dropped: servers that turn fields into variables read both
+///    spellings as one.
 ///  - X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host and Forwarded describe the client. The client's
 ///  own
 ///    are dropped, unless it is a trusted proxy.

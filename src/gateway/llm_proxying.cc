@@ -266,8 +266,8 @@ bool ProxiedRequest::send_read_body() {
   return true;
 }
 
-/// Ends a call whose body goes on with what the upstream could read differently, so that the upstream never
-/// has the whole of it. True if the call was ended.
+/// Ends a call if the rest of its body is ambiguous, before the upstream has received all of it. True if the
+/// call was ended.
 bool ProxiedRequest::refuse_rest(std::string_view data, bool end) {
   if (!llm_->counts_tokens() || llm_->has_whole_body()) return false;
   const auto problem = llm_->check_rest(data, end);

@@ -66,7 +66,7 @@ const RouteTable::Entry* RouteTable::find(std::string_view host_name, const Path
   return nullptr;
 }
 
-/// What a call costs is told by its path, which the upstream must read in the same way.
+/// The path determines the kind of call and so its cost. Therefore the upstream must read it in the same way.
 std::string_view RouteTable::why_unclear_call(const Entry& entry, const PathForms& path) {
   if (entry.path_parameters != PathRespect::different &&
       !base::same(path.canonical(), path.without_parameters()))

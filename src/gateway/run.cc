@@ -159,7 +159,7 @@ Result<void> GatewayProcess::open_store() {
   return {};
 }
 
-/// Health and metrics are for every one that can connect.
+/// Every client that can connect may read health and metrics.
 void GatewayProcess::prepare_admin() {
   if (!settings_.admin_listen) return;
   admin_ = std::make_unique<Admin>(*gateway_);

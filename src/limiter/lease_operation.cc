@@ -24,8 +24,8 @@ void LeaseOperation::attempt() {
   resolve_next();
 }
 
-/// The resolution of an ancestor that the walk of the bucket before has passed; empty: it has not, since the
-/// chain is another one now.
+/// The resolution of an ancestor, if the walk up from the previous bucket passed it; empty if it did not,
+/// because the chain has changed since the acquire.
 limits::ResolutionRef LeaseOperation::resolved_above(std::string_view entity) const {
   const limits::Resolution* at = resolutions_.empty() ? nullptr : resolutions_.back().get();
   for (; at != nullptr && at->parent_resolution; at = at->parent_resolution.get()) {

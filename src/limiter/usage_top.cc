@@ -169,7 +169,7 @@ Result<std::vector<UsageTotal>> UsageQueries::top(const UsageFilter& filter, std
               : !filter.parent.empty() ? rank_children(filter, ranking)
                                        : rank_entities(filter, ranked, ranking);
   if (!done) return done.error();
-  // What was used meanwhile is in the totals, so they decide the order.
+  // The totals include usage that was counted meanwhile, so they decide the order.
   std::vector<std::pair<TopList::Place, UsageTotal>> totals;
   for (const TopList::Place& place : ranking.places()) {
     auto total = total_of(filter, place.entity, place.resource);

@@ -1,4 +1,4 @@
-// An acquire that waits in the queue of its bucket until it is admitted, for at most as long as it asked to.
+// An acquire that waits in the queue of its bucket until it is admitted, or until its max_wait is over.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,13 @@
 
 namespace weir::limiter {
 
-/// The lifetimes of PendingAcquire hold. The first of a bucket tries, and tries again when the wait that its
-/// refusal promised is over. Those behind it look once, so that a request that can never be admitted in time,
-/// a mistake, and a repetition of an admitted request are answered without waiting. A request that gives up
-/// looks once more, and so does one for which the queues have no room: it is refused, unless it fits and
-/// nobody waits in front of it. Then it tries, so that no request fares worse because it would have waited.
+/// The rules on lifetimes are those of PendingAcquire.
+///
+/// The first request in a queue acquires, and acquires again when the wait that its refusal promised is over.
+/// The others check once without being charged, so that a request that cannot be admitted in time, a mistake,
+/// and a repetition of an admitted request are answered at once. A request checks once more when its deadline
+/// passes, or if the queues are full. If it then fits and no request waits in front of it, it acquires, so
+/// that no request fares worse because it was willing to wait. Otherwise, and after hurry(), it is refused.
 class WaitingAcquire final : WaitingRoom::Waiter {
  public:
   /// Runs a step of the request: on the thread of the request's owner.
@@ -35,8 +37,8 @@ class WaitingAcquire final : WaitingRoom::Waiter {
   /// After success.
   Decision& decision() { return pending_->decision(); }
   bool exempt() const { return pending_->exempt(); }
-  /// After a refusal, why it waits no longer: "no-room" in the queues, its "deadline", or "hurried". Empty:
-  /// the limits cannot admit it in time.
+  /// After a refusal, why the request does not wait: "no-room" (the queues are full), "deadline" (it has
+  /// passed) or "hurried". Empty: the limits cannot admit it in time.
   std::string_view gave_up() const { return gave_up_; }
 
  private:

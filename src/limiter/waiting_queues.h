@@ -1,15 +1,15 @@
 // The queues of requests that wait for their bucket to refill: one for each entity and resource, first come
-// first served. A state machine without I/O: moments are passed in, and it says which requests to wake.
+// first served. A state machine without I/O: the caller passes in the time, and gets the requests to wake.
 //
-//     join()      behind the others of its bucket. The request is now busy: it looks, or it tries.
-//     rest()      it has nothing to do. Woken for its turn, once it is the first and its wait is over, and at
-//                 its deadline; then it is busy again.
-//     leave()     it has its answer. The next one of the bucket has its turn.
-//     nudge()     limits, rules or balances have changed, so that the moments that refusals promised are out
-//     of
-//                 date. The first of each queue has its turn.
+//     join()      The request queues behind the others of its bucket. It is now busy: a decision on it is in
+//                 progress.
+//     rest()      The request has nothing to do. It is woken for its turn, when it is the first and its wait
+//                 is over, and at its deadline; then it is busy again.
+//     leave()     The request has its answer. The next request of the bucket has its turn.
+//     nudge()     Limits, rules or balances have changed, so that the moments that refusals promised are out
+//                 of date. The first request of each queue has its turn.
 //
-// Only the first of a bucket tries, so that nobody behind it can take what it waits for.
+// Only the first request of a bucket may be charged, so that no request behind it takes what it waits for.
 #pragma once
 
 #include <cstddef>

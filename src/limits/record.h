@@ -42,12 +42,14 @@ struct Version {
   bool gap = false;
 };
 
-/// The state of a namespace, which the record of its system level has. Each moment is 0 where it did not
-/// happen.
+/// The state of a namespace, which is kept in the record of its system level. A moment is 0 if it has not
+/// happened.
 struct NamespaceMark {
   Time created_at = 0;
-  Time purged_at = 0;   ///< from then on its requests are refused
-  Time kept_until = 0;  ///< of a purged one: until then it can be restored, and from then on erased
+  Time purged_at = 0;  ///< from then on its requests are refused
+  /// Of a purged namespace: until then it can be restored. After that the next purge, for example `weir
+  /// namespace purge --due`, erases it.
+  Time kept_until = 0;
 
   bool is_set() const { return created_at != 0 || purged_at != 0; }
   friend bool operator==(const NamespaceMark&, const NamespaceMark&) = default;

@@ -160,7 +160,8 @@ MissedOfLevel missed_of_plan(const Levels& levels, std::size_t level, std::int64
 Resolution::Missed Resolution::missed_since(std::int64_t version) const {
   int changes = 0;
   Missed missed{0, false, {}};
-  // By stronger levels, all the time: limits of weaker levels with these names were not in force.
+  // The names that stronger levels had limits for all the time. Weaker limits with these names were not in
+  // force.
   LimitSetRef named_above;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     const bool of_plan = level_sources[i] == Source::plan;

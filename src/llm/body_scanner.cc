@@ -89,7 +89,7 @@ bool BodyScanner::take_word(char c) {
     end_word();
     return false;
   }
-  // What is longer than what is kept can be a number only.
+  // A word that is longer than the bytes that are kept can only be a number.
   if (kept_.size() == largest && !is_digit(c)) fail();
   keep(c);
   return true;

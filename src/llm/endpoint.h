@@ -26,8 +26,8 @@ struct Endpoint {
   bool streams = false;         ///< where the path says so (Gemini)
 };
 
-/// The call that a decoded path means, in any case. `vendor`: the vendor behind the route, which may offer
-/// the APIs of others as well; nothing: it is told by the path.
+/// The call that a decoded path names, in upper or lower case. `vendor`: the vendor behind the route, which
+/// may offer the APIs of others as well; nothing: derived from the path.
 Endpoint endpoint_of(std::optional<Vendor> vendor, std::string_view path);
 
 }  // namespace weir::llm

@@ -74,7 +74,7 @@ class Session {
   std::string_view output() const { return out_.view(); }
   /// The first `count` bytes of output() are sent.
   void sent(std::size_t count);
-  /// Nothing more will be sent or read; the connection may end once the output is sent.
+  /// No more output is added and no more input is read. The connection may end once the output is sent.
   bool over() const { return closing_ && first_ == nullptr; }
   /// Whether the client has sent all that it will send.
   bool ended() const { return ended_; }

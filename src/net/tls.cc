@@ -105,7 +105,7 @@ Result<TlsContext> load_server_tls(const TlsFiles& files) {
   SSL_CTX* raw = context.get();
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  // For TLS 1.2: only key exchanges with forward secrecy, and no CBC, whose padding has told secrets before.
+  // For TLS 1.2: only key exchanges with forward secrecy, and no CBC, because of padding-oracle attacks.
   if (SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
     return tls_error("cannot choose ciphers for", files.certificate);
   // A write may be partial, and may be retried from another address; idle connections hold no buffers.

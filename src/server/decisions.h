@@ -26,9 +26,10 @@ void add_metrics(telemetry::Metrics& metrics, const DecisionLog& log);
 /// Warns once of each new reason that the log cannot be written; `warned`: the last one.
 void warn_of_trouble(const DecisionLog& log, telemetry::Log& to, std::string& warned);
 
-/// When it was decided, by the store's clock where that is known: the deadline of a lease is as long after it
-/// as the request asked for, unless it was rounded, or is that of an earlier request with the same key.
-/// Otherwise `asked_at`, so that a replay decides no later than the store did, or the present if that is 0.
+/// When the decision was made. By the store's clock if that is known: the deadline of the lease minus the
+/// duration that the request asked for. That deadline is of no use if it was rounded, or if the request has a
+/// key: it may be the deadline of an earlier request. Then, and after a refusal, `asked_at`, so that a replay
+/// decides no later than the store did; if that is 0, now.
 Time decided_at(Decision& decision, Time lease_for, bool keyed, Time asked_at, const Clock& clock);
 /// The kind of entry that a change of a lease makes.
 decision_log::EntryKind kind_of(detail::LeaseVerb verb);

@@ -39,7 +39,8 @@ bool names_another_site(const wire::http::RequestHead& request, Callers callers)
     const auto [name, value] = request.fields()[i];
     if (same_name(name, "sec-fetch-site")) named = named || (value != "same-origin" && value != "none");
     if (same_name(name, "origin")) named = named || !is_origin_of(value, request.host());
-    // No page can set it on a request to another site: a browser would ask first, and weir does not agree.
+    // No page can set it on a request to another site: a browser would ask weir first, and weir does not
+    // agree.
     forwarded = forwarded || same_name(name, "x-forwarded-for");
   }
   return named && !(forwarded && callers.proxies);

@@ -1,9 +1,10 @@
-// A browser sends requests of any web page to any address, also to one of its own machine. Without tokens,
-// only the head tells such a request from one of a program:
+// A web page can make a browser send requests to any address, including the browser's own machine. Without
+// tokens, only the head distinguishes such a request from one of a program:
 //
-//   Sec-Fetch-Site, Origin   are set by the browser, and name the page
-//   Host                     names a page whose name was made to lead to this machine (DNS rebinding). Such a
-//                            page counts as the server's own, and would read answers, too
+//   Sec-Fetch-Site, Origin   the browser sets them, and they name the site of the page
+//   Host                     by DNS rebinding, the name of a page's site can lead to this machine. The
+//                            browser then takes page and server for one site, and lets the page read the
+//                            answers, too
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@
 
 namespace weir::server {
 
-/// What is usual for a call at this address.
+/// Which requests are normal for a call.
 struct Callers {
   bool any_host = false;  ///< programs call it by names that weir does not know
   bool proxies = false;  ///< proxies make the call for their clients, and may pass on the fields of a browser

@@ -137,7 +137,6 @@ struct LeaseCall {
 Reply answer_at_once(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
                      std::string_view body, Time now, telemetry::Metrics& metrics);
 
-/// GET /v1/usage.
 /// Fills buckets to capacity.
 Reply reset(limiter::Core& core, const std::string& entity, std::string_view body, Time now);
 /// Grants more beside the balances of a bucket.
@@ -146,6 +145,7 @@ Reply grant(limiter::Core& core, const std::string& entity, const wire::http::Re
 /// Blocks and exemptions: get, put or delete.
 Reply access(limiter::Core& core, const Route& route, const wire::http::RequestHead& request,
              std::string_view body);
+/// GET /v1/usage.
 Reply usage(limiter::Core& core, std::string_view query);
 
 /// Reads the request of a proxy: from the query, else from the fields Weir-Entity, Weir-Resource and

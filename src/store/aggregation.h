@@ -19,7 +19,7 @@ struct AggregationState {
   std::uint64_t deltas = 0;     ///< changes of one limit that were counted
   std::uint64_t writes = 0;     ///< of usage
   std::uint64_t trimmed = 0;    ///< places at which records were gone before they were read
-  std::uint64_t made_good = 0;  ///< records that also told what a lost one had hidden
+  std::uint64_t made_good = 0;  ///< records whose images also contained the change of a dropped record
   std::uint64_t malformed = 0;  ///< records that cannot be used
   Time lag = 0;                 ///< how long ago the oldest record was made that is not counted yet; 0: none
   std::size_t shards = 0;       ///< that this process reads

@@ -75,8 +75,8 @@ struct LeasePlan {
   const detail::LeaseData& lease;
   decision::LeaseChange change;
   std::span<const limits::ResolutionRef> resolutions;  ///< one per bucket of the lease
-  /// Those that the acquire was sent with, if the caller still has them. They are not in force by this
-  /// change: a store may try whether the first bucket still has them, which saves reading it.
+  /// The limits that the acquire was sent with, if the caller still has them. The change does not put them in
+  /// force. A store may check whether the first bucket still has them, which saves a read.
   limits::LimitSetRef request_limits = {};
 };
 

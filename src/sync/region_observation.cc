@@ -93,7 +93,7 @@ void Region::observe_bucket(Time now, Time elapsed, const StoreView& reading, co
   limit.published = std::move(next);
 }
 
-/// What was used since the snapshot before, as windows.
+/// The usage since the previous snapshot, as windows.
 void Region::count_windows(Time elapsed, const LimitState& limit, SharedLimit& next) const {
   const SharedLimit& last = limit.published;
   next.windows = last.windows;

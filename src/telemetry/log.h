@@ -20,7 +20,7 @@ namespace weir::telemetry {
 enum class LogLevel : unsigned char { debug, info, warning, error };
 enum class LogFormat : unsigned char { text, json };
 
-/// "info"; nothing for a word that is no level.
+/// Such as "info"; nothing for a word that is no level.
 const char* name_of(LogLevel level);
 std::optional<LogLevel> parse_log_level(std::string_view text);
 std::optional<LogFormat> parse_log_format(std::string_view text);
@@ -32,7 +32,7 @@ struct LogField {
   bool number = false;  ///< without quotes in JSON
 };
 
-/// Appends a line, with its end. Whatever message and values contain, it is one line, and in JSON one object:
+/// Appends a line, with its end. It is one line, and in JSON one object, for every message and all values:
 /// line ends, escape sequences and invisible characters are escaped.
 void append_line(std::string& out, LogFormat format, Time at, std::string_view level,
                  std::string_view message, std::span<const LogField> fields);

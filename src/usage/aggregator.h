@@ -47,7 +47,7 @@ struct AggregatorCounts {
   std::uint64_t refused = 0;    ///< writes whose cursor had been moved by another worker
   std::uint64_t failures = 0;   ///< operations that failed and are tried again
   std::uint64_t malformed = 0;  ///< records that cannot be used
-  std::uint64_t made_good = 0;  ///< records that also told what an earlier one had hidden
+  std::uint64_t made_good = 0;  ///< records whose images also contained the change of a dropped record
   std::uint64_t trimmed = 0;    ///< places at which the stream had dropped records before they were read
 };
 

@@ -174,7 +174,7 @@ std::uint64_t Advance::events() const {
 
 std::vector<HourWrite> writes_of(const Advance& step) {
   using Condition = HourWrite::Condition;
-  // Behind the position, and before the next.
+  // A suffix: the position with it sorts after the position itself, and before the next one.
   constexpr const char* retired = "~";
   std::vector<HourWrite> writes;
   HourWrite& last = writes.emplace_back(HourWrite{.hour = step.to.hour, .cursor = step.to});

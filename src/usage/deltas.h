@@ -1,8 +1,8 @@
-// Usage from images of buckets: what a stream of changes tells, as pure functions.
+// Computes usage from the images of buckets in a stream of changes. Pure functions.
 //
-// A cursor remembers the counters of a bucket that were counted, and the position in the stream up to which.
-// What a write consumed is its image minus the cursor, so a record that is seen twice counts once, and what a
-// lost record would have told is made good by the next one.
+// A cursor has the counters of a bucket that were counted, and the position in the stream up to which they
+// were. The consumption of a write is its image minus the cursor, so a record that is seen twice counts once,
+// and the next record recovers what a lost one contained.
 #pragma once
 
 #include <compare>
@@ -52,11 +52,11 @@ struct BucketRecord {
 /// created, as text. A sequence number has up to 40 digits.
 std::string stream_position(std::string_view label, std::string_view sequence);
 
-/// What one write consumed by its images alone: next minus old, as one set for all limits. A missing old
-/// counter is 0, and so is every one of another generation; limits that did not change are left out.
+/// The consumption of one write by its images alone: next minus old, as one set for all limits. An old
+/// counter that is missing or of another generation is 0. Limits that did not change are left out.
 std::vector<Used> extract_deltas(const BucketRecord& record);
 
-/// What was counted of a bucket.
+/// The counters of a bucket that were counted.
 struct StreamCursor {
   std::string position;  ///< of the last record that was counted
   Counters counted;
@@ -89,15 +89,15 @@ struct Advance {
 inline constexpr std::size_t most_hours = 20;
 
 /// Counts records of one bucket, in the order of the stream. Records up to the cursor are passed over.
-/// Without a cursor, counting starts from the first record's old image. A record of an hour that was not kept
-/// any more when the stream took it counts in its day; then the cursor is where the record of the hour in
-/// which the stream took it would be. This depends on the record alone, so all workers do the same.
+/// Without a cursor, counting starts from the first record's old image. If the hour of a record was no longer
+/// kept when the stream took the record, the record is counted in its day, and the cursor moves to the hour
+/// in which the stream took it. The choice depends on the record alone, so all workers make the same one.
 Advance count_records(const std::optional<StreamCursor>& cursor, std::span<const BucketRecord> records,
                       const Kept& kept = {});
 
-/// What a step writes to the record of one hour, or of a day. The cursor is kept in the record of the latest
-/// hour. Every record that has had it keeps what it was, out of reach of any write: so even a write that
-/// arrives after the cursor has moved on finds its condition broken.
+/// The write of a step to the record of one hour, or of a day. The cursor is kept in the record of the latest
+/// hour. A record that once held the cursor keeps a tombstone of it, at a position that no writer expects, so
+/// that the condition of a late write fails.
 struct HourWrite {
   enum class Condition : unsigned char { none, no_cursor, cursor };
   UsageWindow window = UsageWindow::hour;  ///< a day has neither condition nor cursor
@@ -105,7 +105,7 @@ struct HourWrite {
   Condition condition = Condition::none;
   std::string position = {};                ///< condition: of the cursor in the record
   std::optional<StreamCursor> cursor = {};  ///< to store
-  std::optional<std::string> retires = {};  ///< the new position of a cursor that has moved on
+  std::optional<std::string> retires = {};  ///< the position of the tombstone of a cursor that has moved on
   std::vector<Used> amounts = {};           ///< to add
   std::int64_t events = 0;                  ///< to add
   bool is_new = true;                       ///< the record may not exist yet

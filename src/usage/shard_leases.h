@@ -1,7 +1,7 @@
 // How workers share the shards of a stream: by leases, which are records with an expiry.
 //
-// A lease is an economy, not a lock: two workers that read the same shard count nothing twice, since every
-// write of usage is conditional on the bucket's cursor.
+// A lease avoids duplicate work; it is not a lock. Two workers that read the same shard count nothing twice,
+// since every write of usage is conditional on the bucket's cursor.
 #pragma once
 
 #include <functional>

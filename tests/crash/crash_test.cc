@@ -195,7 +195,8 @@ bool Aftermath::repeat(const Pending& step) {
   return true;
 }
 
-/// What was not acknowledged is sent again, and counts once; what was acknowledged counts no second time.
+/// Sends the steps that were not acknowledged again: each counts once. Then repeats acknowledged steps: they
+/// do not count again.
 void Aftermath::check_repeats() {
   Ledger after = ledger_;
   // Acquires, if there is no room for them, are refused as often as they are sent.

@@ -19,7 +19,8 @@ check() {
   complaints=$(systemd-analyze verify --man=no "$unit" 2>&1) || failed=1
   [[ -z $complaints ]] || { printf '%s\n' "$complaints"; failed=1; }
 
-  # In tenths: 0 can do nothing, 100 everything. What is left is the network, which it is there for.
+  # In tenths: a unit with 0 can do nothing, one with 100 everything. weir's units may use the network, and
+  # little else.
   if ! report=$(systemd-analyze security --offline=true --threshold=12 --no-pager "$unit" 2>&1); then
     printf '%s\n' "$report" | grep -v '✓'
     failed=1

@@ -58,7 +58,7 @@ TEST_F(Keys, AnAcquireThatWasGivenUpIsNotAdmittedThroughABlock) {
   EXPECT_NE(blocked.block(), nullptr);
 }
 
-/// Somebody who came before.
+/// A request that was in the queue before.
 struct InFront final : limiter::WaitingRoom::Waiter {
   void on_woken() override {}
 };

@@ -1,9 +1,9 @@
-// Holds every write to a bucket against an ideal bucket, which knows nothing of conditions and of expiry.
+// Compares every write to a bucket with an ideal bucket, which has no conditions and no expiry.
 //
-// A clock that goes on grants; a charge takes out; nothing is ever held beyond the burst. What is admitted in
-// any stretch of time is within burst and refill exactly if the ideal bucket is never overdrawn by an
-// acquire. The ideal one lives through expiry, so that a bucket that comes back too early, or with too much,
-// shows.
+// The ideal bucket refills as the clock advances, never beyond the burst, and each charge takes from it. The
+// admitted amount of any interval is within burst and refill exactly if no acquire overdraws the ideal
+// bucket. The ideal bucket does not expire, so that the comparison finds a bucket that was created again too
+// early, or with too much.
 #pragma once
 
 #include <gtest/gtest.h>

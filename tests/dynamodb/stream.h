@@ -1,4 +1,4 @@
-// What was written to an item, write by write, as the table's stream tells it.
+// The writes to an item, one by one, as the table's stream has them.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -33,7 +33,7 @@ class AggregateProcess {
   const pid_t pid_;
 };
 
-/// What was charged to an entity, or counted of it, in millitokens.
+/// The amounts that an entity was charged, or that were counted for it, in millitokens.
 struct Charged {
   std::int64_t rpm = 0;
   std::int64_t tpm = 0;

@@ -1,5 +1,5 @@
-// The answers of the HTTP API, as a client reads them. What is accepted can be written again, and then means
-// the same; what is refused says why.
+// The answers of the HTTP API, as a client reads them. An answer that is accepted can be written again, and
+// then means the same; an error says why an answer is refused.
 #include <cstdlib>
 #include <string_view>
 

@@ -1,4 +1,5 @@
-// The bodies of the HTTP API. What is accepted names every limit once, and a body that is refused says why.
+// The bodies of the HTTP API. A body that is accepted names every limit once; an error says why a body is
+// refused.
 #include <cstdlib>
 #include <set>
 #include <string_view>

@@ -1,4 +1,5 @@
-// The body of POST /v1/changes. What is accepted, a client can send again, and then it means the same.
+// The body of POST /v1/changes. A client can write a body that was accepted again, and then it means the
+// same.
 #include <cstdlib>
 #include <string_view>
 

@@ -1,5 +1,5 @@
-// The texts around the bodies of the API: queries, pages, cursors, moments, tokens files and store URLs. What
-// is accepted can be written and reads as the same; errors show no secret.
+// The texts around the bodies of the API: queries, pages, cursors, moments, tokens files and store URLs. A
+// text that is accepted can be written again and then reads as the same; errors show no secret.
 #include <cstdlib>
 #include <string>
 #include <string_view>

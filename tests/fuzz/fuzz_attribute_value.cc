@@ -1,4 +1,4 @@
-// Items as DynamoDB answers with them. What is read is written, and read again the same.
+// Items in the JSON of DynamoDB's answers. An item that is read can be written, and then reads as the same.
 #include <cstdlib>
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// What the services that hand out credentials answer, and the files of profiles.
+// Answers of the services that issue credentials, files of profiles, and URLs of endpoints.
 #include <cstdlib>
 #include <string_view>
 

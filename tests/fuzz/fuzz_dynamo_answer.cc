@@ -1,4 +1,4 @@
-// What DynamoDB, or somebody in its place, answers. The first byte is the status.
+// Answers of DynamoDB, or of any server in its place. The first byte chooses the status.
 #include <cstdlib>
 #include <string_view>
 

@@ -1,5 +1,5 @@
-// Gateway files. Whatever the bytes are, reading them ends; what is read finds its routes again, and a
-// message names the file and a place on each line.
+// Gateway files. Reading ends for all bytes. In a file that is read, the path of each route finds a route; an
+// error begins with the name of the file.
 #include <cstdlib>
 #include <string_view>
 

@@ -1,6 +1,7 @@
-// Heads on their way through the gateway. Whatever a client or an upstream sends, if the gateway reads it,
-// what it writes is read the same by whoever is next: one Host, one way to find the end of the body, and
-// nothing that was for one connection only. A call with the gateway's key has no key of the client.
+// Heads on their way through the gateway. If the gateway accepts the head of a client or of an upstream, the
+// next reader understands the head that the gateway writes in the same way: it has one Host, one way to find
+// the end of the body, and no field that was for one connection only. A call with the gateway's key has no
+// key of the client.
 #include <cstdlib>
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
-// What decides which limits a request of a client meets: its path, its forwarding fields and the client's
-// name. No spelling of a path goes past a route, no field makes an address of a value, and each address is
-// read as it is written.
+// The parts of a request that decide which limits apply to it: its path, its forwarding fields and the
+// client's name. No spelling of a path avoids a route, no field turns a value into an address, and each
+// address is read as it is written.
 #include <cstdlib>
 #include <string>
 #include <string_view>

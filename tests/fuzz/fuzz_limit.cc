@@ -1,5 +1,5 @@
-// Limits and amounts as text. What is accepted must be within the bounds of exactness and survive being
-// written and read again.
+// Limits and amounts as text. A text that is accepted must be within the bounds of exactness, and must read
+// as the same after it was written again.
 #include <cstdlib>
 #include <string_view>
 

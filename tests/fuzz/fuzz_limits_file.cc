@@ -1,5 +1,5 @@
-// Limits files. Whatever the bytes are, reading them ends; what is read can be planned, and a store that was
-// changed by the plan has nothing left to plan. A message names the file and a place on each line.
+// Limits files. Reading ends for all bytes. A file that is read can be planned, and after the plan was
+// applied nothing is left to plan. An error begins with the name of the file.
 #include <cstdlib>
 #include <string_view>
 

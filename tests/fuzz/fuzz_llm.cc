@@ -103,7 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const Followed followed = follow(api, bytes, bytes.size() + 1);
   require(follow(api, bytes, 1) == followed && follow(api, bytes, piece) == followed);
   CallRequest whole;
-  // What is read as a whole also passes in pieces, with the same members.
+  // A body that is read as a whole also passes in pieces, with the same members.
   if (!read_request(endpoint, bytes, true, whole))
     require(followed.why.empty() && followed.seen == whole.seen);
   if (read_request(endpoint, bytes, true, request) || api != Api::chat || request.asks_for_usage) return 0;

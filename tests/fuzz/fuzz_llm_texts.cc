@@ -1,6 +1,6 @@
 // Small texts on the way to a language model: the path of a call, an expression of a charge, a file of
-// prices, and what a vendor says is left. What they mean is within bounds, and what can be written reads as
-// the same.
+// prices, and a vendor's fields with its remaining limits. Their values are within bounds, and a text that
+// can be written reads as the same.
 #include <cstdlib>
 #include <string>
 #include <string_view>

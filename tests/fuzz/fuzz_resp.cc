@@ -1,4 +1,4 @@
-// Replies of a Redis server that may be anybody: whole, and cut at a place that the input chooses.
+// Replies of a Redis server, or of any server in its place: whole, and cut at a place that the input chooses.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -107,7 +107,7 @@ def exhaust(gateway):
 
 
 def clients(line):
-    """Who sent it, by each way of reading that; the address where none finds a key."""
+    """The client that sent it, by each way of reading its key; the address if no way finds one."""
     found = {how: key for how, key in line["keys"].items() if key and key != "-"}
     return found or {"address": line["address"]}
 

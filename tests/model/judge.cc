@@ -115,8 +115,8 @@ void Judge::kept_up(const State& before, State& state, const Node& node) {
   }
 }
 
-/// Forgets the moments that refusals have named, of items that somebody has taken from since. What is given
-/// back brings them nearer.
+/// Forgets the moments that refusals promised for items that were charged since. Amounts that were given back
+/// bring the moments nearer.
 void Judge::take_back_promises(const State& before, State& state) {
   for (std::size_t i = 0; i < ideal_.items(); ++i) {
     const ItemInfo& item = world_.info(state.items[i]);

@@ -17,7 +17,7 @@ TEST_P(Entities, ArePutReadAndDeleted) {
   EXPECT_EQ(seen.status, 200);
   EXPECT_EQ(seen.body, all);
   EXPECT_EQ(get("/v1/entities/key-1").body, all);
-  // What was read can be written again.
+  // An entity can be written again as it was read.
   EXPECT_EQ(put("/v1/entities/key-1", all).body, all);
   EXPECT_EQ(problem_of(put("/v1/entities/key-2", all)), "422 invalid-argument");
   EXPECT_EQ(put("/v1/entities/key-1", R"({"parent":null})").at("/parent"), "none");

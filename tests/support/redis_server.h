@@ -24,7 +24,7 @@
 
 namespace weir::tests {
 
-/// A port that nobody uses. Somebody else may take it before we do, which shows.
+/// A port that no process uses. Another process may take it before the server does; starting then fails.
 inline std::uint16_t free_port(bool cluster = false) {
   for (;;) {
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -102,7 +102,7 @@ class RedisServer {
  public:
   explicit RedisServer(std::vector<std::string> options = {}, bool cluster = false)
       : options_(std::move(options)) {
-    // Between finding a port and using it somebody else may take it.
+    // Another process may take the port between finding it and using it.
     for (int attempts = 1;; ++attempts) {
       port_ = free_port(cluster);
       try {

@@ -10,8 +10,8 @@
 
 namespace weir::twins {
 
-/// The leases that are open and before their deadline, by what the holders were told. What is free of a
-/// concurrent limit is never more than its capacity less what they hold.
+/// The leases that are open and before the deadline that their holder was told. The free part of a concurrent
+/// limit is never more than its capacity less the amounts that they hold.
 class LiveLeases {
  public:
   /// After every answer. Empty: nothing is wrong.

@@ -258,7 +258,7 @@ class Oracle {
     Time expires_at;
   };
   std::vector<StoredLevel> stored_levels(Time now) const;
-  /// What was changed, oldest first, as the audit tells it.
+  /// The changes, oldest first, as the audit has them.
   struct Event {
     Time at = 0;
     const char* action = "";

@@ -18,9 +18,9 @@ bool repeats(const Lease& lease, Verb verb, const std::string& key, const std::v
   });
 }
 
-/// Charges a limit of a bucket at the bucket's moment, or gives back to it. What was held until a deadline
-/// that has passed by that moment is free already. `noted`: what the lease has taken of grants in its own
-/// bucket; null in another one.
+/// Charges a limit of a bucket at the bucket's moment, or gives back to it. An amount that was held until a
+/// deadline before that moment is free already. `noted`: the amounts that the lease has taken of grants in
+/// its own bucket; null in another one.
 void charge_one(Held& held, std::int64_t amount, Time deadline, Time at, Granted* noted) {
   if (!held.terms.concurrent()) {
     held.consumed += amount;

@@ -33,12 +33,12 @@ void take(Slots& slots, Time end, std::int64_t amount);
 /// Gives back from the earliest amounts that are held at least as long as the lease.
 void give_back(Slots& slots, Time end, std::int64_t amount);
 
-/// What was granted beside a balance, by its end; `never`: it lasts until it is used.
+/// The amounts granted beside a balance, by their end; `never`: until it is used.
 using Granted = std::map<Time, std::int64_t>;
 inline constexpr std::size_t most_grants = 4;
-/// Takes up to this much of those that end first; what each gave.
+/// Takes up to this much of the grants that end first; returns the part of each.
 Granted spend(Granted& grants, std::int64_t amount);
-/// The reverse: takes up to this much of those that end last.
+/// The reverse: takes up to this much of the grants that end last.
 Granted spend_last(Granted& grants, std::int64_t amount);
 /// Gives back what was taken, unless its end has passed. Where the list is full of others, it goes to the
 /// last one that ends before, or to the first.

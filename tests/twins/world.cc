@@ -155,7 +155,7 @@ void World::observe(const Request& request) {
 std::string World::acquire(const Op& op) {
   const Request& request = op.request;
   const int marked = oracle_.marked(request, now_);
-  // What was past its deadline before the clock went back may be forgotten or not.
+  // A store may have forgotten a lease whose deadline passed before the clock went back, or may have it.
   if (marked >= 0 && forgettable(oracle_.lease(marked))) return observed_.skipped = true, "";
   observe(request);
   if (marked >= 0) {

@@ -36,7 +36,7 @@ class WordReader {
   std::string_view name();
   std::string text();
   bool failed() const { return failed_; }
-  /// What was read is not possible.
+  /// Call it if the words that were read are not possible.
   void fail() { failed_ = true; }
   bool at_end() const { return text_.empty(); }
   /// Everything was read without an error.

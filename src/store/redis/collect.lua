@@ -1,4 +1,4 @@
--- Looks after the usage of a bucket: deletes days that are too old, and returns what is left to do.
+-- Maintains the usage of a bucket: deletes days that are too old, and returns the days that are to be folded.
 --
 -- KEYS[1]     the bucket, KEYS[2] its usage; on a single server KEYS[3], the index of usage
 -- ARGV[1]     hours before this day are folded into days, ARGV[2] days before this one are deleted
@@ -6,8 +6,8 @@
 --
 -- Returns the record (nil: there is none); whether the bucket has usage (0: none, and it is not in the index
 -- of a single server any more; -1: the key has another type); how many open segments are gone with their
--- bucket; then for days to fold: the day, its segments, and the day in one (empty: there is none yet). At
--- most some at a time.
+-- bucket; then for each day to fold: the day, its segments, and the day's sum so far (empty: none). One call
+-- returns a bounded number of days.
 local most_days = 8
 local record = redis.call('TYPE', KEYS[1]).ok == 'string' and redis.call('GET', KEYS[1])
 local counts = record and #record >= 96 and struct.unpack('<d', record) > 768

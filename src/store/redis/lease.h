@@ -1,8 +1,9 @@
-// A change to a lease: adjust, settle, rollback. Each writes a marker, so that it happens once however often
-// it is sent.
+// A change to a lease: adjust, extend, settle, rollback. Each writes a marker, so that it happens once
+// however often it is sent.
 //
-// In the plain case it is one call of acquire.lua, which adds the differences to buckets that still exist,
-// under the condition that the marker is the one that the differences were computed from.
+// In the plain case a change is one call of acquire.lua, which adds the differences to buckets that still
+// exist, under the condition that the marker is the one that the differences were computed from. An extend,
+// and any change of a lease that used grants, takes the slow path: the script knows neither.
 #pragma once
 
 #include "decision/lease_change.h"

@@ -23,8 +23,8 @@ class UsageRead {
   Result<weir::Page<Usage>> run();
 
  private:
-  /// What was read of an entity on a resource: the windows between two moments, and a moment that is not
-  /// after the first later one.
+  /// The usage that was read of an entity on a resource: the windows between two moments, and a moment that
+  /// is not after the first later window.
   struct Found {
     Windows windows;
     Time next = never_;

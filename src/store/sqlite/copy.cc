@@ -15,8 +15,8 @@
 namespace weir::sqlite {
 namespace {
 
-/// The ids of segments in a copied file. What was counted before the copy is closed, and a bucket counts on
-/// in another segment: a segment that its bucket still counts in is not read from the table of closed ones.
+/// The ids of segments in a copied file. The copied usage is a closed segment, and the bucket counts on in
+/// another one: a segment that its bucket still counts in is not read from the table of closed ones.
 constexpr std::uint64_t copied_segment = 1;
 constexpr std::uint64_t open_segment = 2;
 

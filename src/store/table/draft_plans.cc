@@ -100,7 +100,7 @@ std::vector<std::string> Draft::reassigned() const {
 Result<void> Draft::assign_plan(Entity& next, const Entity* old) {
   const std::string before = old == nullptr ? std::string() : old->plan;
   next.plan_stamp = old == nullptr ? 0 : old->plan_stamp;
-  // A plan without a stamp is that of a record that could not be used: assigning it again is a change.
+  // A plan without a stamp comes from a record that could not be used: assigning it again is a change.
   if (next.plan == before && (before.empty() || next.plan_stamp != 0)) return {};
   if (!next.plan.empty() && !plan(next.plan)) {
     return base::invalid("entity ", quoted(next.id), " names plan ", quoted(next.plan),
@@ -115,8 +115,8 @@ Result<void> Draft::assign_plan(Entity& next, const Entity* old) {
 void Draft::leave_plan(const Entity& erased) {
   if (erased.plan_stamp == 0 && erased.plan.empty()) return;
   members_.erase(erased.plan, erased.id);
-  // The stamp goes with the entity, and a bucket that a process with an outdated cache makes afterwards may
-  // have it. A tombstone with a later stamp stays.
+  // The stamp is deleted with the entity, but a process with a stale cache may still create a bucket that
+  // carries it. So a tombstone with a later stamp stays.
   const std::string key = level_key(Source::entity_default, erased.id, {});
   if (limits_.contains(key)) return;
   limits_[key] = LimitsRecordRef(next_record(record(key), {}, next_stamp()).get());
