@@ -115,7 +115,7 @@ std::vector<MetricFamily> Counts::Collect() const {
                       MetricType::Counter,
                       {}};
   MetricFamily estimates{"weir_llm_estimate_ratio",
-                         "Tokens of a call to a model beside those that were estimated before it.",
+                         "Tokens of a call to a model, divided by its estimate.",
                          MetricType::Histogram,
                          {}};
   const base::Guard guard(mutex_);

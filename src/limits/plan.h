@@ -18,7 +18,7 @@ struct PlanRecord : base::RefCounted<PlanRecord> {
   std::map<std::string, LimitsRecordRef, std::less<>> resources;
   bool from_file = false;  ///< written by applying a limits file
   /// A sentence that says why the record of the store cannot be used; empty: it is good. A bad record has no
-  /// limits, so that the next level holds. A put replaces it.
+  /// limits, so that the next level applies. A put replaces it.
   std::string bad = {};
 
   /// The set of a resource, deleted or not; may be empty.

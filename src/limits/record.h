@@ -78,7 +78,7 @@ struct LimitsRecord : base::RefCounted<LimitsRecord> {
   NamespaceMark name_space;
   bool from_file = false;  ///< written by applying a limits file
   /// A sentence that says which record of the store cannot be used, why, and what to do; empty: it is good. A
-  /// bad record has no limits, so that the next level holds. A write or a delete replaces it.
+  /// bad record has no limits, so that the next level applies. A write or a delete replaces it.
   std::string bad = {};
 
   /// The version in force at a moment. An expired record counts as deleted at its expiry.

@@ -37,7 +37,7 @@ limits::PlanRecordRef Context::plan_in(const Item& item) {
   const auto read = read_plan(item);
   if (read) return limits::PlanRecordRef(read->get());
   auto plan = base::make_ref<limits::PlanRecord>();
-  plan->bad = read.error().message + ". The next level holds; put or delete the plan";
+  plan->bad = read.error().message + ". The next level applies; put or delete the plan";
   bad.report(plan->bad);
   return limits::PlanRecordRef(plan.get());
 }

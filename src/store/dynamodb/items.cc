@@ -518,7 +518,7 @@ base::Ref<limits::LimitsRecord> bad_limits(const Item& item, const Error& why) {
   record->current.stamp = integer_of(item, "stamp").value_or(0);
   if (!limits::can_be_used(record->current)) record->current.stamp = 0;
   if (find(item, "ttl") != nullptr) record->owner = Owner::sync;
-  record->bad = why.message + ". The next level holds; set or delete these limits";
+  record->bad = why.message + ". The next level applies; set or delete these limits";
   return record;
 }
 

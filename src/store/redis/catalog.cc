@@ -46,7 +46,7 @@ LimitsRecordRef read_limits(std::string_view name_space, std::string_view key, s
   if (LimitsRecordRef record = decode_limits(text)) return record;
   const std::string what = base::join("the record of limits of ", table::described(table::level_of(key)),
                                       " in namespace ", base::quoted(name_space));
-  std::string sentence = damaged(what).message + ". The next level holds; set or delete these limits";
+  std::string sentence = damaged(what).message + ". The next level applies; set or delete these limits";
   bad.report(sentence);
   return bad_limits(text, std::move(sentence));
 }
@@ -68,7 +68,7 @@ limits::PlanRecordRef read_plan(std::string_view name_space, std::string_view na
   record->bad = damaged(base::join("the record of plan ", base::quoted(name), " in namespace ",
                                    base::quoted(name_space)))
                     .message +
-                ". The next level holds; put or delete the plan";
+                ". The next level applies; put or delete the plan";
   bad.report(record->bad);
   return limits::PlanRecordRef(record.get());
 }

@@ -390,7 +390,7 @@ base::Ref<limits::LimitsRecord> FileReader::bad_record_of(const Statement& row, 
   record->owner = row.text(4) == "sync" ? Owner::sync : Owner::operator_;
   record->bad =
       base::join("the limits of ", of, " in namespace ", base::quoted(row.text(0)),
-                 " cannot be used: ", why.message, ". The next level holds; set or delete these limits");
+                 " cannot be used: ", why.message, ". The next level applies; set or delete these limits");
   bad_.report(record->bad);
   return record;
 }

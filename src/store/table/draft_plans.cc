@@ -35,7 +35,8 @@ Error no_plan(std::string_view name) {
 
 std::string missing_plan(std::string_view name_space, std::string_view entity, std::string_view plan) {
   return base::join("entity ", quoted(entity), " in namespace ", quoted(name_space), " names plan ",
-                    quoted(plan), ", which does not exist. The next level holds; put the plan or the entity");
+                    quoted(plan),
+                    ", which does not exist. The next level applies; put the plan or the entity");
 }
 
 limits::Levels levels_of(const Tenant& tenant, std::string_view entity, std::string_view resource) {
