@@ -54,12 +54,17 @@ bool holds(const AccessRule& rule, std::string_view resource, Time now) {
   return (rule.resource.empty() || rule.resource == resource) && (!rule.until || *rule.until > now);
 }
 
+/// False also where both have no end.
+bool ends_later(const AccessRule& rule, const AccessRule& other) {
+  return other.until && (!rule.until || *rule.until > *other.until);
+}
+
 /// The rule of this kind that holds longest.
 const AccessRule* strongest(const AccessLink& link, Access access, std::string_view resource, Time now) {
   const AccessRule* found = nullptr;
   for (const AccessRule& rule : link.rules) {
     if (rule.access != access || !holds(rule, resource, now)) continue;
-    if (found == nullptr || (found->until && (!rule.until || *rule.until > *found->until))) found = &rule;
+    if (found == nullptr || ends_later(rule, *found)) found = &rule;
   }
   return found;
 }
@@ -120,10 +125,16 @@ bool decode_access(std::string_view text, Entity& entity) {
 }
 
 AccessVerdictRef judge_access(std::span<const AccessLink> chain, std::string_view resource, Time now) {
+  // Of several blocks the one that ends last, since the request is refused until then.
+  const AccessLink* blocked = nullptr;
+  const AccessRule* last = nullptr;
   for (const AccessLink& link : chain) {
-    if (const AccessRule* const block = strongest(link, Access::blocked, resource, now))
-      return verdict_of(link, *block);
+    const AccessRule* const block = strongest(link, Access::blocked, resource, now);
+    if (block == nullptr || (last != nullptr && !ends_later(*block, *last))) continue;
+    blocked = &link;
+    last = block;
   }
+  if (last != nullptr) return verdict_of(*blocked, *last);
   if (chain.empty()) return {};
   const AccessRule* const exempt = strongest(chain.front(), Access::exempt, resource, now);
   return exempt == nullptr ? AccessVerdictRef() : verdict_of(chain.front(), *exempt);

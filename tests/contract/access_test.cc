@@ -91,6 +91,17 @@ TEST_P(Blocks, HoldForEveryDescendantWithAndWithoutCascade) {
   EXPECT_EQ(answer("key"), "admitted");
 }
 
+TEST_P(Blocks, OfWhichTheLastToEndSaysHowLongToWait) {
+  set_system({{"rpm", "10/min"}});
+  put("key", "team", true);
+  block("key", "", now() + 10'000);
+  block("team");
+  const Decision refused = acquire("key", {{"rpm", 1}});
+  ASSERT_NE(refused.block(), nullptr);
+  EXPECT_EQ(refused.block()->entity, "team");
+  EXPECT_FALSE(refused.retry_after()) << "no wait will help";
+}
+
 TEST_P(Blocks, HoldOnOneResourceOrOnAll) {
   set_system({{"rpm", "10/min"}});
   block("key", "gpt-4");

@@ -11,7 +11,9 @@ std::vector<int> Oracle::ancestry(int entity) const {
   return line;
 }
 
+/// The block that ends last; of several that of the nearest entity.
 std::optional<Blocked> Oracle::block(int entity, int resource, Time now) const {
+  std::optional<Blocked> last;
   for (const int one : ancestry(entity)) {
     Blocked found{one};
     for (const Rule& rule : rules(one)) {
@@ -20,9 +22,10 @@ std::optional<Blocked> Oracle::block(int entity, int resource, Time now) const {
       if (!found.rules.empty() && rule.until > found.rules.front().until) found.rules.clear();
       found.rules.push_back(rule);
     }
-    if (!found.rules.empty()) return found;
+    if (found.rules.empty()) continue;
+    if (!last || found.rules.front().until > last->rules.front().until) last = std::move(found);
   }
-  return std::nullopt;
+  return last;
 }
 
 bool Oracle::exempt(int entity, int resource, Time now) const {
