@@ -4,6 +4,7 @@
 #include "app/open_store.h"
 #include "limiter/pending.h"
 #include "store/completion.h"
+#include "support/eventually.h"
 #include "support/redis_server.h"
 #include "weir/weir.h"
 
@@ -72,6 +73,21 @@ TEST_F(RequestLimitsOnRedis, ASettleKeepsTheLimitsThatALaterRequestHasBrought) {
   settle(later, 200);
   EXPECT_EQ(stored("tpm").limit.capacity(), Amount(3000));
   EXPECT_EQ(stored("tpm").consumed, Amount(300));
+}
+
+TEST_F(RequestLimitsOnRedis, ASettleWorksAfterARecordOfSyncHasExpired) {
+  const std::vector<NamedLimit> set{{"tpm", *Limit::parse("2000/365d")}};
+  ASSERT_TRUE(limiter.set_limits(Level::entity("key", "r"), set,
+                                 {.owner = Owner::sync, .expires_in = std::chrono::milliseconds(1)}));
+  // The record has an expiry in whole seconds of the server's clock, which no test can set.
+  ASSERT_TRUE(tests::eventually([&] { return !core.effective_limits("key", "r"); }));
+  for (int round = 1; round <= 2; ++round) {
+    limiter::PendingChange lease(core);
+    acquire(lease, limits("1000/365d"));
+    settle(lease, 100);
+    EXPECT_EQ(stored("tpm").consumed, Amount(100 * round));
+    EXPECT_TRUE(stored("calls").held.empty());
+  }
 }
 
 TEST_F(RequestLimitsOnRedis, ASettleFollowsTheLimitsThatAnOperatorHasSetMeanwhile) {

@@ -30,8 +30,8 @@ void LeaseChange::start() {
     add_bucket(buckets[i].entity, plan_.resolutions[i].get(), end);
   for (const limits::ResolutionRef& resolution : plan_.resolutions) rest_on(*resolution);
   if (plan_.request_limits) {
-    const auto made =
-        limits::resolve_with(*plan_.resolutions[0], plan_.request_limits, context().time.here());
+    const limits::Resolution& resolved = *plan_.resolutions[0];
+    const auto made = limits::resolve_with(resolved, plan_.request_limits, resolved.resolved_at);
     with_request_ = limits::ResolutionRef(made.get());
     buckets_in_chain_[0].resolution = with_request_.get();
   }
