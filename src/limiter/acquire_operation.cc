@@ -66,11 +66,13 @@ void AcquireOperation::resolved(Result<limits::ResolutionRef>&& resolution) {
   request.shadow = shadow_ || exempt_;
   request.consume = consume_;
   request.asked = {};
+  denied_.reset();
   if (exempt_ && !has_limits(resolution->get())) return admit_uncharged((*resolution)->resolved_at);
   if (!has_limits(resolution->get())) {
-    return finish(base::error(ErrorCode::no_limits, "no limits are set for entity ",
-                              base::quoted(request.entity), " on resource ", base::quoted(request.resource),
-                              "; set some for the entity, the resource or the system"));
+    plan_.resolution = *std::move(resolution);
+    return deny(base::error(ErrorCode::no_limits, "no limits are set for entity ",
+                            base::quoted(request.entity), " on resource ", base::quoted(request.resource),
+                            "; set some for the entity, the resource or the system"));
   }
   if (auto fits = check_chain(resolution->get()); !fits) return finish(fits.error());
   plan_.resolution = *std::move(resolution);
@@ -100,8 +102,16 @@ void AcquireOperation::blocked() {
   exempt_ = false;
   if (!has_limits(resolution) || !check_chain(resolution)) return refuse_blocked();
   request.shadow = shadow_;
-  request.consume = consume_;
-  request.asked = {};
+  name_known();
+  look_for_repeated();
+}
+
+/// An error of the limits that are in force now. A keyed acquire that was admitted under others keeps its
+/// answer, so that its caller can settle the lease.
+void AcquireOperation::deny(Error error) {
+  if (plan_.request.once == nullptr) return finish(std::move(error));
+  denied_ = std::move(error);
+  name_known();
   look_for_repeated();
 }
 
@@ -122,6 +132,7 @@ void AcquireOperation::look_for_repeated() {
 void AcquireOperation::looked_for_repeated(Result<Progress>&& progress) {
   if (progress && *progress == Progress::resolve_again) return progressed(std::move(progress));
   if (progress && decision_->admitted() && decision_->made_lease_data() != nullptr) return finish({});
+  if (denied_) return finish(progress ? *denied_ : progress.error());
   if (!exempt_) return refuse_blocked();
   if (!progress) return finish(progress.error());
   admit_uncharged(plan_.resolution->resolved_at);
@@ -146,7 +157,7 @@ void AcquireOperation::admit_uncharged(Time now) {
   finish({});
 }
 
-/// Keeps the charges of an exempt entity that the chain has limits for.
+/// Keeps the charges that the chain has limits for.
 void AcquireOperation::name_known() {
   every_.clear();
   for (const Charge& charge : consume_) {
@@ -185,6 +196,8 @@ void AcquireOperation::finish(Result<void> result) {
 }
 
 void AcquireOperation::progressed(Result<Progress>&& progress) {
+  if (!progress && progress.error().code == ErrorCode::unknown_limit && !exempt_ && !denied_)
+    return deny(progress.error());
   if (!progress) return finish(progress.error());
   if (*progress == Progress::decided) return finish({});
   if (++attempts_ >= patient_attempts) held_.hold();

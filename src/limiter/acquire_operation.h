@@ -32,6 +32,7 @@ class AcquireOperation final : public base::Recycled<AcquireOperation> {
   void name_every();
   void name_known();
   void blocked();
+  void deny(Error error);
   void look_for_repeated();
   void looked_for_repeated(Result<store::Progress>&& progress);
   void refuse_blocked();
@@ -49,6 +50,7 @@ class AcquireOperation final : public base::Recycled<AcquireOperation> {
   Mode mode_ = Mode::acquire;
   bool treated_as_exempt_ = false;
   bool exempt_ = false;
+  std::optional<Error> denied_;  ///< the answer, unless an earlier copy was admitted
   int attempts_ = 0;
   Decision* decision_ = nullptr;
   std::optional<store::Completion<void>> done_;

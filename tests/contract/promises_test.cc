@@ -51,6 +51,44 @@ TEST_P(Promises, AnAcquireRepeatedAfterItsChainHasChangedAnswersWithTheFirstLeas
   EXPECT_EQ(remaining("other", "rpm"), "50");
 }
 
+TEST_P(Promises, AnAcquireRepeatedAfterItsLimitHasLeftAnswersWithTheFirstLease) {
+  set_system({{"rpm", "60/min"}, {"tpm", "60/min"}});
+  Decision first = acquire_keyed("key", {{"rpm", 6}}, "once");
+  ASSERT_TRUE(first.admitted());
+  set_system({{"tpm", "60/min"}});
+  Decision again = acquire_keyed("key", {{"rpm", 6}}, "once");
+  ASSERT_TRUE(again.admitted());
+  EXPECT_EQ(*again.lease().id(), *first.lease().id());
+  EXPECT_ERROR("unknown-limit", "\"rpm\"",
+               limiter.acquire("key", resource, {{"rpm", 6}}, {.idempotency_key = "other"}));
+  ASSERT_TRUE(again.lease().rollback());
+  set_system({{"rpm", "60/min"}, {"tpm", "60/min"}});
+  EXPECT_EQ(remaining("key", "rpm"), "60");
+}
+
+TEST_P(Promises, AnAcquireRepeatedAfterAllLimitsHaveLeftAnswersWithTheFirstLease) {
+  set_system({{"rpm", "60/min"}});
+  Decision first = acquire_keyed("key", {{"rpm", 6}}, "once");
+  ASSERT_TRUE(first.admitted());
+  ASSERT_TRUE(limiter.delete_limits(Level::system()));
+  Decision again = acquire_keyed("key", {{"rpm", 6}}, "once");
+  ASSERT_TRUE(again.admitted());
+  EXPECT_EQ(*again.lease().id(), *first.lease().id());
+  EXPECT_ERROR("no-limits", "key",
+               limiter.acquire("key", resource, {{"rpm", 6}}, {.idempotency_key = "other"}));
+}
+
+TEST_P(Promises, AWaitIsTrueThoughLimitsWereRaisedTwiceWithinAMillisecond) {
+  set_system({{"rpm", "1/min"}});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  set_system({{"rpm", "10/min"}});
+  set_system({{"rpm", "60/min"}});
+  const Decision refused = acquire("key", {{"rpm", 5}});
+  ASSERT_TRUE(refused.refused());
+  ASSERT_TRUE(refused.retry_after());
+  expect_wait_of(*refused.retry_after(), "key", {{"rpm", 5}});
+}
+
 TEST_P(Promises, AWaitIsKeptThoughOthersRollBackSettleAndNameZero) {
   set_system({{"rpm", "1/min:10"}}, {.bucket_ttl_refill_multiplier = 1});
   Decision charged = acquire("key", {{"rpm", 1}});

@@ -71,20 +71,48 @@ BucketState Oracle::claimed_state(const Link& link) const {
 
 /// A function of the state alone: after the last write, until every limit has paid its debt and was kept, and
 /// everything that is held is free, and every grant has ended.
+/// Until when limits that come into force at a moment keep a bucket that holds nothing then.
+Time Oracle::kept_from(const Resolution& resolution, Time moment) {
+  if (resolution.kept_for_good) return never;
+  Time kept = moment;
+  for (const NamedTerms& named : *resolution.limits)
+    kept = std::max(kept, moment + keep(named.terms, resolution.multiplier));
+  if (kept < resolution.until || !resolution.next) return kept;
+  return std::max(kept, kept_from(*resolution.next, resolution.until));
+}
+
+/// Until when a debt keeps a bucket. One that outlasts the limits in force is taken to be paid at the slowest
+/// rate of all that follow.
+Time Oracle::kept_for_debt(const Held& held, const Resolution& resolution, Time at) {
+  Terms slowest = held.terms;
+  Time kept = keep(held.terms, resolution.multiplier);
+  Time paid_at = moment_granted(slowest, at, -held.tokens);
+  if (paid_at < resolution.until) return paid_at + kept;
+  for (const Resolution* next = resolution.next.get(); next != nullptr; next = next->next.get()) {
+    const Terms* const terms = find(*next->limits, held.limit);
+    if (terms == nullptr) continue;
+    if (!terms->concurrent() && slower(*terms, slowest)) slowest = *terms;
+    if (next->kept_for_good) return never;
+    for (const NamedTerms& named : *next->limits) kept = std::max(kept, keep(named.terms, next->multiplier));
+  }
+  return moment_granted(slowest, at, -held.tokens) + kept;
+}
+
 Time Oracle::expiry_of(const BucketState& state, const Resolution& resolution) {
   if (resolution.kept_for_good) return never;
   const Time at = state.refilled_at;
-  Time expires_at = at + resolution.follows;
+  Time expires_at = at;
   for (const Held& held : state.limits) {
     if (held.terms.concurrent()) {
       if (!held.slots.empty()) expires_at = std::max(expires_at, held.slots.rbegin()->first);
       continue;
     }
-    const Time paid_at = held.tokens < 0 ? moment_granted(held.terms, at, -held.tokens) : at;
-    expires_at = std::max(expires_at, paid_at + keep(held.terms, resolution.multiplier));
+    expires_at = std::max(expires_at, held.tokens < 0 ? kept_for_debt(held, resolution, at)
+                                                      : at + keep(held.terms, resolution.multiplier));
     if (!held.grants.empty()) expires_at = std::max(expires_at, held.grants.rbegin()->first);
   }
-  return expires_at;
+  if (expires_at < resolution.until || !resolution.next) return expires_at;
+  return std::max(expires_at, kept_from(*resolution.next, resolution.until));
 }
 
 /// Everything that a write changes of the counters is usage of the hour in which it happens.
@@ -189,11 +217,11 @@ Time Oracle::wait_of(const Link& link, const NamedTerms& named, std::int64_t amo
 
 /// Whether a refusal must write the bucket, because it could not grow otherwise: it does not exist, it was
 /// refilled ahead of the clock and the clock has to catch up, or limits are in force only from now on, since
-/// they came with the request or are dated ahead of the clock.
+/// they came with the request, or their change is dated ahead of the clock.
 bool Oracle::lacks(const Link& link, Time now) const {
   if (link.state == nullptr || link.state->refilled_at > now + config_.clock_bound) return true;
-  const bool undated = link.claims.changed_at > link.claims.at + config_.clock_bound;
-  if (!link.resolution.request_in_force && !undated) return false;
+  if (link.claims.changed_at > link.claims.at) return true;
+  if (!link.resolution.request_in_force) return false;
   const auto& limits = link.claims.limits;
   return link.claims.changed || link.claims.returned ||
          std::any_of(limits.begin(), limits.end(), [](const Claimed& claimed) { return claimed.joins; });
@@ -312,11 +340,27 @@ int Oracle::marked(const Request& request, Time now) const {
   return found->second;
 }
 
+/// The request without the limits that have left since.
+Request Oracle::known_of(Request request, Time now) const {
+  const std::vector<int> entities = chain(request.entity);
+  std::erase_if(request.consume, [&](const Asked& asked) {
+    for (std::size_t i = 0; i < entities.size(); ++i) {
+      const auto resolution = resolve(entities[i], request.resource, i == 0 ? request.limits : nullptr, now);
+      if (resolution.limits && find(*resolution.limits, asked.limit) != nullptr) return false;
+    }
+    return true;
+  });
+  return request;
+}
+
 /// Admitted by the marker alone; the report shows the buckets as they are now.
 Answer Oracle::repeat(const Request& request, Answer answer, int lease, Time now) const {
+  if (answer.error == ErrorCode::unknown_limit) answer = plan(known_of(request, now), now).answer;
   if (answer.error) {
-    auto blocked = block(request.entity, request.resource, now);
-    return blocked ? refused_by(*std::move(blocked), now) : answer;
+    if (auto blocked = block(request.entity, request.resource, now))
+      return refused_by(*std::move(blocked), now);
+    if (answer.error != ErrorCode::no_limits) return answer;
+    answer = {};
   }
   for (Line& line : answer.lines) {
     line.wait = 0;

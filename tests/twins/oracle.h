@@ -345,7 +345,7 @@ class Oracle {
     Time until = never;  ///< when a level expires
     int multiplier = 7;
     bool kept_for_good = false;
-    Time follows = 0;  ///< how long the limits keep a bucket that follow when a level expires
+    std::shared_ptr<const Resolution> next;  ///< in force once a level has expired; null: no limits are
     /// Entity and resource, entity, plan on the resource, plan, resource, system.
     std::array<const Record*, 6> records{};
     Time plan_stamp = 0;                     ///< when the entity got its plan, or lost it
@@ -438,6 +438,8 @@ class Oracle {
   Claims claim(const BucketState* state, const Resolution& resolution, Time now) const;
   static Claimed claim_one(const Held& held, const Terms* in_force, const Missed& missed, Time from, Time at);
   BucketState claimed_state(const Link& link) const;
+  static Time kept_from(const Resolution& resolution, Time moment);
+  static Time kept_for_debt(const Held& held, const Resolution& resolution, Time at);
   static Time expiry_of(const BucketState& state, const Resolution& resolution);
   Plan plan(const Request& request, Time now) const;
   static std::optional<ErrorCode> error_of(const Plan& plan, const Request& request);
@@ -454,6 +456,7 @@ class Oracle {
   void put(const Link& link, int resource, BucketState state, Time now, bool gives_only = false);
   void count(int entity, int resource, const std::optional<BucketState>& before, const BucketState& after,
              Time now);
+  Request known_of(Request request, Time now) const;
   Answer repeat(const Request& request, Answer answer, int lease, Time now) const;
   static Time end_of_lease(const Plan& plan, const Request& request, Time now, Time length);
   Answer apply(Lease& lease, Lease next, std::vector<LeaseAmount> charges, bool enforce, Time now);
