@@ -30,7 +30,7 @@ bucket::State uncharged(const Link& link, std::uint64_t new_generation) {
 void set_expiry(bucket::State& state, const limits::Resolution& resolution) {
   Expiry expiry(state.refilled_at, resolution);
   for (const bucket::LimitState& limit : state.limits) {
-    expiry.hold(limit.parameters, limit.tokens, limit.dormant);
+    expiry.hold(limit.name, limit.parameters, limit.tokens, limit.dormant);
     expiry.hold(limit.holds);
     expiry.grant(limit.grants);
   }
@@ -83,9 +83,10 @@ bool must_exist(const Link& link) {
   const Claimed& claimed = *link.claimed;
   if (!claimed.state || claimed.repaired) return true;
   const bool of_request = link.resolution->request_in_force;
-  // Limits whose stamps come from a clock that was ahead are in force once the bucket is written with them.
-  const bool undated = is_ahead(claimed.claims.changed_at, claimed.claims.at);
-  if (claimed.claims.changed && (of_request || undated)) return true;
+  // Limits whose stamp is ahead of the clock are in force once the bucket is written with them. Until then
+  // it would refill at the old rate up to the stamp, and the wait would be wrong.
+  const bool ahead_of_clock = claimed.claims.changed_at > claimed.claims.at;
+  if (ahead_of_clock || (claimed.claims.changed && of_request)) return true;
   const limits::LimitSet& set = *link.resolution->limits;
   const auto refused = [&](const bucket::LimitClaim& limit) {
     if (!limit.joins) return false;
