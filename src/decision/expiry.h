@@ -11,6 +11,9 @@
 //
 // A concurrent limit is kept until the last deadline of what is held of it, and a grant until its end.
 //
+// Where a level expires before that, other limits come into force at that moment. A bucket that still exists
+// then is kept until it is full under these, and a debt is taken to be paid at the slowest rate of all.
+//
 // Buckets whose limits come from an operator's entity+resource level never expire.
 #pragma once
 
@@ -23,10 +26,10 @@ namespace weir::decision {
 
 class Expiry {
  public:
-  /// `resolution`: of the limits in force. Its keep_for covers those that are not in debt, and the limits
-  /// that come into force when a record expires.
+  /// `resolution`: of the limits in force. Its keep_for covers those that are not in debt. It must outlive
+  /// this.
   Expiry(Time at, const limits::Resolution& resolution)
-      : at_(at), multiplier_(resolution.multiplier), keep_for_(resolution.keep_for) {}
+      : at_(at), resolution_(resolution), keep_for_(resolution.keep_for) {}
 
   /// Adds what is held of a concurrent limit.
   void hold(std::span<const bucket::Hold> holds) {
@@ -40,20 +43,37 @@ class Expiry {
     keep_for_ = end == bucket::no_end ? bucket::never : std::max(keep_for_, end - at_);
   }
   /// Adds one limit of the record and its balance.
-  void hold(const limits::Parameters& parameters, std::int64_t tokens, bool dormant) {
+  void hold(std::string_view name, const limits::Parameters& parameters, std::int64_t tokens, bool dormant) {
     if ((!dormant && tokens >= 0) || keep_for_ == bucket::never || parameters.kind() == Kind::concurrent)
       return;
-    const Time paid_at = bucket::moment_granted(parameters.rate, at_, -tokens);
-    keep_for_ =
-        std::max(keep_for_, base::saturating_add(paid_at - at_, limits::keep_for(parameters, multiplier_)));
+    Time kept = limits::keep_for(parameters, resolution_.multiplier);
+    Time paid_at = bucket::moment_granted(parameters.rate, at_, -tokens);
+    if (tokens < 0 && paid_at >= resolution_.changes_at)
+      pay_after(name, parameters.rate, -tokens, paid_at, kept);
+    keep_for_ = std::max(keep_for_, base::saturating_add(paid_at - at_, kept));
   }
   Time expires_at() const {
-    return keep_for_ == bucket::never ? bucket::never : base::saturating_add(at_, keep_for_);
+    if (keep_for_ == bucket::never) return bucket::never;
+    return resolution_.expiry_of(base::saturating_add(at_, keep_for_));
   }
 
  private:
+  /// A debt that is not paid before other limits come into force.
+  void pay_after(std::string_view name, limits::Rate slowest, std::int64_t debt, Time& paid_at,
+                 Time& kept) const {
+    for (const limits::Resolution* after = resolution_.after.get(); after != nullptr;
+         after = after->after.get()) {
+      const int index = after->limits->find(name);
+      if (index < 0) continue;
+      const limits::Parameters& later = (*after->limits)[static_cast<std::size_t>(index)];
+      if (later.kind() == Kind::rate && limits::slower(later.rate, slowest)) slowest = later.rate;
+      kept = std::max(kept, after->keep_for);
+    }
+    paid_at = bucket::moment_granted(slowest, at_, debt);
+  }
+
   Time at_;
-  int multiplier_;
+  const limits::Resolution& resolution_;
   Time keep_for_;
 };
 

@@ -61,9 +61,14 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
     // When these limits expire, others come into force, and the bucket must not expire before it is full
     // under them.
     if (resolution->valid_until != never) {
-      const auto after = resolve(levels, request_limits, std::max(now, resolution->valid_until),
-                                 resolution->configured_multiplier);
-      if (after->limits) resolution->keep_for = std::max(resolution->keep_for, after->keep_for);
+      resolution->changes_at = std::max(now, resolution->valid_until);
+      const auto after =
+          resolve(levels, request_limits, resolution->changes_at, resolution->configured_multiplier);
+      if (after->limits) {
+        resolution->after = base::Ref<const Resolution>(after.get());
+        resolution->keep_until =
+            after->expiry_of(base::saturating_add(resolution->changes_at, after->keep_for));
+      }
     }
   }
   return resolution;

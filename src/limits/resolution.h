@@ -63,8 +63,14 @@ struct Resolution : base::RefCounted<Resolution> {
       0;           ///< inherited limits beyond the most that a bucket holds; then no decision is made
   Time stamp = 0;  ///< the newest among the levels, deleted ones and the change of the plan included
   Time resolved_at = 0;
-  Time valid_until = never;                            ///< when one of the levels expires
-  Time keep_for = never;                               ///< how long an unused bucket is kept; never: for good
+  Time valid_until = never;  ///< when one of the levels expires
+  Time keep_for = never;     ///< how long an unused bucket is kept; never: for good
+  /// When others come into force, since one of the levels expires. Unlike valid_until it is of this bucket
+  /// alone, whatever expires in its chain.
+  Time changes_at = never;
+  base::Ref<const Resolution> after;  ///< those that do; null: none
+  /// Until when a bucket is kept that still exists at changes_at, so that it is full under those.
+  Time keep_until = 0;
   int multiplier = default_ttl_multiplier;             ///< that keep_for was made with
   int configured_multiplier = default_ttl_multiplier;  ///< of the limiter, where no level has one
   std::uint64_t catalog_generation = 0;                ///< the state of the catalog that it was resolved in
@@ -81,6 +87,11 @@ struct Resolution : base::RefCounted<Resolution> {
 
   /// Adds the limits of the next weaker level: those that no stronger one names.
   void add(const LimitSetRef& of_level, Source level);
+
+  /// The expiry of a bucket that need not be kept any longer than this for the limits before changes_at.
+  Time expiry_of(Time kept_until) const {
+    return kept_until < changes_at ? kept_until : std::max(kept_until, keep_until);
+  }
 
   /// The changes of limits that a bucket has not followed yet.
   struct Missed {

@@ -39,6 +39,17 @@ TEST_P(EnforcedAdjust, ReachesZeroAndNotFurtherUntilRefill) {
   EXPECT_ERROR("exhausted", "lacks 31 ", decision.lease().adjust({{"tpm", 1}}, Debt::refused));
 }
 
+TEST_P(EnforcedAdjust, GivesBackToALimitInDebtWhileItTakesOfAnother) {
+  set_system({{"tpm", "60/min"}, {"rpm", "10/min"}});
+  Decision decision = acquire("key", {{"tpm", 20}, {"rpm", 1}});
+  ASSERT_TRUE(decision.lease().adjust({{"tpm", 70}}));
+  EXPECT_EQ(remaining("key", "tpm"), "-30");
+  const auto adjusted = decision.lease().adjust({{"rpm", 1}, {"tpm", -1}}, Debt::refused);
+  EXPECT_TRUE(adjusted) << adjusted.error().message;
+  EXPECT_EQ(remaining("key", "tpm"), "-29");
+  EXPECT_EQ(remaining("key", "rpm"), "8");
+}
+
 TEST_P(EnforcedAdjust, IsRefusedByAnyLimitOfTheWholeChain) {
   set_system({{"tpm", "1000/min"}, {"rpm", "10/min"}});
   put("project", "organisation");

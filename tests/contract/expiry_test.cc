@@ -90,6 +90,28 @@ TEST_P(Expiry, ABucketOutlivesLimitsThatExpireIntoSlowerOnes) {
   EXPECT_LE(admitted_of(20, "key"), 5);
 }
 
+TEST_P(Expiry, ABucketIsFullUnderTheLimitsThatFollowBeforeItVanishes) {
+  set_system({{"rpm", "100/min"}});
+  set(Level::entity("key", "gpt-4"), {{"rpm", "1/min"}}, {.owner = Owner::sync, .expires_in = 390s});
+  ASSERT_TRUE(admits("key", {{"rpm", 1}}));
+  advance(420s);  // seven times the time to fill the limit of 1 a minute
+  EXPECT_EQ(remaining("key", "rpm"), "51") << "1 and half a minute of 100 a minute";
+  EXPECT_FALSE(admits("key", {{"rpm", 100}}));
+}
+
+TEST_P(Expiry, ADebtOutlivesTheFasterLimitsUnderWhichItWasMade) {
+  set_system({{"rpm", "1/s:10"}}, {.bucket_ttl_refill_multiplier = 2});
+  set(Level::entity("key", "gpt-4"), {{"rpm", "100/s"}}, {.owner = Owner::sync, .expires_in = 2s});
+  Decision charged = acquire("key", {{"rpm", 1}});
+  ASSERT_TRUE(charged.admitted());
+  ASSERT_TRUE(charged.lease().adjust({{"rpm", 1100}}));
+  advance(60s);
+  const Decision refused = acquire("key", {{"rpm", 1}});
+  ASSERT_TRUE(refused.refused()) << "a debt of more than 700 is paid by one a second";
+  ASSERT_TRUE(refused.retry_after());
+  EXPECT_GT(*refused.retry_after(), 10min);
+}
+
 TEST_P(Expiry, ADeletedMultiplierIsGone) {
   set_system({{"rpm", "10/min:15"}}, {.bucket_ttl_refill_multiplier = 50});
   ASSERT_TRUE(limiter.delete_limits(Level::system()));

@@ -95,9 +95,9 @@ Op Generator::set_level(const LevelId& level, Set limits) {
   one.level = level;
   one.limits = std::move(limits);
   const bool clock_goes_back = is(Factor::clock, clock_back) || is(Factor::clock, clock_ahead);
-  if (level.entity >= 0 && !clock_goes_back && chance(30)) {
+  if (level.entity >= 0 && !clock_goes_back && chance(50)) {
     one.options.owner = Owner::sync;
-    one.options.expires_in = chance(50) ? 30 * day : 1000 * between(1, 200);
+    one.options.expires_in = chance(30) ? 30 * day : 1000 * between(1, chance(50) ? 20 : 400);
   }
   if (level.kind == Source::system && system_multiplier_) one.options.multiplier = shape_.multiplier();
   if (shape_.inherits() && level.kind != Source::system && chance(80)) {

@@ -37,11 +37,10 @@ void IdealBuckets::refill(Ideal& ideal, Time now) {
   ideal.at = std::max(ideal.at, now);
 }
 
-/// Terms that hold from now on. Where they came into force earlier, unseen, because other limits expired, the
-/// more generous of both is granted up to now.
+/// Terms that hold from now on.
 void IdealBuckets::adopt(Ideal& ideal, const Terms& terms, Time now) {
   if (!(ideal.terms == terms) || ideal.absent) {
-    const std::int64_t grant = std::max(granted(ideal.terms, ideal.at, now), granted(terms, ideal.at, now));
+    const std::int64_t grant = granted(ideal.terms, ideal.at, now);
     const bool forgotten =
         ideal.absent && ideal.tokens + grant >= std::min(ideal.terms.capacity, terms.capacity);
     // Where the rate changes, less than one millitoken may be gained by rounding, and where a limit is

@@ -387,13 +387,8 @@ Oracle::Resolution Oracle::resolve(int entity, int resource, const SetRef& reque
   resolution.kept_for_good =
       resolution.source == Source::entity && resolution.owner == Owner::operator_ && resolution.limits;
   if (resolution.until != never && depth < 4) {
-    const Resolution next =
-        resolve(entity, resource, request_limits, std::max(now, resolution.until), depth + 1);
-    if (next.limits) {
-      resolution.follows = next.follows;
-      for (const NamedTerms& named : *next.limits)
-        resolution.follows = std::max(resolution.follows, keep(named.terms, next.multiplier));
-    }
+    Resolution next = resolve(entity, resource, request_limits, std::max(now, resolution.until), depth + 1);
+    if (next.limits) resolution.next = std::make_shared<const Resolution>(std::move(next));
   }
   return resolution;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "twins/words.h"
 
@@ -188,7 +189,7 @@ std::string World::acquire(const Op& op) {
 
 /// The same request is refused one millisecond before the wait is over, and admitted when it is.
 std::string World::probe(const Request& request, const Answer& refused) const {
-  if (!refused.wait || oracle_.last_change() > now_) return {};
+  if (!refused.wait) return {};
   const Time end = now_ + *refused.wait;
   if (refused.limits_until <= end) return {};
   if (!oracle_.look(request, end).admitted)
@@ -296,6 +297,12 @@ std::string World::advance(const Op& op) {
 }
 
 void World::set_clock(Time to) {
+  // Other limits come into force where a level expires.
+  std::set<Time> ends;
+  for (const auto& level : oracle_.stored_levels(now_)) {
+    if (level.expires_at > now_ && level.expires_at <= to) ends.insert(level.expires_at);
+  }
+  for (const Time end : ends) ideal_.change(oracle_, false, end);
   now_ = to;
   latest_ = std::max(latest_, now_);
   clock_.set(now_);

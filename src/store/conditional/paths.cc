@@ -117,14 +117,14 @@ void add(const WriteBuilder& builder, const Evaluation& evaluation, const LimitC
   const bool cuts = amount > 0 || ceiling != limit.parameters.burst;
   if (cuts) write.at_most = ceiling - grant;
   const bool named = charge_of(evaluation, limit.name, Kind::rate).has_value();
-  if (builder.admitting && named) write.at_least = amount - grant;
+  if (builder.admitting && named && amount >= 0) write.at_least = amount - grant;
   // The expiry is computed from the image, and the balance may be lower by now. The expiry covers every
   // balance of 0 or more, and the debt in the image; it does not cover a deeper debt.
   const std::int64_t least = std::min<std::int64_t>(limit.held(evaluation.item) - amount, 0);
   if (evaluation.plan->resolution->keep_for != bucket::never) {
     write.at_least = std::max(write.at_least.value_or(least - write.tokens), least - write.tokens);
   }
-  expiry.hold(limit.parameters, least, !limit.in_force);
+  expiry.hold(limit.name, limit.parameters, least, !limit.in_force);
 }
 
 /// A concurrent limit, or one that was concurrent, in Normal: on condition of the whole list, also where
@@ -155,7 +155,7 @@ LimitWrite claim_holds(const Evaluation& evaluation, const LimitClaim& limit, Ex
     write.consumed = amount_of(evaluation, limit);
     write.tokens = limit.held(evaluation.item) - write.consumed;
   }
-  expiry.hold(limit.parameters, write.tokens, !limit.in_force);
+  expiry.hold(limit.name, limit.parameters, write.tokens, !limit.in_force);
   expiry.hold(*write.set_holds);
   return write;
 }
@@ -183,7 +183,7 @@ LimitWrite claim_grants(const Evaluation& evaluation, const LimitClaim& limit, E
   write.tokens = after.tokens;
   write.consumed = amount_of(evaluation, limit);
   if (limit.changed) write.parameters = limit.parameters;
-  expiry.hold(limit.parameters, after.tokens, !limit.in_force);
+  expiry.hold(limit.name, limit.parameters, after.tokens, !limit.in_force);
   expiry.grant(after.grants);
   write.set_grants = std::move(after.grants);
   return write;
@@ -220,12 +220,12 @@ LimitWrite claim(const WriteBuilder& builder, const Evaluation& evaluation, cons
     write.absent = true;
     write.effect = Effect::insert;
     write.tokens = after;
-    expiry.hold(limit.parameters, after, !limit.in_force);
+    expiry.hold(limit.name, limit.parameters, after, !limit.in_force);
   } else if (evaluation.item->limits[static_cast<std::size_t>(limit.index)].tokens > ceiling - grant) {
     write.effect = Effect::set;
     write.tokens = ceiling - amount;
     write.at_least = ceiling - grant + 1;
-    expiry.hold(limit.parameters, after, !limit.in_force);
+    expiry.hold(limit.name, limit.parameters, after, !limit.in_force);
   } else {
     add(builder, evaluation, limit, write, expiry);
   }
@@ -292,7 +292,7 @@ Write WriteBuilder::create(const Evaluation& evaluation) const {
     item.limits.push_back({limit.name, limit.parameters, limit.held(nullptr) - amount,
                            concurrent ? 0 : amount, false,
                            concurrent ? holds_after(evaluation, limit) : bucket::Holds()});
-    expiry.hold(limit.parameters, item.limits.back().tokens, false);
+    expiry.hold(limit.name, limit.parameters, item.limits.back().tokens, false);
     expiry.hold(item.limits.back().holds);
   }
   item.expires_at = later(expiry.expires_at(), settings.margin);
@@ -340,7 +340,7 @@ Write WriteBuilder::retry(const Evaluation& evaluation) const {
   // The charged limits keep 0 or more. The write that made a debt of another limit has set the expiry for it.
   Expiry expiry(evaluation.now, *evaluation.plan->resolution);
   for (const LimitClaim& limit : evaluation.claims().limits) {
-    expiry.hold(limit.parameters, 0, !limit.in_force);
+    expiry.hold(limit.name, limit.parameters, 0, !limit.in_force);
     if (limit.parameters.kind() == Kind::concurrent) continue;
     const auto amount = charge_of(evaluation, limit.name, Kind::rate);
     if (!amount || !limit.in_force) continue;
@@ -418,7 +418,8 @@ Result<std::optional<Write>> WriteBuilder::correct(const Evaluation& evaluation,
     const auto changed = limit.in_force ? decision::apply(correction, next, at) : Result<bool>(false);
     if (!changed) return changed.error();
     changes = changes || *changed;
-    if (!bucket::forgettable(limit, held)) expiry.hold(limit.parameters, next.tokens, !limit.in_force);
+    if (!bucket::forgettable(limit, held))
+      expiry.hold(limit.name, limit.parameters, next.tokens, !limit.in_force);
     expiry.hold(limit.holds);
     expiry.grant(next.grants);
     if (write.item) {

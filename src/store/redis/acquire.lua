@@ -6,8 +6,8 @@
 -- ARGV[1]   the plan, little-endian doubles:
 --             now (for tests; -1: ask the server; -T: the server's clock, which the client estimates as T)
 --             256: the buckets count usage; 0: they do not; -1: they all do or none does
---             for each bucket: head, stamp, known stamp, digest, keep, valid until, and for each limit
---               burst, rate amount, rate period, amount (2^53: not named; negative: given back)
+--             for each bucket: head, stamp, known stamp, digest, keep, valid until, changes at, keep until, and
+--               for each limit burst, rate amount, rate period, amount (2^53: not named; negative: given back)
 --           followed by the resource
 -- ARGV[2]   only with a marker, or if the deadline of a lease matters: the marker's text as the client knows it
 --           (empty: there is none). `-`: no marker and no key of one, since only its holder knows the lease
@@ -50,8 +50,8 @@ elseif ARGV[2] then
 end
 
 for k = 1, code == 1 and count or 0 do
-  local limits, stamp, known, digest, keep, valid, burst, amount, period, asked
-  limits, stamp, known, digest, keep, valid, burst, amount, period, asked, at = get('<dddddddddd', plan, at)
+  local limits, stamp, known, digest, keep, valid, change, after, burst, amount, period, asked
+  limits, stamp, known, digest, keep, valid, change, after, burst, amount, period, asked, at = get('<dddddddddddd', plan, at)
   local value = limits > 514 and call('GET', KEYS[k]) or call('GETRANGE', KEYS[k], '0', '119')
   if #value < 104 then code = 3 break end
   local head, till, version, seen, set, stays, plain, made, refilled, expires, tokens, consumed, events =
@@ -82,6 +82,8 @@ for k = 1, code == 1 and count or 0 do
     if last > expires then expires = last end
     tills[k] = till
   end
+  -- Other limits come into force before it expires: it must be full under them.
+  if expires >= change and after > expires then expires = after end
   if moved ~= now then later = true end
   local changed, state, named, first, exhausted = 0, nil, nil, nil, nil
   for i = 513, limits do
@@ -131,7 +133,7 @@ for k = 1, code == 1 and count or 0 do
     unnamed[k] = true
   elseif expires > till then
     longer = longer or {}
-    longer[k] = keep < never and expires + math.floor(keep / 8) + 1000 or never
+    longer[k] = expires < never and expires + math.floor(keep / 8) + 1000 or never
   end
 end
 

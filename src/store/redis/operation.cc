@@ -77,7 +77,8 @@ void Operation::append_plan(std::string& plan, const decision::Chain& chain,
     const auto set = sets().get(resolution.limits);
     for (const std::int64_t number :
          {head_of(link.limit_count()), resolution.stamp, known(buckets_in_chain_[k]), set->digest,
-          to_redis(resolution.keep_for), to_redis(resolution.valid_until)})
+          to_redis(resolution.keep_for), to_redis(resolution.valid_until), to_redis(resolution.changes_at),
+          to_redis(resolution.keep_until)})
       append_number(plan, number);
     for (std::size_t i = 0; i < link.limit_count(); ++i) {
       plan.append(set->parameters, 24 * i, 24);

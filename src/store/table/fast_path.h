@@ -41,7 +41,7 @@ inline void refill_in_place(decision::Link& link, const Record& record, Time now
 [[gnu::noinline]] inline Time expiry_in_debt(const Record& record, const limits::Resolution& resolution) {
   decision::Expiry expiry(record.refilled_at, resolution);
   for (std::size_t i = 0; i < record.limit_count; ++i)
-    expiry.hold((*record.limits)[i], record.balances()[i].tokens, false);
+    expiry.hold(record.limits->name(i), (*record.limits)[i], record.balances()[i].tokens, false);
   return expiry.expires_at();
 }
 
@@ -51,7 +51,7 @@ inline void refill_in_place(decision::Link& link, const Record& record, Time now
   if (resolution.keep_for == limits::never) return limits::never;
   if (in_debt) [[unlikely]]
     return expiry_in_debt(record, resolution);
-  return base::saturating_add(record.refilled_at, resolution.keep_for);
+  return resolution.expiry_of(base::saturating_add(record.refilled_at, resolution.keep_for));
 }
 
 [[gnu::always_inline]] inline void charge_in_place(const decision::Link& link, Record& record,
