@@ -1,4 +1,5 @@
-// Converts between our types and items of the table.
+// Converts between our types and items of the table. Each kind of item has a file: bucket_items.cc,
+// marker_items.cc, limits_items.cc (also plans), entity_items.cc and audit_items.cc.
 #pragma once
 
 #include <optional>
