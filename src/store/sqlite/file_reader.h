@@ -48,6 +48,7 @@ class FileReader {
       WEIR_REQUIRES(mutex_);
   static void add_set(table::TableCatalog::Past& past, const Statement& row, std::string_view plan,
                       const limits::LimitsRecord& record);
+  static Time time_or_never(const Statement& row, int column);
   Result<Entity> entity_of(const Statement& row) WEIR_REQUIRES(mutex_);
   Result<limits::LimitSetRef> limits_of(std::int64_t set_id) WEIR_REQUIRES(mutex_);
   Result<void> read_limits(table::TableCatalog::Past& past) WEIR_REQUIRES(mutex_);
