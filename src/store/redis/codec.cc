@@ -1,9 +1,7 @@
 #include "store/redis/codec.h"
 
-#include <charconv>
 #include <limits>
 
-#include "bucket/state.h"
 #include "limits/access.h"
 #include "limits/names.h"
 #include "store/client_version.h"
@@ -23,19 +21,6 @@ constexpr std::int64_t format_with_mark = 5;      ///< of the system level, with
 constexpr std::int64_t format_with_plan = 3;      ///< of an entity that has, or had, a plan
 constexpr std::int64_t format_with_access = 5;    ///< of an entity that has access rules
 constexpr std::string_view on_all = "_default_";  ///< the set of a plan for all resources
-constexpr std::int64_t marker_format = 2;
-/// The factor of the buckets in which a limit is concurrent, beside the mask of its buckets.
-constexpr std::int64_t one_holds_bit = 256;
-constexpr std::string_view hex = "0123456789ABCDEF";
-
-bool plain(char c) { return c > ' ' && c < '\x7f' && c != '%'; }
-
-std::optional<unsigned> digit_of(char c) {
-  const std::size_t at = hex.find(c);
-  return at == std::string_view::npos ? std::nullopt : std::optional(static_cast<unsigned>(at));
-}
-
-bool in_range(std::int64_t number, std::int64_t most) { return number >= 0 && number <= most; }
 
 /// Whether these are limits as somebody set them, not merged ones.
 bool as_set(const limits::LimitSet& set) {
@@ -46,82 +31,6 @@ bool as_set(const limits::LimitSet& set) {
 }
 
 }  // namespace
-
-void Words::separate() {
-  if (!text_.empty()) text_ += ' ';
-}
-
-Words& Words::number(std::int64_t number) {
-  separate();
-  char digits[24];
-  text_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-  return *this;
-}
-
-Words& Words::name(std::string_view name) {
-  separate();
-  text_ += name;
-  return *this;
-}
-
-Words& Words::text(std::string_view text) {
-  separate();
-  if (text.empty()) text_ += '%';
-  for (const char c : text) {
-    if (plain(c)) {
-      text_ += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    text_ += '%';
-    text_ += hex[byte >> 4U];
-    text_ += hex[byte & 15U];
-  }
-  return *this;
-}
-
-std::string_view WordReader::name() {
-  const std::size_t space = text_.find(' ');
-  const std::string_view word = text_.substr(0, space);
-  text_.remove_prefix(space == std::string_view::npos ? text_.size() : space + 1);
-  if (word.empty()) failed_ = true;
-  return word;
-}
-
-std::int64_t WordReader::number() {
-  const std::string_view word = name();
-  std::int64_t number = 0;
-  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (failure != std::errc() || end != word.data() + word.size()) failed_ = true;
-  return failed_ ? 0 : number;
-}
-
-std::int64_t WordReader::count() {
-  const std::int64_t count = number();
-  if (count < -1 || count > static_cast<std::int64_t>(text_.size() / 2 + 1)) failed_ = true;
-  return failed_ ? 0 : count;
-}
-
-std::string WordReader::text() {
-  const std::string_view word = name();
-  std::string text;
-  if (word == "%") return text;
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    if (word[i] != '%') {
-      text += word[i];
-      continue;
-    }
-    const auto high = i + 2 < word.size() ? digit_of(word[i + 1]) : std::nullopt;
-    const auto low = i + 2 < word.size() ? digit_of(word[i + 2]) : std::nullopt;
-    if (!high || !low) {
-      failed_ = true;
-      return {};
-    }
-    text += static_cast<char>(*high << 4U | *low);
-    i += 2;
-  }
-  return text;
-}
 
 void append(Words& words, std::string_view name, const Parameters& limit) {
   words.name(name).number(limit.capacity).number(limit.burst).number(limit.refill_amount);
@@ -366,102 +275,6 @@ std::optional<store::AuditEvent> decode_event(std::string_view text) {
   event.before = reader.text();
   event.after = reader.text();
   return reader.done() ? std::optional(std::move(event)) : std::nullopt;
-}
-
-namespace {
-
-/// Of each use of a grant: which amount, which bucket, the end of the grant, millitokens.
-void append_granted(Words& words, const std::vector<decision::LeaseAmount>& amounts) {
-  for (std::size_t i = 0; i < amounts.size(); ++i) {
-    for (const detail::GrantUse& use : amounts[i].granted)
-      words.number(static_cast<std::int64_t>(i)).number(use.bucket).number(use.end).number(use.amount);
-  }
-}
-
-bool read_granted(WordReader& reader, std::vector<decision::LeaseAmount>& amounts) {
-  while (!reader.failed() && !reader.at_end()) {
-    const auto amount = static_cast<std::size_t>(reader.number());
-    detail::GrantUse use;
-    const std::int64_t bucket = reader.number();
-    use.end = reader.number();
-    use.amount = reader.number();
-    const bool known = amount < amounts.size() && in_range(bucket, limits::max_chain - 1) &&
-                       amounts[amount].granted.size() < maxima::grant_uses;
-    if (reader.failed() || !known) return false;
-    use.bucket = static_cast<std::uint8_t>(bucket);
-    amounts[amount].granted.push_back(use);
-  }
-  return !reader.failed();
-}
-
-}  // namespace
-
-std::string encode(const decision::Marker& marker) {
-  Words words;
-  words.number(marker_format).number(static_cast<int>(marker.record.ending)).number(marker.deadline);
-  words.number(static_cast<std::int64_t>(marker.buckets.size()));
-  std::vector<std::string_view> entities;
-  for (const decision::LeaseBucket& bucket : marker.buckets) {
-    words.number(static_cast<std::int64_t>(bucket.generation));
-    entities.push_back(bucket.entity);
-  }
-  std::string text = words.str() + encode_behind_generations(marker.record, entities);
-  Words granted;
-  append_granted(granted, marker.record.amounts);
-  if (marker.first_deadline != 0 || !granted.str().empty())
-    text += ' ' + std::to_string(marker.first_deadline);
-  if (!granted.str().empty()) text += ' ' + granted.str();
-  return text;
-}
-
-std::string encode_behind_generations(const decision::LeaseRecord& record,
-                                      const std::vector<std::string_view>& entities) {
-  Words words;
-  for (const std::string_view entity : entities) words.name(entity);
-  words.number(static_cast<std::int64_t>(record.amounts.size()));
-  // Both masks as one number, so that a limit that is nowhere concurrent has the same text as before.
-  for (const decision::LeaseAmount& amount : record.amounts)
-    words.name(amount.limit).number(amount.amount).number(amount.buckets + one_holds_bit * amount.holds);
-  words.number(static_cast<std::int64_t>(record.keys.size()));
-  for (const std::string& key : record.keys) words.text(key);
-  return ' ' + words.str();
-}
-
-std::optional<decision::Marker> decode_marker(std::string_view text) {
-  WordReader reader(text);
-  const std::int64_t version = reader.number();
-  if (version != format && version != marker_format) return std::nullopt;
-  decision::Marker marker;
-  const std::int64_t ending = reader.number();
-  if (ending < 0 || ending > 2) return std::nullopt;
-  marker.record.ending = static_cast<decision::Ending>(ending);
-  marker.deadline = reader.number();
-  const std::int64_t buckets = version == marker_format ? reader.count() : 0;
-  if (buckets < 0 || buckets > static_cast<std::int64_t>(limits::max_chain)) return std::nullopt;
-  for (std::int64_t i = 0; i < buckets; ++i)
-    marker.buckets.push_back({{}, static_cast<std::uint64_t>(reader.number())});
-  for (decision::LeaseBucket& bucket : marker.buckets) {
-    bucket.entity = reader.name();
-    if (!limits::check_entity(bucket.entity)) return std::nullopt;
-  }
-  for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left) {
-    decision::LeaseAmount amount;
-    amount.limit = reader.name();
-    amount.amount = reader.number();
-    const std::int64_t bits = reader.number();
-    if (!in_range(bits, one_holds_bit * one_holds_bit - 1)) return std::nullopt;
-    amount.buckets = static_cast<std::uint8_t>(bits % one_holds_bit);
-    amount.holds = static_cast<std::uint8_t>(bits / one_holds_bit);
-    marker.record.amounts.push_back(std::move(amount));
-  }
-  for (std::int64_t left = reader.count(); left > 0 && !reader.failed(); --left)
-    marker.record.keys.push_back(reader.text());
-  if (!reader.failed() && !reader.at_end()) marker.first_deadline = reader.number();
-  if (!reader.failed() && !reader.at_end() && !read_granted(reader, marker.record.amounts))
-    return std::nullopt;
-  if (!bucket::is_stored_time(marker.first_deadline)) return std::nullopt;
-  if (!bucket::is_stored_time(marker.deadline) || !decision::can_be_used(marker.record)) return std::nullopt;
-  return reader.done() ? std::optional(std::move(marker)) : std::nullopt;
 }
 
 }  // namespace weir::redis

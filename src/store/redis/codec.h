@@ -1,5 +1,5 @@
-// Converts between our types and the texts in Redis: words separated by spaces. Arbitrary text is
-// percent-encoded; an empty text is %.
+// Converts between our types and the texts in Redis, which are words (words.h). Markers are in
+// marker_codec.cc, the rest in codec.cc.
 #pragma once
 
 #include <optional>
@@ -10,42 +10,9 @@
 #include "decision/marker.h"
 #include "limits/record.h"
 #include "store/catalog.h"
+#include "store/redis/words.h"
 
 namespace weir::redis {
-
-class Words {
- public:
-  Words& number(std::int64_t number);
-  /// A name: it has no space in it and is not empty.
-  Words& name(std::string_view name);
-  Words& text(std::string_view text);
-  std::string& str() { return text_; }
-
- private:
-  void separate();
-  std::string text_;
-};
-
-/// Reads words. On malformed input it returns nothing and sets failed().
-class WordReader {
- public:
-  explicit WordReader(std::string_view text) : text_(text) {}
-  std::int64_t number();
-  /// The number of items that follow, each of at least one word; -1 where that is allowed.
-  std::int64_t count();
-  std::string_view name();
-  std::string text();
-  bool failed() const { return failed_; }
-  /// Call it if the words that were read are not possible.
-  void fail() { failed_ = true; }
-  bool at_end() const { return text_.empty(); }
-  /// Everything was read without an error.
-  bool done() const { return !failed_ && at_end(); }
-
- private:
-  std::string_view text_;
-  bool failed_ = false;
-};
 
 /// Six words for each limit: name, capacity, burst, refill amount, refill period, rate amount, rate period.
 std::string encode(const limits::LimitSet& set);

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "bucket/refill.h"
+#include "store/redis/codec.h"
 
 namespace weir::redis {
 namespace {

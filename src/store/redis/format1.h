@@ -11,8 +11,8 @@
 
 #include <vector>
 
-#include "store/redis/codec.h"
 #include "store/redis/record.h"
+#include "store/redis/words.h"
 
 namespace weir::redis {
 

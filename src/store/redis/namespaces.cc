@@ -6,9 +6,9 @@
 #include "base/text.h"
 #include "limits/names.h"
 #include "store/redis/catalog_steps.h"
-#include "store/redis/codec.h"
 #include "store/redis/key_scan.h"
 #include "store/redis/redis_store.h"
+#include "store/redis/words.h"
 
 namespace weir::redis {
 

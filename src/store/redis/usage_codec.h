@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bucket/state.h"
-#include "store/redis/codec.h"
+#include "store/redis/words.h"
 #include "usage/segment.h"
 
 namespace weir::redis {

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "limits/names.h"
 #include "store/redis/call.h"
-#include "store/redis/codec.h"
+#include "store/redis/words.h"
 
 namespace weir::redis {
 
