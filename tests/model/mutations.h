@@ -40,7 +40,10 @@ struct Mutation {
   bool moves_blindly = false;  ///< a move does not keep buckets from being made while it looks for them
 };
 
-/// Those of concurrent limits (mutations_concurrent.cc).
+/// The mutations of each kind are in a file of their own: mutations_writes.cc and so on.
+std::vector<Mutation> write_mutations();
+std::vector<Mutation> outcome_mutations();
+std::vector<Mutation> arithmetic_mutations();
 std::vector<Mutation> concurrent_mutations();
 
 /// Makes one after the other of them; each must be caught. The exit status.
