@@ -61,6 +61,12 @@ Time moment_granted(const Terms& terms, Time from, std::int64_t missing);
 Time time_to_grant(const Terms& terms, std::int64_t tokens);
 /// Whether a refills more slowly than b.
 bool slower(const Terms& a, const Terms& b);
+/// The slower rate, the smaller capacity and the smaller burst.
+Terms tighter(Terms own, const Terms& other);
+/// Adds the limits of another set, or the tighter of both terms.
+void tighten(Set& lowest, const SetRef& other);
+/// How many earlier versions of a level are told apart; older ones are merged into the last.
+inline constexpr std::size_t remembered_versions = 8;
 
 /// Where limits are stored. `entity` and `resource` are -1 where the kind has none.
 struct LevelId {
