@@ -94,6 +94,7 @@ class Generator {
   Op change_of(const World& world, int acquire_id);
 
   // Time.
+  static constexpr Time day = 86'400'000;
   Op advance(const World& world);
   Op clock(Time by);
   Time beyond_expiry(const World& world);
