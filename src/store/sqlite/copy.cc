@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "limits/resolution.h"
+#include "store/client_version.h"
 #include "store/sqlite/batch.h"
 #include "store/sqlite/catalog_rows.h"
 #include "store/sqlite/copy_reader.h"
