@@ -105,13 +105,15 @@ bool is_vendor_limit(std::string_view name) {
 bool is_rewritten_in_call(std::string_view name, const ModelCallHead& call) {
   if (wire::http::has_underscore(name)) return is_rewritten_in_call(dashed(name), call);
   return same_name(name, "accept-encoding") || is_other_method(name) ||
+         (call.counts_tokens && is_field_mask(name)) ||
          (!call.key.empty() && (is_model_key(name) || is_model_account(name)));
 }
 
-/// The query with the "?" before it. The gateway's own key is the only one.
+/// The query with the "?" before it.
 void put_query(Buffer& out, const wire::http::RequestHead& request, const ModelCallHead& call) {
-  if (!call.key.empty()) {
-    const std::string query = query_without_keys(request.query());
+  if (call.is_call) {
+    const std::string query = query_for_vendor(
+        request.query(), {.drops_keys = !call.key.empty(), .counts_tokens = call.counts_tokens});
     if (query.empty()) return;
     out.append("?");
     return out.append(query);
@@ -124,7 +126,8 @@ void put_query(Buffer& out, const wire::http::RequestHead& request, const ModelC
 /// Fields that come too late in a trailer: framing, content coding, authentication and routing.
 bool is_forbidden_in_trailer(std::string_view name) {
   if (is_hop_by_hop(name) || is_rewritten(name) || is_about_sender(name)) return true;
-  if (is_model_key(name) || is_model_account(name) || is_other_method(name)) return true;
+  if (is_model_key(name) || is_model_account(name) || is_other_method(name) || is_field_mask(name))
+    return true;
   if (name.size() > 8 && same_name(name.substr(0, 8), "content-")) return true;
   constexpr std::string_view others[] = {
       "cookie", "set-cookie", "cache-control",   "max-forwards", "proxy-authenticate", "proxy-authorization",

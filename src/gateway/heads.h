@@ -28,6 +28,7 @@ struct Sender {
 /// What differs in the head of a call to a language model.
 struct ModelCallHead {
   bool is_call = false;  ///< then the answer is asked for without a content coding, since its usage is read
+  bool counts_tokens = false;  ///< then nothing is passed on that would hide the usage in the answer
   /// The body was read, at least its begin: the client expects no 100 any more.
   bool body_begun = false;
   std::optional<std::uint64_t> length = {};  ///< of the body, where it was changed or all of it is known

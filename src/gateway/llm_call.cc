@@ -73,7 +73,7 @@ void LlmCall::drop_body() {
 }
 
 ModelCallHead LlmCall::upstream_head() const {
-  ModelCallHead head{.is_call = true, .body_begun = counts_tokens()};
+  ModelCallHead head{.is_call = true, .counts_tokens = counts_tokens(), .body_begun = counts_tokens()};
   if (whole_) head.length = body_.size();
   head.key = route_->llm->upstream_key;
   switch (endpoint_.vendor) {

@@ -22,7 +22,7 @@ bool has_lower_case(std::string_view method) {
 
 }  // namespace
 
-/// Whether the call was refused for its method or its keys.
+/// Whether the call was refused for its method, its keys or the form of the answer that it asks for.
 bool ProxiedRequest::refuse_head() {
   if (request().method() == wire::http::Method::trace) {
     // The answer would show the gateway's key.
@@ -35,6 +35,9 @@ bool ProxiedRequest::refuse_head() {
   // Where the gateway has a key of its own, a key in the query is dropped, and names no client.
   if (route_->settings.llm->upstream_key.empty()) keys += keys_in_query(request().query());
   if (keys > 1) return fail(400, "hidden-client", "the request has more than one API key"), true;
+  if (llm_->counts_tokens() && asks_for_unreadable_form(request().query()))
+    return fail(400, "unreadable_answer", "write alt=json or alt=sse; others do not show what a call used"),
+           true;
   return false;
 }
 

@@ -32,14 +32,22 @@ void check_keys(const wire::http::RequestHead& passed) {
   check(fields.count("accept-encoding") == 1 && fields.find("accept-encoding") == "identity");
 }
 
-void pass_request(std::string_view bytes, bool trusted, bool with_key) {
+/// Nothing that the vendor gets of a counted call asks for an answer without usage.
+void check_query(const wire::http::RequestHead& passed, const gateway::QueryRules& rules) {
+  check(gateway::query_for_vendor(passed.query(), rules) == passed.query());
+  if (rules.counts_tokens) check(passed.fields().count("x-goog-fieldmask") == 0);
+}
+
+void pass_request(std::string_view bytes, bool trusted, bool with_key, bool counts_tokens) {
   wire::http::RequestParser parser(wire::http::Limits{});
   wire::http::RequestHead head;
   if (parser.parse(bytes, head) != Progress::complete) return;
   wire::Buffer out;
   const std::string allowed[] = {"websocket"};
   gateway::ModelCallHead call;
-  if (with_key) call = {.is_call = true, .key_field = "x-api-key", .key = own_key};
+  if (with_key)
+    call = {.is_call = true, .counts_tokens = counts_tokens, .key_field = "x-api-key", .key = own_key};
+  const gateway::QueryRules rules{.drops_keys = true, .counts_tokens = counts_tokens};
   gateway::write_upstream_head(
       out, head, {.peer = "192.0.2.1", .v6 = false, .trusted = trusted, .tls = false, .host = head.host()},
       {.path = head.path(),
@@ -57,8 +65,9 @@ void pass_request(std::string_view bytes, bool trusted, bool with_key) {
   check(again.size() == out.size());
   check(passed.method_text() == head.method_text());
   check(passed.path() == head.path());
-  check(passed.query() == (with_key ? gateway::query_without_keys(head.query()) : head.query()));
+  check(passed.query() == (with_key ? gateway::query_for_vendor(head.query(), rules) : head.query()));
   if (with_key) check_keys(passed);
+  if (with_key) check_query(passed, rules);
   check(passed.host() == head.host());
   check(passed.body() == head.body());
   check(passed.keep_alive());
@@ -101,7 +110,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if (size == 0) return 0;
   // A copy of its own size, so that reading past its end is seen.
   const std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
-  pass_request(bytes, (data[0] & 1U) != 0, (data[0] & 2U) != 0);
+  pass_request(bytes, (data[0] & 1U) != 0, (data[0] & 2U) != 0, (data[0] & 4U) != 0);
   pass_answer(bytes);
   return 0;
 }

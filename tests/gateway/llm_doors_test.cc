@@ -175,6 +175,41 @@ TEST(LlmDoors, AKeyInTheQueryIsAKeyOfTheClient) {
   EXPECT_EQ(ask("?key=a&%6Bey=b", "").status, 400);
 }
 
+constexpr std::string_view generate = "/v1beta/models/m:generateContent";
+
+TEST(LlmDoors, NoAnswerOfGeminiIsAskedForWithoutItsUsage) {
+  Upstream upstream(answer_heads);
+  for (const char* more :
+       {"limits: {tpm: 100000/day}", "upstream_key: \"env:KEY\", limits: {tpm: 100000/day}"}) {
+    LlmRig rig(upstream.url(), more);
+    const auto ask = [&](std::string_view path, std::string_view query) {
+      constexpr std::string_view fields =
+          "x-api-key: k\r\nX-Goog-FieldMask: candidates\r\nx_goog_fieldmask: candidates\r\nX-Kept: 1\r\n";
+      return rig.client().ask(call(std::string(path).append(query), R"({"model":"m"})", fields));
+    };
+    for (const std::string_view path : {generate, std::string_view("/v1beta/openai/chat/completions")}) {
+      const auto passed = ask(path,
+                              "?fields=candidates&%24fields=a&$fi%65lds=a&callback=f&$callback=f&$other=1&"
+                              "$httpHeaders=X-Goog-FieldMask%3Aa&$httpMethod=GET&$.xgafv=1&a=%26&alt=json");
+      EXPECT_TRUE(passed.body.starts_with("POST " + std::string(path) + "?a=%26&alt=json HTTP/1.1\r\n"))
+          << passed.body;
+      EXPECT_FALSE(has(passed.body, "candidates")) << passed.body;
+      EXPECT_TRUE(has(passed.body, "X-Kept: 1")) << passed.body;
+      for (const char* query :
+           {"?alt=proto", "?$alt=proto", "?%24a%6Ct=media", "?alt=sse&alt=proto", "?alt"}) {
+        const auto refused = ask(path, query);
+        EXPECT_EQ(refused.status, 400) << query;
+        EXPECT_TRUE(has(refused.body, "alt=json or alt=sse")) << refused.body;
+      }
+      for (const char* query : {"?alt=sse", "?$alt=json", "?alt=%73se&$alt=sse"})
+        EXPECT_TRUE(has(ask(path, query).body, std::string(path) + query + " HTTP/1.1")) << query;
+    }
+    const auto listed = ask("/v1beta/models", "?fields=name&$httpMethod=POST&alt=proto");
+    EXPECT_TRUE(has(listed.body, "/v1beta/models?fields=name&alt=proto HTTP/1.1")) << "it uses no tokens";
+    EXPECT_TRUE(has(listed.body, "X-Goog-FieldMask: candidates")) << listed.body;
+  }
+}
+
 TEST(LlmDoors, ATraceDoesNotShowTheKeyOfTheGateway) {
   Upstream upstream(answer_heads);
   LlmRig rig(upstream.url(), std::string(with_key));
