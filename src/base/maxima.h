@@ -63,7 +63,7 @@ inline constexpr std::size_t discarded_body = 64 * kib;   ///< of a refused requ
 // Of a request to a model; the rest of a larger one is only passed on.
 inline constexpr std::size_t llm_body = mib;
 inline constexpr std::size_t llm_bodies = 512 * mib;    ///< the same, of all requests of a gateway together
-inline constexpr unsigned new_models = 1000;            ///< that no vendor has answered for, in ten minutes
+inline constexpr unsigned new_models = 1000;            ///< that no vendor had answered for, in ten minutes
 inline constexpr unsigned new_models_of_address = 100;  ///< of them from one address
 
 // Files.

@@ -152,9 +152,7 @@ void ProxiedRequest::start_model_answer() {
   follow_vendor();
   if (!model_is_fresh_ || answer_.status() >= 300) return;
   Gateway& gateway = worker_.gateway();
-  std::string network;
-  name_network(network, origin_);
-  gateway.model_names().answered(gateway.hash_of(llm_->model()), gateway.hash_of(network));
+  gateway.model_names().answered(gateway.hash_of(llm_->model()));
 }
 
 void ProxiedRequest::decide_call(Decider& decider) {

@@ -18,8 +18,7 @@ ModelNames::Verdict ModelNames::admit(std::uint64_t model, std::uint64_t network
   return Verdict::refused;
 }
 
-void ModelNames::answered(std::uint64_t model, std::uint64_t network) {
-  fresh_.forget(model, network);
+void ModelNames::answered(std::uint64_t model) {
   const base::Guard guard(mutex_);
   keep(model);
 }

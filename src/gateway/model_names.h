@@ -14,8 +14,9 @@
 namespace weir::gateway {
 
 /// Remembers for which models a vendor has answered. Every other name is new, and each address may use only
-/// so many of them. A name beyond that is to be refused: charged to any other resource, the call would escape
-/// the limits of its own. Names and networks are given by their hashes. Safe to use from any thread.
+/// so many of them in a period, whether they are answered then or not: some upstreams answer for every name.
+/// A name beyond that is to be refused: charged to any other resource, the call would escape the limits of
+/// its own. Names and networks are given by their hashes. Safe to use from any thread.
 class ModelNames {
  public:
   enum class Verdict : std::uint8_t {
@@ -31,7 +32,7 @@ class ModelNames {
   Verdict admit(std::uint64_t model, std::uint64_t network, std::chrono::milliseconds now);
   /// A vendor has answered a call of a fresh model with no error. The `most_known` models that were used last
   /// stay known, and at most twice as many.
-  void answered(std::uint64_t model, std::uint64_t network);
+  void answered(std::uint64_t model);
 
  private:
   bool is_known(std::uint64_t model);

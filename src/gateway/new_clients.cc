@@ -26,12 +26,4 @@ NewClients::Verdict NewClients::admit(std::uint64_t key, std::uint64_t network,
   return Verdict::own;
 }
 
-void NewClients::forget(std::uint64_t key, std::uint64_t network) {
-  const base::Guard guard(mutex_);
-  previous_.keys.erase(key);
-  if (current_.keys.erase(key) == 0) return;
-  const auto found = current_.networks.find(network);
-  if (found != current_.networks.end() && --found->second == 0) current_.networks.erase(found);
-}
-
 }  // namespace weir::gateway

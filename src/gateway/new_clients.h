@@ -30,8 +30,6 @@ class NewClients {
 
   /// A key that was admitted stays so as long as it is seen at least once in a period.
   Verdict admit(std::uint64_t key, std::uint64_t network, std::chrono::milliseconds now);
-  /// The key no longer counts, if it was admitted for this network in this period.
-  void forget(std::uint64_t key, std::uint64_t network);
 
  private:
   struct Period {
