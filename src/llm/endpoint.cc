@@ -1,5 +1,7 @@
 #include "llm/endpoint.h"
 
+#include <algorithm>
+
 #include "wire/http_chars.h"
 
 namespace weir::llm {
@@ -42,9 +44,24 @@ constexpr Suffix suffixes[] = {
     {"/messages", Vendor::anthropic, Api::messages},
 };
 
+/// Azure names in the path what it serves, and ignores the model in the body:
+/// "/openai/deployments/mine/chat/completions". Empty: the path names nothing.
+std::string_view deployment_of(std::string_view path, const Suffix& suffix) {
+  constexpr std::string_view before = "/openai/deployments/";
+  const auto same = [](char a, char b) { return wire::http::lower(a) == b; };
+  const auto at = std::search(path.begin(), path.end(), before.begin(), before.end(), same);
+  if (at == path.end()) return {};
+  path.remove_prefix(static_cast<std::size_t>(at - path.begin()) + before.size());
+  if (path.size() <= suffix.text.size()) return {};
+  path.remove_suffix(suffix.text.size());
+  constexpr std::string_view of_chat = "/chat";
+  if (ends_with(path, of_chat)) path.remove_suffix(of_chat.size());
+  return path;
+}
+
 Endpoint told_by(std::string_view path) {
   for (const Suffix& suffix : suffixes) {
-    if (ends_with(path, suffix.text)) return {suffix.vendor, suffix.api};
+    if (ends_with(path, suffix.text)) return {suffix.vendor, suffix.api, deployment_of(path, suffix)};
   }
   if (const auto call = gemini_call(path)) return *call;
   // Errors need some vendor's form; most clients read OpenAI's.

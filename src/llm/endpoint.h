@@ -22,7 +22,7 @@ enum class Api : std::uint8_t {
 struct Endpoint {
   Vendor vendor = Vendor::openai;
   Api api = Api::other;
-  std::string_view model = {};  ///< where the path names it (Gemini)
+  std::string_view model = {};  ///< where the path names it (Gemini, Azure); the body's does not count then
   bool streams = false;         ///< where the path says so (Gemini)
 };
 

@@ -36,7 +36,7 @@ class BodyReader {
   void read_member(Member member) {
     switch (member) {
       case Member::model:
-        if (reader_.peek() == Reader::Kind::string) {
+        if (endpoint_.model.empty() && reader_.peek() == Reader::Kind::string) {
           reader_.string(out_.model);
           // The text ends in the part of the body that is not here.
           if (reader_.failed()) out_.model.clear();

@@ -84,6 +84,24 @@ TEST(LlmDoors, TheApiOfAnotherVendorIsCountedToo) {
   }
 }
 
+TEST(LlmDoors, NoCheaperModelIsNamedInTheBodyForADeploymentOfAzure) {
+  Upstream upstream([](Peer& peer, unsigned) {
+    while (read_request(peer)) peer.answer("{}");
+  });
+  LlmRig rig(upstream.url(), "models: {big: big, small: small}, limits: {tpm: 100000/day}");
+  const auto status = [&](std::string_view deployment, std::string_view body) {
+    return rig.client()
+        .ask(call("/openai/deployments/" + std::string(deployment) + "/chat/completions?api-version=1", body))
+        .status;
+  };
+  EXPECT_EQ(status("big", R"({"model":"small"})"), 200);
+  EXPECT_EQ(rig.consumed("tpm", "small"), -1);
+  EXPECT_GT(rig.consumed("tpm", "big"), 0);
+  EXPECT_EQ(status("small", "{}"), 200) << "the body need not name it";
+  EXPECT_GT(rig.consumed("tpm", "small"), 0);
+  EXPECT_EQ(status("other", R"({"model":"small"})"), 404);
+}
+
 /// Sends a body whose first MiB is that of a small call, and the rest after it.
 net::Response send_large(const LlmRig& rig, std::string_view begin, std::string_view rest, bool chunked) {
   std::string body(begin);

@@ -212,6 +212,21 @@ TEST(LlmEndpoint, IsToldByThePath) {
   EXPECT_EQ(api("/v1beta/models/m:countTokens"), Api::other);
 }
 
+TEST(LlmEndpoint, OfAzureHasTheModelOfItsDeployment) {
+  for (const auto& [path, model] :
+       {std::pair<std::string_view, std::string_view>{"/openai/deployments/mine/chat/completions", "mine"},
+        {"/OpenAI/Deployments/Mine/Embeddings/", "Mine"},
+        {"/openai/deployments/chat/completions", "chat"},
+        {"/openai/deployments/chat/chat/completions", "chat"},
+        {"/openai/deployments/azure/gpt-4/completions", "azure/gpt-4"},
+        {"/openai/deployments/completions", ""},
+        {"/openai/deployments//completions", ""},
+        {"/v1/deployments/x/chat/completions", ""}}) {
+    EXPECT_EQ(endpoint_of(Vendor::openai, path).model, model) << path;
+    EXPECT_NE(endpoint_of(Vendor::openai, path).api, Api::other) << path;
+  }
+}
+
 TEST(LlmEndpoint, OfAnotherVendorsApiIsTheSameBehindEveryVendor) {
   for (const Vendor vendor : {Vendor::openai, Vendor::anthropic, Vendor::gemini}) {
     for (const auto& [path, api] :
