@@ -1,12 +1,22 @@
 #include "gateway/client_check.h"
 
-#include <span>
+#include <algorithm>
 #include <utility>
 
 #include "limits/access.h"
 #include "limits/names.h"
 
 namespace weir::gateway {
+namespace {
+
+/// Whether the entity is exempt now, if only for one resource.
+bool has_exemption(const store::Found& link) {
+  return std::any_of(link.access.begin(), link.access.end(), [&](const AccessRule& rule) {
+    return rule.access == Access::exempt && (!rule.until || *rule.until > link.now);
+  });
+}
+
+}  // namespace
 
 void ClientCheck::start(store::Catalog& catalog, std::string_view name_space, std::string_view entity,
                         std::string_view resource, bool takes_alias, store::Completion<ClientStanding> done) {
@@ -39,6 +49,8 @@ void ClientCheck::found(Result<store::Found>&& found) {
     standing_.known = standing_.known || link.known() || !link.access.empty();
     if (std::exchange(takes_alias_, false) && !link.alias.empty() && !is_blocked()) {
       standing_.known = true;
+      // The exemption comes before the alias, but it may be for one resource, which is not known here.
+      if (has_exemption(link)) return done(standing_);
       names_.assign(1, std::string(link.alias));
       links_.clear();
       return ask();

@@ -194,6 +194,30 @@ TEST_F(Aliases, AreChargedForCallsToModels) {
   EXPECT_EQ(rig.charged("acme-prod"), "2");
 }
 
+TEST_F(Aliases, ThatAreBlockedDoNotRefuseCallsOfAnExemptKey) {
+  Upstream vendor([](Peer& peer, unsigned) {
+    while (!peer.read_until("\r\n\r\n{\"model\":\"m\"}").empty()) peer.answer("{}");
+  });
+  for (const char* resource : {"", "m"}) {
+    AliasRig rig(vendor.url(), "llm: auto, limit_by: bearer");
+    const std::string own = entity_of("key");
+    rig.name(own, "acme-prod");
+    ASSERT_TRUE(rig.core().set_access("acme-prod", {.access = Access::blocked, .reason = "unpaid"}));
+    const auto status = [&] {
+      return rig.client()
+          .ask(net::post("/v1/chat/completions", R"({"model":"m"})", "Authorization: Bearer key\r\n"))
+          .status;
+    };
+    EXPECT_EQ(status(), 429);
+    const AccessRule exempt{
+        .access = Access::exempt, .resource = resource, .until = rig.clock.now() + 1000, .reason = "our own"};
+    ASSERT_TRUE(rig.core().set_access(own, exempt));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(status(), 200) << resource;
+    rig.clock.advance(std::chrono::seconds(1));
+    EXPECT_EQ(status(), 429) << "the exemption is over";
+  }
+}
+
 TEST_F(Aliases, HoldOnAFileAndOnRedis) {
   const tests::Folder folder;
   const tests::RedisServer server;
