@@ -31,6 +31,8 @@ std::optional<Endpoint> gemini_call(std::string_view path) {
                   streams};
 }
 
+constexpr std::string_view messages_end = "/messages";
+
 struct Suffix {
   std::string_view text;
   Vendor vendor;
@@ -41,7 +43,7 @@ constexpr Suffix suffixes[] = {
     {"/completions", Vendor::openai, Api::chat},     // chat/completions, too
     {"/responses", Vendor::openai, Api::responses},  //
     {"/embeddings", Vendor::openai, Api::embeddings},
-    {"/messages", Vendor::anthropic, Api::messages},
+    {messages_end, Vendor::anthropic, Api::messages},
 };
 
 /// Azure names in the path what it serves, and ignores the model in the body:
@@ -59,13 +61,24 @@ std::string_view deployment_of(std::string_view path, const Suffix& suffix) {
   return path;
 }
 
+/// Whether messages are those of OpenAI's Assistants, which use no tokens: "/v1/threads/thread_1/messages".
+bool has_thread(std::string_view path) {
+  constexpr std::string_view threads = "/threads";
+  if (!ends_with(path, messages_end)) return false;
+  path.remove_suffix(messages_end.size());
+  return ends_with(path.substr(0, path.rfind('/')), threads);
+}
+
 Endpoint told_by(std::string_view path) {
+  if (has_thread(path)) return {};
   for (const Suffix& suffix : suffixes) {
     if (ends_with(path, suffix.text)) return {suffix.vendor, suffix.api, deployment_of(path, suffix)};
   }
   if (const auto call = gemini_call(path)) return *call;
   // Errors need some vendor's form; most clients read OpenAI's.
-  const bool anthropic = path.find("/messages/") != std::string_view::npos;
+  const std::size_t at = path.find("/messages/");
+  const bool anthropic =
+      at != std::string_view::npos && !has_thread(path.substr(0, at + messages_end.size()));
   return {anthropic ? Vendor::anthropic : Vendor::openai, Api::other};
 }
 

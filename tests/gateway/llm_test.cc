@@ -75,6 +75,10 @@ TEST(LlmGateway, OtherCallsAreOneRequest) {
   EXPECT_EQ(rig.get("/v1/models", "x-api-key: k\r\n").status, 200);
   EXPECT_EQ(rig.consumed("rpm", "models"), 1);
   EXPECT_EQ(rig.consumed("tpm", "models"), 0);
+  const std::string message = R"({"role":"user","content":"hello"})";
+  EXPECT_EQ(rig.client().ask(call("/v1/threads/thread_1/messages", message)).status, 200)
+      << "of OpenAI's Assistants, and not of Anthropic";
+  EXPECT_EQ(rig.consumed("rpm", "models"), 2);
 }
 
 TEST(LlmGateway, HoldsAConcurrentLimitForTheLengthOfTheCall) {

@@ -212,6 +212,18 @@ TEST(LlmEndpoint, IsToldByThePath) {
   EXPECT_EQ(api("/v1beta/models/m:countTokens"), Api::other);
 }
 
+TEST(LlmEndpoint, OfAMessageInAThreadOfAssistantsIsNoCallToAModel) {
+  for (const std::string_view path :
+       {"/v1/threads/thread_1/messages", "/openai/v1/Threads/thread_1/Messages/"}) {
+    EXPECT_EQ(endpoint_of(std::nullopt, path).api, Api::other) << path;
+    EXPECT_EQ(endpoint_of(std::nullopt, path).vendor, Vendor::openai) << path;
+    EXPECT_EQ(endpoint_of(Vendor::openai, path).api, Api::other) << path;
+  }
+  for (const std::string_view path :
+       {"/threads/v1/x/messages", "/v1/threads/messages", "/messages", "/v1/mythreads/thread_1/messages"})
+    EXPECT_EQ(endpoint_of(std::nullopt, path).api, Api::messages) << path;
+}
+
 TEST(LlmEndpoint, OfAzureHasTheModelOfItsDeployment) {
   for (const auto& [path, model] :
        {std::pair<std::string_view, std::string_view>{"/openai/deployments/mine/chat/completions", "mine"},
