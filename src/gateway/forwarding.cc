@@ -161,12 +161,14 @@ void ProxiedRequest::on_body(std::string_view data, bool end) {
   } else {
     upstream_->send(data);
   }
+  if (calls_) drop_sent_body();
   if (!end) return go_on_reading();
   if (stage_ == Stage::tunnel) return upstream_->end_output();
   if (stage_ == Stage::asking) upstream_->allow_silence(route_->settings.timeout);
 }
 
 void ProxiedRequest::on_drained() {
+  if (calls_) drop_sent_body();
   if (!held_back_) return;
   held_back_ = false;
   go_on_reading();

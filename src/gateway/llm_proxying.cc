@@ -259,12 +259,22 @@ bool ProxiedRequest::send_read_body() {
     out.append(llm_->body());
   }
   upstream_->flush();
+  drop_sent_body();
   if (!llm_->has_whole_body()) {
     go_on_reading();
     return true;
   }
   upstream_->allow_silence(route_->settings.timeout);
   return true;
+}
+
+/// Drops what is kept of the body, which counts against the bodies of all calls, once the upstream has taken
+/// it: calls are POST, and a POST of which bytes were sent is never sent again (may_try_again()).
+void ProxiedRequest::drop_sent_body() {
+  if (upstream_->has_unsent()) return upstream_->tell_when_sent();
+  if (upstream_->sent() == 0) return;
+  llm_->drop_body();
+  upstream_->give_back_output();
 }
 
 /// Ends a call if the rest of its body is ambiguous, before the upstream has received all of it. True if the

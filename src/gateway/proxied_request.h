@@ -91,6 +91,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   void fail_call(int status, std::string_view code, std::string_view text,
                  std::optional<std::chrono::milliseconds> wait = {});
   bool send_read_body();
+  void drop_sent_body();
   bool refuse_rest(std::string_view data, bool end);
   bool may_drain() const;
   void start_draining();

@@ -31,7 +31,7 @@ bool Outbound::connect(OutboundUser& user, Target target, milliseconds within) {
 void Outbound::use(OutboundUser& user) {
   machine_.use();
   user_ = &user;
-  ends_output_ = drains_ = false;
+  ends_output_ = drains_ = tells_sent_ = false;
   wants_input_ = true;
   if (is_open()) wait_for_read();
 }
@@ -215,8 +215,9 @@ void Outbound::transfer() {
   if (!out_.empty() || ends_output_) {
     // A server that accepts no more bytes may still have answered: read first.
     if (!write() && !wants_input_) return settle(pursue(machine_.lose()));
-    if (drains_ && !congested()) {
+    if ((drains_ && !congested()) || (tells_sent_ && out_.empty())) {
       drains_ = false;
+      tells_sent_ = tells_sent_ && !out_.empty();
       user_->on_drained();
       if (!is_open()) return;
     }

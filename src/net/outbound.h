@@ -26,7 +26,7 @@ class OutboundUser {
   virtual void on_open() {}
   /// Bytes have been added to input().
   virtual void on_input() {}
-  /// Enough output has been sent; more may be added.
+  /// Enough output has been sent; more may be added. After tell_when_sent(): all of it.
   virtual void on_drained() {}
   /// The server sends no more.
   virtual void on_end() {}
@@ -73,6 +73,12 @@ class Outbound : private Watched, private Timer {
   /// Ends the sending side once the output is sent.
   void end_output();
   bool has_unsent() const { return !out_.empty(); }
+  /// Has on_drained() called once the loop has sent all output. A flush() that sends it calls nothing.
+  void tell_when_sent() { tells_sent_ = true; }
+  /// Frees the memory of output that has been sent, for a user that waits for long.
+  void give_back_output() {
+    if (out_.empty()) loop_.give_back(std::move(out_));
+  }
 
   /// The bytes received and not consumed yet. want_input() turns reading on and off.
   wire::Buffer& input() { return in_; }
@@ -120,6 +126,7 @@ class Outbound : private Watched, private Timer {
   bool wants_input_ = false;
   bool ends_output_ = false;  ///< once the output is sent
   bool drains_ = false;       ///< the user waits for on_drained()
+  bool tells_sent_ = false;   ///< on_drained() waits until all is sent
 };
 
 }  // namespace weir::net

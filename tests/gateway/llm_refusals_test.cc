@@ -96,38 +96,78 @@ TEST(LlmGateway, GivesUpACallWhoseBodyComesByteByByte) {
 }
 
 TEST(LlmGateway, KeepsOnlySoManyBytesOfAllCallsTogether) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool arrived = false;
-  bool go_on = false;
-  Upstream upstream([&](Peer& peer, unsigned) {
-    while (read_request(peer)) {
-      std::unique_lock lock(mutex);
-      arrived = true;
-      changed.notify_all();
-      EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return go_on; }));
-      peer.answer("{}");
-    }
+  Upstream upstream([](Peer& peer, unsigned) {
+    while (read_request(peer)) peer.answer("{}");
   });
   LlmRig rig(upstream.url(), "limits: {rpm: 1000/day}", 40'000);
-  const std::string request = call(chat, R"({"model":"m","x":")" + std::string(30'000, 'x') + R"("})");
+  const auto body_of = [](std::size_t size) {
+    return R"({"model":"m","x":")" + std::string(size, 'x') + R"("})";
+  };
+  const std::string request = call(chat, body_of(30'000));
+  const std::string body = body_of(12'000);
   net::Client first = rig.client();
-  first.send(request);
-  {
-    std::unique_lock lock(mutex);
-    EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return arrived; }));
-  }
+  first.send(head_of_call(body.size(), "x-api-key: k\r\nExpect: 100-continue\r\n"));
+  EXPECT_EQ(first.receive().status, 100);
+  first.send(body.substr(0, body.size() - 1));
+  EXPECT_EQ(rig.get("/v1/models").status, 200) << "meanwhile the one thread has read what came";
   const auto refused = rig.client().ask(request);
   EXPECT_EQ(refused.status, 503);
   EXPECT_TRUE(refused.has("Retry-After: ")) << refused.head;
   EXPECT_TRUE(has(refused.body, "too many bodies of calls")) << refused.body;
-  {
-    const std::lock_guard lock(mutex);
-    go_on = true;
-    changed.notify_all();
-  }
+  first.send(body.substr(body.size() - 1));
   EXPECT_EQ(first.receive().status, 200);
-  EXPECT_EQ(rig.client().ask(request).status, 200) << "the first one's bytes are free again";
+  EXPECT_EQ(rig.client().ask(request).status, 200) << "its bytes are free again";
+}
+
+TEST(LlmGateway, CallsThatWaitForTheirAnswersLeaveRoomForTheBodiesOfOthers) {
+  for (const std::size_t size : {std::size_t{30'000}, maxima::llm_body - 100, 3 * maxima::llm_body}) {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int arrived = 0;
+    bool go_on = false;
+    Upstream upstream([&](Peer& peer, unsigned) {
+      while (read_request(peer)) {
+        std::unique_lock lock(mutex);
+        ++arrived;
+        changed.notify_all();
+        EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return go_on; }));
+        peer.answer("{}");
+      }
+    });
+    const std::size_t kept = std::min(size + 100, 2 * maxima::llm_body);
+    LlmRig rig(upstream.url(), "limits: {rpm: 1000/day}", kept + kept / 2);
+    const std::string request = call(chat, R"({"model":"m","x":")" + std::string(size, 'x') + R"("})");
+    std::vector<net::Client> clients;
+    for (int i = 1; i <= 5; ++i) {
+      clients.push_back(rig.client());
+      EXPECT_TRUE(clients.back().send(request));
+      std::unique_lock lock(mutex);
+      if (!changed.wait_for(lock, std::chrono::seconds(60), [&] { return arrived == i; })) break;
+    }
+    {
+      const std::lock_guard lock(mutex);
+      EXPECT_EQ(arrived, 5) << "calls of " << size << " bytes wait for their answers";
+      go_on = true;
+      changed.notify_all();
+    }
+    for (net::Client& client : clients) EXPECT_EQ(client.receive().status, 200) << size;
+  }
+}
+
+TEST(LlmGateway, ACallWhoseUpstreamIsDownReachesTheNextOneWithItsBody) {
+  std::string body;
+  Upstream upstream([&](Peer& peer, unsigned) {
+    while (read_request(peer, nullptr, &body)) peer.answer("{}");
+  });
+  const std::string down = "http://127.0.0.1:" + std::to_string(closed_port());
+  for (const std::string& urls : {down + "\", \"" + upstream.url(), upstream.url() + "\", \"" + down}) {
+    Rig rig("routes: [{path: /, llm: auto, limits: {rpm: 1000/day}, upstream: [\"" + urls + "\"]}]");
+    const std::string sent = R"({"model":"m","x":")" + std::string(100'000, 'x') + R"("})";
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(rig.client().ask(call(chat, sent)).status, 200);
+      EXPECT_EQ(std::exchange(body, {}), sent);
+    }
+  }
 }
 
 /// What a vendor answers that knows the models that begin with "gpt".
