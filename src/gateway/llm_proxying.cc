@@ -55,7 +55,7 @@ void ProxiedRequest::start_call() {
 void ProxiedRequest::check_client() {
   Gateway& gateway = worker_.gateway();
   Decider* const decider = gateway.decider();
-  if (decider == nullptr) return begin_reading_call();
+  if (decider == nullptr || !asks_store()) return begin_reading_call();
   set_entity();
   client_check_.start(decider->foundation.store->catalog(), gateway.options().name_space, entity_, resource_,
                       is_key(),
@@ -130,6 +130,8 @@ bool ProxiedRequest::admit_model() {
   const RouteSettings& settings = route_->settings;
   model_is_fresh_ = false;
   if (!settings.llm->models.empty() || llm_->resource() == settings.name) return true;
+  // No bucket is made.
+  if (settings.mode == Mode::off) return true;
   Gateway& gateway = worker_.gateway();
   std::string network;
   name_network(network, origin_);

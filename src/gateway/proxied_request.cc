@@ -77,7 +77,15 @@ void ProxiedRequest::set_entity() {
   }
 }
 
+/// Whether the store is needed at all: a route that is off charges nothing, but it may refuse unknown
+/// clients.
+bool ProxiedRequest::asks_store() const {
+  const RouteSettings& settings = route_->settings;
+  return settings.mode != Mode::off || settings.unknown_clients == UnknownClients::refuse;
+}
+
 void ProxiedRequest::name_entity() {
+  if (!asks_store()) return decide();
   const RouteSettings& settings = route_->settings;
   const net::Address& client = origin_.client;
   set_entity();
@@ -86,9 +94,8 @@ void ProxiedRequest::name_entity() {
   const bool address = entity_.starts_with("ip:");
   if (address && (!client.v6 || entity_.ends_with("/64"))) return decide();
   entity_hash_ = worker_.gateway().hash_of(entity_);
-  // A key is looked up each time: its alias may have changed since. A route that is off charges nothing.
-  const bool skips = is_key() ? settings.mode == Mode::off : admitted_before();
-  if (skips && settings.unknown_clients == UnknownClients::limit) return decide();
+  // A key is looked up each time: its alias may have changed since.
+  if (!is_key() && settings.unknown_clients == UnknownClients::limit && admitted_before()) return decide();
   look_up_client();
 }
 

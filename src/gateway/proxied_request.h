@@ -103,6 +103,7 @@ class ProxiedRequest final : private net::ExchangeObserver, private net::Outboun
   void end_exhausted();
 
   void set_entity();
+  bool asks_store() const;
   void name_entity();
   /// Whether the client is named by a bearer's key, which may have an alias.
   bool is_key() const;

@@ -1,6 +1,7 @@
 // Limits of routes and of the store: which requests pass, what the answers say, and what happens without a
 // store.
 #include "app/open_store.h"
+#include "base/text.h"
 #include "gateway/refusal.h"
 #include "gateway/rig.h"
 #include "support/folder.h"
@@ -27,9 +28,13 @@ class Fickle final : public store::Store, private store::Buckets {
   explicit Fickle(std::shared_ptr<store::Store> inner) : inner_(std::move(inner)) {}
   std::atomic<bool> up{true};
   std::atomic<std::optional<ErrorCode>> fails_with{};
+  std::atomic<int> catalog_used{0};
 
   store::Buckets& buckets() override { return *this; }
-  store::Catalog& catalog() override { return inner_->catalog(); }
+  store::Catalog& catalog() override {
+    ++catalog_used;
+    return inner_->catalog();
+  }
   store::UsageReader& usage() override { return inner_->usage(); }
   const store::LeaseKey& lease_key() const override { return inner_->lease_key(); }
   Result<void> health() const override {
@@ -463,6 +468,31 @@ TEST_F(Outages, AStoreThatComesLaterIsTakenIntoUse) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(rig.get("/").has("Weir-Degraded: true\r\n"));
   rig.gateway->set_store(std::make_shared<memory::MemoryStore>(rig.clock, rig.entropy()));
   for (const int status : {200, 429}) EXPECT_EQ(rig.get("/").status, status);
+}
+
+TEST_F(Outages, ARouteThatIsOffDoesNotAskTheStore) {
+  const auto store = fickle();
+  const std::string key = "Authorization: Bearer key\r\n";
+  const auto statuses = [&](const std::string& more) {
+    const Rig rig(route("mode: off, on_unavailable: deny, limits: {rpm: 1/day}, " + more), store);
+    store->up = false;
+    const int before = store->catalog_used;
+    const int status = rig.get("/", key).status;
+    EXPECT_EQ(rig.client().ask(post("/v1/chat/completions", R"({"model":"m"})", key)).status, status);
+    EXPECT_EQ(rig.get("/v1/models", key).status, status);
+    store->up = true;
+    return std::pair(status, store->catalog_used - before);
+  };
+  for (const char* by : {"header:Authorization", "bearer"}) {
+    for (const char* unknown : {"limit", "share"}) {
+      for (const char* llm : {"", ", llm: auto"})
+        EXPECT_EQ(statuses(base::join("limit_by: \"", by, "\", unknown_clients: ", unknown, llm)),
+                  std::pair(200, 0))
+            << by << unknown << llm;
+    }
+    EXPECT_EQ(statuses(base::join("limit_by: \"", by, "\", unknown_clients: refuse")), std::pair(403, 3))
+        << "whether a client is known is in the store";
+  }
 }
 
 TEST_F(Outages, AClientThatLeavesWhileTheStoreThinksHarmsNobody) {

@@ -223,3 +223,13 @@ TEST(LlmGateway, NamesThatAnUpstreamAnswersWhateverTheyAreStillCountAsInvented) 
 
 }  // namespace
 }  // namespace weir::gateway
+TEST(LlmGateway, NamesOfModelsAreNotBoundedWhereTheRouteIsOff) {
+  Upstream upstream([](Peer& peer, unsigned) { answer_for_known_models(peer); });
+  LlmRig rig(upstream.url(), "mode: off");
+  net::Client client = rig.client();
+  for (std::size_t i = 0; i <= maxima::new_models_of_address; ++i) {
+    const std::string body = R"({"model":"gpt-)" + std::to_string(i) + R"("})";
+    ASSERT_EQ(client.ask(call(chat, body)).status, 200) << i;
+  }
+}
+
