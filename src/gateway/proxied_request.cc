@@ -33,7 +33,7 @@ void ProxiedRequest::start(net::Exchange exchange) {
   exchange_.observe(this);
   started_ = Steady::now();
   stage_ = Stage::deciding;
-  calls_ = is_unread_ = false;
+  calls_ = is_unread_ = model_is_fresh_ = false;
   routing_ = worker_.routing();
   if (request().path() == "*") {
     // OPTIONS * asks about the server itself (RFC 9110, 9.3.7), which is the gateway.
@@ -399,7 +399,7 @@ void ProxiedRequest::finish() {
   upgrade_.clear();
   client_refused_ = {};
   client_gone_ = body_begun_ = body_ended_ = held_back_ = paused_ = false;
-  sent_ = answer_begun_ = answer_ended_ = calls_ = false;
+  sent_ = answer_begun_ = answer_ended_ = calls_ = model_is_fresh_ = false;
   resource_ = {};
   kept_as_ = 0;
   decision_id_.clear();

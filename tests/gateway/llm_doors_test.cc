@@ -41,6 +41,7 @@ TEST(LlmDoors, AnotherSpellingOfACallIsCountedOrRefused) {
   });
   for (const char* more : {"", ", paths: canonical", ", path_parameters: same", ", path_case: same",
                            ", paths: canonical, path_parameters: same, path_case: same"}) {
+    int counted = 0;
     for (const char* path :
          {"/v1/chat/%63ompletions", "/v1/chat/completions//", "/v1/chat/completions;x",
           "/v1/chat;x/completions;y", "/v1//chat/completions", "/v1/Chat/Completions", "/v1/%6Dessages",
@@ -53,7 +54,9 @@ TEST(LlmDoors, AnotherSpellingOfACallIsCountedOrRefused) {
       if (status == 400) continue;
       EXPECT_EQ(status, 200) << path;
       EXPECT_GT(rig.consumed("tpm"), 0) << path << more;
+      ++counted;
     }
+    EXPECT_EQ(counted, has(more, "canonical") ? 11 : 4) << "the others are refused; " << more;
   }
 }
 

@@ -233,3 +233,23 @@ TEST(LlmGateway, NamesOfModelsAreNotBoundedWhereTheRouteIsOff) {
   }
 }
 
+TEST(LlmGateway, AnAnswerThatIsOfNoCallToAModelMakesNoNameKnown) {
+  Upstream upstream([](Peer& peer, unsigned) {
+    for (std::string head; read_request(peer, &head);) {
+      if (has(head, "POST")) {
+        peer.send("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}");
+      } else {
+        peer.answer("{}");
+      }
+    }
+  });
+  LlmRig rig(upstream.url());
+  net::Client client = rig.client();
+  EXPECT_EQ(client.ask(call(chat, R"({"model":"invented"})")).status, 404);
+  EXPECT_EQ(client.ask(net::get("/v1/models", "x-api-key: k\r\n")).status, 200);
+  for (const char* model : {"", "invented"})
+    EXPECT_EQ(rig.gateway->model_names().admit(rig.gateway->hash_of(model), 1, std::chrono::hours(1)),
+              ModelNames::Verdict::fresh)
+        << model;
+}
+
