@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 #include "net/address.h"
-#include "server/start.h"
 #include "wire/http_chars.h"
 
 namespace weir::server {
@@ -10,18 +9,26 @@ namespace {
 
 using wire::http::same_name;
 
-/// The host of HOST[:PORT], without the brackets of an IPv6 address.
-std::string_view host_of(std::string_view authority) {
-  if (authority.starts_with('[')) return authority.substr(1, authority.find(']') - 1);
-  return authority.substr(0, authority.find(':'));
+bool is_address(std::string_view host, bool v6) {
+  const auto address = net::Address::parse(host, 0);
+  return address && address->v6 == v6;
 }
 
-/// Whether no browser can have been led here by that name. Browsers always send one.
+/// Such names are looked up nowhere.
+bool is_below_localhost(std::string_view name) {
+  constexpr std::string_view end = ".localhost";
+  return name.size() > end.size() && same_name(name.substr(name.size() - end.size()), end);
+}
+
+/// Whether no page can have made a browser send that Host to this machine. For that its owner needs a public
+/// name, which leads here once the page is there (DNS rebinding): an address leads nowhere else, and a name
+/// without a dot, such as "localhost", cannot be registered. Browsers always send a host.
 bool is_own_name(std::string_view authority) {
-  const std::string_view host = host_of(authority);
-  if (authority.empty() || same_name(host, "localhost")) return true;
-  const auto address = net::Address::parse(host, 0);
-  return address && is_loopback(*address);
+  if (authority.empty()) return true;
+  if (authority.starts_with('[')) return is_address(authority.substr(1, authority.find(']') - 1), true);
+  const std::string_view host = authority.substr(0, authority.find(':'));
+  if (host.find('.') == std::string_view::npos) return !host.empty();
+  return is_address(host, false) || is_below_localhost(host);
 }
 
 bool is_origin_of(std::string_view origin, std::string_view authority) {
@@ -57,10 +64,10 @@ std::optional<Reply> refuse_foreign_page(const wire::http::RequestHead& request,
   if (callers.any_host || is_own_name(request.host())) return std::nullopt;
   return problem(
       403, "forbidden",
-      base::join("without tokens weir answers only as localhost or as a loopback address, and the Host "
-                 "here is ",
+      base::join("without tokens weir answers to no name that a web page may have, and the Host here is ",
                  base::quoted(request.host()),
-                 "; send Host: localhost, or start weir with --tokens FILE (a gateway: admin_tokens)"));
+                 "; send localhost, an address or a name without a dot as Host, or start weir with --tokens "
+                 "FILE (a gateway: admin_tokens)"));
 }
 
 }  // namespace weir::server

@@ -4,7 +4,7 @@
 //   Sec-Fetch-Site, Origin   the browser sets them, and they name the site of the page
 //   Host                     by DNS rebinding, the name of a page's site can lead to this machine. The
 //                            browser then takes page and server for one site, and lets the page read the
-//                            answers, too
+//                            answers, too. Such a name can be registered, so it has a dot
 #pragma once
 
 #include <optional>

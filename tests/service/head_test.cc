@@ -186,8 +186,12 @@ TEST_P(ForeignPages, MayCallAServiceWithoutTokensNeitherByFetchNorByAFormNorByRe
                                "Host: evil.example:8080\r\nOrigin: http://evil.example:8080\r\n",
                                "Host: 127.0.0.1.evil.example\r\n",
                                "Host: localhost.evil.example\r\n",
-                               "Host: 192.0.2.1:8080\r\n",
-                               "Host: [2001:db8::1]:8080\r\n"};
+                               "Host: evillocalhost.example\r\n",
+                               "Host: evil.example.\r\n",
+                               "Host: evil.\r\n",
+                               "Host: my.evil-localhost\r\n",
+                               "Host: 192.0.2.1.evil.example\r\n",
+                               "Host: 127.1\r\n"};
   for (const std::string& head : heads) {
     for (const char* const line :
          {"POST /v1/acquire", "POST /v1/changes", "POST /v1/entities/x/reset", "GET /v1/limits",
@@ -210,6 +214,19 @@ TEST_P(ForeignPages, AreToldApartFromProgramsAndFromPagesOfThisMachine) {
         own() + "Sec-Fetch-Site: same-origin\r\nOrigin: http://" + authority + "\r\n",
         std::string("Host: LocalHost:1\r\nOrigin: https://localhost:1\r\n")})
     EXPECT_EQ(status_of("GET /v1/limits", head), "200") << head;
+}
+
+TEST_P(ForeignPages, AreNoReasonToRefuseNamesThatNoPageCanHave) {
+  service->set_tokens(nullptr);
+  // Of containers, of an upstream in nginx's file, of a machine in the own network.
+  for (const std::string host :
+       {"weir", "WEIR:8080", "weir-1", "my_weir:80", "api.localhost", "a.b.LocalHost:8080", "192.0.2.1",
+        "192.0.2.1:8080", "10.0.0.7:80", "[2001:db8::1]", "[2001:db8::1]:8080", "[::ffff:192.0.2.1]:80"}) {
+    const std::string field = "Host: " + host + "\r\n";
+    EXPECT_EQ(status_of("GET /v1/limits", field), "200") << host;
+    EXPECT_EQ(status_of("GET /v1/limits", field + "Origin: http://evil.example\r\n"), "403 forbidden")
+        << host;
+  }
 }
 
 TEST_P(ForeignPages, AreNoReasonToRefuseHealthChecksAndScrapes) {
@@ -248,10 +265,11 @@ TEST_P(ForeignPages, AreToldWhatToDo) {
       "with --tokens FILE (a gateway: admin_tokens) and send one");
   net::Client client(address());
   ASSERT_TRUE(client.send("GET /v1/limits HTTP/1.1\r\nHost: weir.internal:8080\r\n\r\n"));
-  EXPECT_EQ(seen(client.receive()).text("/detail"),
-            "without tokens weir answers only as localhost or as a loopback address, and the Host here is "
-            "\\\"weir.internal:8080\\\"; send Host: localhost, or start weir with --tokens FILE (a gateway: "
-            "admin_tokens)");
+  EXPECT_EQ(
+      seen(client.receive()).text("/detail"),
+      "without tokens weir answers to no name that a web page may have, and the Host here is "
+      "\\\"weir.internal:8080\\\"; send localhost, an address or a name without a dot as Host, or start "
+      "weir with --tokens FILE (a gateway: admin_tokens)");
 }
 
 }  // namespace
