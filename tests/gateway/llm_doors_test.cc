@@ -231,6 +231,33 @@ TEST(LlmDoors, NoAnswerOfGeminiIsAskedForWithoutItsUsage) {
   }
 }
 
+TEST(LlmDoors, CallsThatAreNotCountedCanBeRefusedByRoutes) {
+  Upstream upstream(answer_heads);
+  const std::string to = "upstream: \"" + upstream.url() + "\", ";
+  const std::string refuses = "limit_by: \"path:1\", unknown_clients: refuse, on_unavailable: deny";
+  const std::string yaml = "routes: [{path: /v1/messages, " + to + "llm: anthropic, limit_by: bearer}, " +
+                           "{path: /v1/messages/batches, " + to + refuses + "}, {path: \"" +
+                           std::string(generate) + "\", " + to + "llm: gemini, limit_by: bearer}]";
+  const auto status = [](const Rig& rig, std::string_view path) {
+    return rig.client().ask(call(path, R"({"model":"m"})", "Authorization: Bearer key\r\n")).status;
+  };
+  const Rig rig(yaml);
+  limiter::Core& core = rig.gateway->decider()->core;
+  ASSERT_TRUE(core.set_limits(Level::system(), *parse_limits({{"rpm", "9/min"}}), {}));
+  EXPECT_EQ(status(rig, "/v1/messages"), 200);
+  EXPECT_EQ(status(rig, generate), 200);
+  for (const char* path : {"/v1/messages/batches", "/v1/messages/batches/", "/v1/messages/batches/b/cancel"})
+    EXPECT_EQ(status(rig, path), 403) << path;
+  for (const char* path :
+       {"/v1/messages/Batches", "/v1/messages//batches", "/v1/messages/batches;x", "/v1/messages/%62atches"})
+    EXPECT_EQ(status(rig, path), 400) << path;
+  for (const char* path : {"/v1beta/models/m:batchGenerateContent", "/v1beta/models/m%3AbatchGenerateContent",
+                           "/v1/realtime/client_secrets", "/v1/batches"})
+    EXPECT_EQ(status(rig, path), 404) << path;
+  const Rig without_store(yaml, nullptr, 1, /*with_store=*/false);
+  EXPECT_EQ(status(without_store, "/v1/messages/batches"), 503);
+}
+
 TEST(LlmDoors, ATraceDoesNotShowTheKeyOfTheGateway) {
   Upstream upstream(answer_heads);
   LlmRig rig(upstream.url(), std::string(with_key));
