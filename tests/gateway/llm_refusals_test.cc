@@ -252,4 +252,3 @@ TEST(LlmGateway, AnAnswerThatIsOfNoCallToAModelMakesNoNameKnown) {
               ModelNames::Verdict::fresh)
         << model;
 }
-

@@ -111,7 +111,7 @@ Time kept(const Parameters& limit, std::int64_t tokens, int multiplier, Time kee
   resolution.multiplier = multiplier;
   resolution.keep_for = keep_for;
   decision::Expiry expiry(today, resolution);
-  expiry.hold(limit, tokens, true);
+  expiry.hold("limit", limit, tokens, true);
   return expiry.expires_at() == never ? never : expiry.expires_at() - today;
 }
 
