@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/wide.h"
+#include "decision/lease_change.h"
 #include "decision/report.h"
 
 namespace weir::decision {
@@ -67,6 +68,10 @@ Result<CorrectionAnswer> correct(Chain& chain, Link& link, std::optional<bucket:
                                  const CorrectionQuestion& question, const NewGeneration& new_generation,
                                  LimitReport& report) {
   const Correction& correction = question.correction;
+  // Until the decision is written and reported.
+  limits::ResolutionRef as_stored;
+  if (stored) as_stored = resolve_as_stored(*link.resolution, *stored, question.now);
+  if (as_stored) link.resolution = as_stored.get();
   const bool repeated = question.once && repeats(question.marker, question.now);
   if (!repeated) {
     if (auto known = check_names(correction, *link.resolution->limits); !known) return known.error();
@@ -92,7 +97,7 @@ Result<CorrectionAnswer> correct(Chain& chain, Link& link, std::optional<bucket:
   link.amount.fill(0);
   report.clear();
   decision::report(report, link, question.resource, state.generation, false);
-  CorrectionAnswer answer{.repeated = repeated};
+  CorrectionAnswer answer{.repeated = repeated, .made = as_stored};
   if (!changes || (!exists && !creates(correction))) return answer;
   if (question.once) answer.marker = marker_of_correction(link.entity, state.generation, question.now);
   set_expiry(state, *link.resolution);

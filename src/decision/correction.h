@@ -49,7 +49,8 @@ struct CorrectionQuestion {
 struct CorrectionAnswer {
   std::optional<bucket::State> state = {};  ///< nothing: it stays as it is stored, or absent
   std::optional<Marker> marker = {};
-  bool repeated = false;  ///< it happened before: the marker is that of an earlier copy
+  bool repeated = false;            ///< it happened before: the marker is that of an earlier copy
+  limits::ResolutionRef made = {};  ///< of the link, if it was made here
 };
 
 /// `link` is the only one of its chain, and is claimed here. The report has the balances after the

@@ -113,7 +113,7 @@ std::vector<limits::LimitSetRef> sets_of(Chain& chain, std::span<std::optional<b
   std::vector<limits::LimitSetRef> sets;
   sets.reserve(chain.size());
   for (std::size_t i = 0; i < chain.size(); ++i) {
-    if (!chain[i].resolution->limits && states[i]) {
+    if (states[i]) {
       if (auto as_stored = resolve_as_stored(*chain[i].resolution, *states[i], now)) {
         chain[i].resolution = as_stored.get();
         answer.made.push_back(std::move(as_stored));
@@ -191,9 +191,17 @@ Result<void> check_open(Time deadline, Time now) {
 
 limits::ResolutionRef resolve_as_stored(const limits::Resolution& resolution, const bucket::State& state,
                                         Time now) {
+  if (!resolution.open) return {};
+  limits::LimitSetRef left;
+  if (resolution.limits && resolution.stamp > state.version)
+    left = resolution.missed_since(state.version).lowest;
+  const auto has = [](const limits::LimitSetRef& set, std::string_view name) {
+    return set && set->find(name) >= 0;
+  };
   std::vector<limits::NamedParameters> named;
   for (const bucket::LimitState& limit : state.limits) {
-    if (!limit.dormant) named.push_back({limit.name, limit.parameters});
+    if (!limit.dormant && !has(resolution.limits, limit.name) && !has(left, limit.name))
+      named.push_back({limit.name, limit.parameters});
   }
   if (named.empty()) return {};
   auto made =

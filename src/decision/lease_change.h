@@ -42,15 +42,17 @@ Time next_deadline(const LeaseChange& change, Time deadline, Time from,
                    std::span<const bucket::Holds* const> lists);
 
 /// `states`: the stored buckets by link; nothing where a bucket is absent or has expired. A link whose
-/// resolution has no limits uses those that its bucket was last written with. A charge creates a missing
+/// resolution is open keeps the limits that came with the last request. A charge creates a missing
 /// bucket. Fails from the lease's deadline on. Tokens given back to a bucket other than the charged one are
 /// dropped, because the charged one was full when it expired.
 Result<LeaseAnswer> change(Chain& chain, std::span<std::optional<bucket::State>> states,
                            const LeaseQuestion& question, const NewGeneration& new_generation,
                            LimitReport& report);
 
-/// The limits that a bucket was last written with, as a resolution: for buckets that no level has limits for.
-/// Nothing where all of its limits are dormant.
+/// The resolution with the limits that came with the last request, which hold until the next one: those in
+/// force that no level names, or has named since the bucket was written. Where no level has limits, all
+/// limits in force. Nothing where there are none. For changes that bring no limits of their own: of leases,
+/// of balances and of the limits of levels.
 limits::ResolutionRef resolve_as_stored(const limits::Resolution& resolution, const bucket::State& state,
                                         Time now);
 

@@ -46,6 +46,7 @@ base::Ref<Resolution> resolve(const Levels& levels, const LimitSetRef& request_l
     resolution->add(version.limits, level_sources[i]);
     if (resolution->source == level_sources[i]) resolution->owner = record.owner;
   }
+  resolution->open = open;
   if (open && request_limits) {
     resolution->add(request_limits, Source::request);
     resolution->request_in_force = true;

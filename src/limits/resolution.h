@@ -54,8 +54,10 @@ struct Resolution : base::RefCounted<Resolution> {
   Source source =
       Source::system;  ///< the strongest level that has limits; see LimitSet::source for each limit
   Owner owner = Owner::operator_;  ///< of that level
-  /// Some limits were sent with the request: no level has limits, or all that have some inherit.
+  /// Some limits were sent with the request, and come into force.
   bool request_in_force = false;
+  /// Whether limits of a request come into force: no level has limits, or all that have some inherit.
+  bool open = false;
   /// Whether charges count as usage, unless the caller says no. The same for every link of a chain, since it
   /// is a setting of the resource, or of the system.
   bool counts_usage = true;

@@ -158,6 +158,35 @@ TEST_P(Inherit, LimitsOfTheRequestAreTheLowestLevel) {
   EXPECT_EQ(remaining("key", "rpm", {.limits = &*raised}), "40");
 }
 
+TEST_P(Inherit, WhatTheRequestBroughtIsSettledGivenBackAndKeptByCorrections) {
+  set(Level::entity_default("key"), {{"rpm", "60/min"}}, inherit);
+  const auto sent = RequestLimits::make({{"tpm", "10/s:100"}});
+  for (int second = 0; second < 2; ++second) {
+    Decision charged = acquire("key", {{"rpm", 1}, {"tpm", 1}}, {.limits = &*sent});
+    ASSERT_TRUE(charged.admitted());
+    const std::string id = *charged.lease().id();
+    advance(1s);  // it would hold its capacity again
+    const auto settled =
+        second == 0 ? charged.lease().settle({{"tpm", 6}}) : limiter.settle(id, {{"tpm", 6}});
+    ASSERT_TRUE(settled) << settled.error().message;
+    const Bucket bucket = limiter.buckets("key")->items[0];
+    EXPECT_EQ(bucket.limits[1].name, "tpm");
+    EXPECT_EQ(bucket.limits[1].consumed, Amount(6 * (second + 1)));
+  }
+  advance(10s);
+  ASSERT_EQ(remaining("key", "tpm", {.limits = &*sent}), "100");
+  Decision charged = acquire("key", {{"tpm", 20}}, {.limits = &*sent});
+  ASSERT_TRUE(charged.lease().rollback());
+  EXPECT_EQ(remaining("key", "tpm", {.limits = &*sent}), "100") << "all of it, above the capacity";
+  ASSERT_TRUE(admits("key", {{"tpm", 30}}, {.limits = &*sent}));
+  const std::vector<Charge> at_most{{"rpm", 1}};
+  ASSERT_TRUE(limiter.lower("key", resource, at_most));
+  EXPECT_EQ(remaining("key", "tpm", {.limits = &*sent}), "70");
+  set(Level::entity_default("key"), {{"rpm", "30/min"}}, inherit);
+  EXPECT_EQ(remaining("key", "tpm", {.limits = &*sent}), "70")
+      << "the operator's change is not of this limit";
+}
+
 TEST_P(Inherit, AnEntityInTheMiddleOfAChainOfEightInherits) {
   set_system({{"rpm", "100/day"}, {"tpm", "1000/day"}});
   put("e1", "", false);

@@ -221,8 +221,6 @@ TEST(LlmGateway, NamesThatAnUpstreamAnswersWhateverTheyAreStillCountAsInvented) 
   for (std::size_t i = 0; i < maxima::new_models_of_address; ++i) ASSERT_EQ(ask(i), 200) << "again, " << i;
 }
 
-}  // namespace
-}  // namespace weir::gateway
 TEST(LlmGateway, NamesOfModelsAreNotBoundedWhereTheRouteIsOff) {
   Upstream upstream([](Peer& peer, unsigned) { answer_for_known_models(peer); });
   LlmRig rig(upstream.url(), "mode: off");
@@ -252,3 +250,6 @@ TEST(LlmGateway, AnAnswerThatIsOfNoCallToAModelMakesNoNameKnown) {
               ModelNames::Verdict::fresh)
         << model;
 }
+
+}  // namespace
+}  // namespace weir::gateway

@@ -358,6 +358,7 @@ class Oracle {
     std::array<const Record*, 2> left_by{};  ///< the sets of the plan that it loses at this moment
     std::map<int, Source> sources;           ///< of each limit
     bool request_in_force = false;           ///< some limits came with the request
+    bool open = false;                       ///< limits of a request come into force
     Source source_of(int limit) const { return sources.at(limit); }
   };
   struct Missed {
@@ -466,6 +467,8 @@ class Oracle {
   Answer repeat(const Request& request, Answer answer, int lease, Time now) const;
   static Time end_of_lease(const Plan& plan, const Request& request, Time now, Time length);
   Answer apply(Lease& lease, Lease next, std::vector<LeaseAmount> charges, bool enforce, Time now);
+  Resolution resolve_as_stored(int entity, int resource, const BucketState* state, Time now,
+                               int left = -1) const;
   Link lease_link(int entity, int resource, Time now) const;
 
   Config config_;

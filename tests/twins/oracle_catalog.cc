@@ -125,10 +125,9 @@ void Oracle::adopt(const LevelId& level, Time now, int left) {
     if (!state || state->expires_at <= now) continue;
     Link link;
     link.entity = entity;
-    link.resolution = resolve(entity, resource, nullptr, now);
-    if (left >= 0) link.resolution.left_by = {plan_record(left, resource), plan_record(left, -1)};
-    if (!link.resolution.limits) continue;
+    if (!resolve(entity, resource, nullptr, now).limits) continue;
     link.state = &*state;
+    link.resolution = resolve_as_stored(entity, resource, link.state, now, left);
     link.claims = claim(link.state, link.resolution, now);
     if (!link.claims.changed && link.claims.version == state->version) continue;
     put(link, resource, claimed_state(link), now);
@@ -311,6 +310,7 @@ Oracle::Resolution Oracle::resolve(int entity, int resource, const SetRef& reque
     }
     add(version.limits, kind);
   }
+  resolution.open = open;
   if (open && request_limits) {
     add(request_limits, Source::request);
     resolution.request_in_force = true;

@@ -31,14 +31,14 @@ Answer Oracle::correct(int entity, int resource, Correction how, const std::vect
   Answer answer;
   Link link;
   link.entity = entity;
-  link.resolution = resolve(entity, resource, nullptr, now);
-  if (!link.resolution.limits) return answer.error = ErrorCode::no_limits, answer;
+  if (!resolve(entity, resource, nullptr, now).limits) return answer.error = ErrorCode::no_limits, answer;
+  link.state = bucket(entity, resource, now);
+  link.resolution = resolve_as_stored(entity, resource, link.state, now);
   const Set& set = *link.resolution.limits;
   for (const Asked& asked : amounts) {
     const Terms* const terms = find(set, asked.limit);
     if (terms == nullptr || terms->concurrent()) return answer.error = ErrorCode::invalid_argument, answer;
   }
-  link.state = bucket(entity, resource, now);
   link.claims = claim(link.state, link.resolution, now);
   BucketState state = claimed_state(link);
   const Time end = lasts == 0 ? never : link.claims.at + lasts;

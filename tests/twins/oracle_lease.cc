@@ -45,21 +45,37 @@ void charge_one(Held& held, std::int64_t amount, Time deadline, Time at, Granted
 
 }  // namespace
 
-/// A bucket of a lease under the limits that hold for it now. Where no level has any, those that were in
-/// force at its last write go on.
+/// What is in force where nobody sends limits: where the levels leave room for them, those of the last
+/// request go on that no level names, or has named since the bucket was written. Where no level has limits,
+/// all go on.
+Oracle::Resolution Oracle::resolve_as_stored(int entity, int resource, const BucketState* state, Time now,
+                                             int left) const {
+  Resolution resolution = resolve(entity, resource, nullptr, now);
+  if (left >= 0) resolution.left_by = {plan_record(left, resource), plan_record(left, -1)};
+  if (!resolution.open || state == nullptr) return resolution;
+  const bool missed_some = resolution.limits && resolution.stamp > state->version;
+  const Set left_since = missed_some ? missed_since(resolution, state->version, now).lowest : Set();
+  Set sent;
+  for (const Held& held : state->limits) {
+    const bool of_level = resolution.limits && find(*resolution.limits, held.limit) != nullptr;
+    if (!held.dormant && !of_level && find(left_since, held.limit) == nullptr)
+      sent.push_back({held.limit, held.terms});
+  }
+  if (sent.empty()) return resolution;
+  const Time stamp = std::max(resolution.stamp, state->version);
+  const auto left_by = resolution.left_by;
+  resolution = resolve(entity, resource, std::make_shared<const Set>(std::move(sent)), now);
+  resolution.stamp = stamp;
+  resolution.left_by = left_by;
+  return resolution;
+}
+
+/// A bucket of a lease under the limits that hold for it now.
 Oracle::Link Oracle::lease_link(int entity, int resource, Time now) const {
   Link link;
   link.entity = entity;
   link.state = bucket(entity, resource, now);
-  link.resolution = resolve(entity, resource, nullptr, now);
-  if (!link.resolution.limits && link.state != nullptr) {
-    Set as_it_was;
-    for (const Held& held : link.state->limits) {
-      if (!held.dormant) as_it_was.push_back({held.limit, held.terms});
-    }
-    if (!as_it_was.empty())
-      link.resolution = resolve(entity, resource, std::make_shared<const Set>(std::move(as_it_was)), now);
-  }
+  link.resolution = resolve_as_stored(entity, resource, link.state, now);
   if (link.resolution.limits) link.claims = claim(link.state, link.resolution, now);
   return link;
 }

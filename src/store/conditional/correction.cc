@@ -1,6 +1,7 @@
 #include "store/conditional/correction.h"
 
 #include "decision/expiry.h"
+#include "decision/lease_change.h"
 #include "decision/repair.h"
 #include "store/conditional/paths.h"
 
@@ -63,8 +64,13 @@ Action CorrectionMachine::attempt(Time now) {
     outcome_.error = known.error();
     return finish(in_doubt_ ? CorrectionOutcome::Kind::unknown : CorrectionOutcome::Kind::refused);
   }
+  if (!of_levels_) of_levels_ = plan_.resolution;
+  const Record* const alive = snapshot_.alive(0, now);
+  const auto as_stored =
+      alive != nullptr ? decision::resolve_as_stored(*of_levels_, *alive, now) : limits::ResolutionRef();
+  plan_.resolution = as_stored ? as_stored : of_levels_;
   decision::Chain chain;
-  const Evaluation evaluation = evaluate(chain, 0, plan_, snapshot_.alive(0, now), now);
+  const Evaluation evaluation = evaluate(chain, 0, plan_, alive, now);
   if (is_stale(evaluation)) {
     outcome_.version = evaluation.item->version;
     return finish(CorrectionOutcome::Kind::stale);

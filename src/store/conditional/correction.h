@@ -46,6 +46,7 @@ class CorrectionMachine {
   Action finish(CorrectionOutcome::Kind kind);
 
   BucketPlan plan_;
+  limits::ResolutionRef of_levels_;  ///< the plan's, without the limits of the last request
   decision::Correction correction_;
   const Settings* settings_;
   std::uint64_t new_generation_;

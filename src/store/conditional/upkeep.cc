@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "decision/lease_change.h"
 #include "decision/next_state.h"
 #include "store/conditional/paths.h"
 
@@ -10,8 +11,11 @@ namespace weir::conditional {
 std::optional<Write> adopt(const BucketPlan& plan, const Record& item, const Settings& settings, Time now) {
   if (item.expires_at <= now) return std::nullopt;
   const WriteBuilder builder{settings, false, 0};
+  BucketPlan with_sent = plan;
+  if (auto as_stored = decision::resolve_as_stored(*plan.resolution, item, now))
+    with_sent.resolution = std::move(as_stored);
   decision::Chain chain;
-  const Evaluation evaluation = evaluate(chain, 0, plan, &item, now);
+  const Evaluation evaluation = evaluate(chain, 0, with_sent, &item, now);
   if (is_stale(evaluation)) return std::nullopt;
   if (!decision::must_adopt(*evaluation.link)) return std::nullopt;
   Write write = builder.normal(evaluation);

@@ -1,6 +1,7 @@
 #include "store/dynamodb/correction.h"
 
 #include "base/text.h"
+#include "decision/lease_change.h"
 #include "decision/report.h"
 
 namespace weir::dynamodb {
@@ -79,9 +80,13 @@ void Correction::conclude() {
 
 void Correction::report() {
   outcome_.report.clear();
+  const conditional::Record* const alive = machine_->snapshot().alive(0, now_);
+  limits::ResolutionRef resolution;
+  if (alive != nullptr) resolution = decision::resolve_as_stored(*plan_.resolution, *alive, now_);
+  if (!resolution) resolution = plan_.resolution;
   decision::Chain chain;
-  decision::Link& link = chain.add(plan_.entity, plan_.resolution.get());
-  show(chain, link, machine_->snapshot().alive(0, now_), now_);
+  decision::Link& link = chain.add(plan_.entity, resolution.get());
+  show(chain, link, alive, now_);
   link.named = 0;
   link.amount.fill(0);
   decision::report(outcome_.report, link, resource_, link.generation, false);

@@ -72,11 +72,12 @@ bool LeaseChange::shows_limits(std::size_t place, const Image& image) const {
                      [&](const Charge& charge) { return knows(charge) || has(charge.limit); });
 }
 
-/// Buckets that no level has limits for are read first, unless the remembered images show their limits.
+/// Buckets that may have limits of the last request are read first, unless the remembered images show the
+/// limits of the lease.
 void LeaseChange::look_for_limits() {
   std::vector<Image> remembered = images();
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
-    if (buckets_in_chain_[i].resolution->limits) continue;
+    if (!buckets_in_chain_[i].resolution->open) continue;
     if (!shows_limits(i, remembered[i])) return find_limits();
     as_remembered_ = true;
   }
@@ -96,10 +97,10 @@ bool LeaseChange::must_find_again(const Event& event) const {
                      [](const Image& image) { return image.known; });
 }
 
-/// Begins with images that show the limits of buckets which no level has any for.
+/// Begins with images that show the limits which came with the last request.
 void LeaseChange::begin_as_is(std::vector<Image> images) {
   for (std::size_t i = 0; i < buckets_in_chain_.size(); ++i) {
-    if (!plan_.resolutions[i]->limits) resolve_as_is(i, images[i]);
+    if (plan_.resolutions[i]->open) resolve_as_is(i, images[i]);
   }
   begin(std::move(images));
 }
@@ -109,6 +110,7 @@ void LeaseChange::resolve_as_is(std::size_t place, const Image& image) {
   const bool there = image.item && image.item->expires_at > now_;
   limits::ResolutionRef resolution;
   if (there) resolution = decision::resolve_as_stored(resolved, *image.item, now_);
+  if (!resolution && resolved.limits) resolution = plan_.resolutions[place];
   if (!resolution) {
     const auto none = limits::resolve({}, limits::LimitSetRef(new limits::LimitSet({})), now_,
                                       resolved.configured_multiplier);

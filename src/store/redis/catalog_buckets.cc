@@ -1,6 +1,7 @@
 // How buckets learn that limits have changed. Many buckets are updated at once: with a wait for each one, a
 // change of many limits would take as many round trips.
 #include "base/text.h"
+#include "decision/lease_change.h"
 #include "decision/next_state.h"
 #include "store/redis/bucket_write.h"
 #include "store/redis/catalog_change.h"
@@ -131,9 +132,11 @@ Result<std::vector<CatalogChange::Adoption>> CatalogChange::touch_buckets(const 
 
 /// The write by which a bucket adopts the limits that hold for it now; nothing: it need not be written.
 std::optional<BucketWrite> CatalogChange::adopting_write(const table::Draft& draft, const Adoption& one) {
-  const auto resolution = resolve(draft, one.entity, one.resource, one.now);
+  const auto of_levels = resolve(draft, one.entity, one.resource, one.now);
   const auto& bucket = one.read.bucket;
-  if (!resolution->limits || !bucket || bucket->state.expires_at <= one.now) return std::nullopt;
+  if (!of_levels->limits || !bucket || bucket->state.expires_at <= one.now) return std::nullopt;
+  auto resolution = decision::resolve_as_stored(*of_levels, bucket->state, one.now);
+  if (!resolution) resolution = limits::ResolutionRef(of_levels.get());
   decision::Chain chain;
   decision::Link& link = chain.add(one.entity, resolution.get());
   chain.claim(link, bucket->state, one.now);

@@ -1,5 +1,6 @@
 #include "store/table/table.h"
 
+#include "decision/lease_change.h"
 #include "store/table/fast_path.h"
 #include "store/table/locks.h"
 
@@ -338,14 +339,16 @@ void Table::adopt(std::string_view name_space, std::string_view entity, std::str
   shard.map.for_each([&](Record& record) {
     if (record.expires_at <= now || !record.belongs_to(name_space, entity)) return;
     if (!on.empty() && record.resource() != on) return;
-    const auto resolution = resolve(record.resource());
-    if (!resolution->limits) return;
+    const auto of_levels = resolve(record.resource());
+    if (!of_levels->limits) return;
+    auto resolution = decision::resolve_as_stored(*of_levels, state_of(record), now);
+    if (!resolution) resolution = limits::ResolutionRef(of_levels.get());
     decision::Chain chain;
     Link& link = chain.add(entity, resolution.get());
     chain.claim(link, state_of(record), now);
     if (!decision::must_adopt(link)) return;
-    adopted.emplace_back(record_of({name_space, entity, record.resource()}, decision::claimed_state(link, 0),
-                                   limits::ResolutionRef(resolution.get())));
+    adopted.emplace_back(
+        record_of({name_space, entity, record.resource()}, decision::claimed_state(link, 0), resolution));
     adopted.back()->stored = record.stored;
   });
   for (RecordPtr& next : adopted) {
