@@ -52,6 +52,14 @@ std::string period_text(milliseconds period) {
   return "ms";
 }
 
+/// To the nearest multiple of the smaller unit that is shown. A wait is rounded up instead, since it must be
+/// over.
+milliseconds rounded(milliseconds length) {
+  const std::int64_t ms = length.count();
+  const std::int64_t unit = ms >= day ? hour : ms >= hour ? minute : ms >= minute ? second : 1;
+  return milliseconds((ms + unit / 2) / unit * unit);
+}
+
 }  // namespace
 
 std::string amount_text(Amount amount) { return with_commas(amount.to_string()); }
@@ -71,7 +79,7 @@ std::string duration_text(milliseconds duration) {
 }
 
 std::string relative_text(Time at, Time now) {
-  if (at > now) return base::join("in ", duration_text(milliseconds(at - now)));
+  if (at > now) return base::join("in ", duration_text(rounded(milliseconds(at - now))));
   const std::int64_t ago = now - at;
   if (ago < second) return "now";
   constexpr Unit units[] = {{day, "d"}, {hour, "h"}, {minute, "min"}, {second, "s"}};

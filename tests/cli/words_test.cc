@@ -44,6 +44,9 @@ TEST(Words, DurationsAreRoundedUpSoThatWaitingThemIsEnough) {
 TEST(Words, TimesAreRelativeToThePresent) {
   const Time now = 1'700'000'000'000;
   EXPECT_EQ(relative_text(now + 12'000, now), "in 12 s");
+  const Time days = std::int64_t{30} * 86'400'000;
+  for (const Time off : {-700, 0, 700}) EXPECT_EQ(relative_text(now + days + off, now), "in 30 d") << off;
+  EXPECT_EQ(relative_text(now + 86'399'999, now), "in 1 d");
   EXPECT_EQ(relative_text(now, now), "now");
   EXPECT_EQ(relative_text(now - 999, now), "now");
   EXPECT_EQ(relative_text(now - 1000, now), "1 s ago");
