@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "gateway/llm_rig.h"
 
 namespace weir::gateway {
@@ -126,7 +127,7 @@ TEST(LlmGateway, LowersTheBucketOfTheUpstreamToWhatTheVendorHasLeft) {
   Upstream upstream([&](Peer& peer, unsigned) {
     const std::string body = R"({"usage":{"prompt_tokens":10,"completion_tokens":2}})";
     while (read_request(peer))
-      peer.send(head + fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+      peer.send(base::join(head, fields, "Content-Length: ", std::to_string(body.size()), "\r\n\r\n", body));
   });
   LlmRig rig(upstream.url(),
              "upstream_entity: vendor, upstream_key: \"env:KEY\", limits: {rpm: 1000/day, tpm: 100000/day}");

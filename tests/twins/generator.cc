@@ -109,9 +109,7 @@ void Generator::forget_entity() {
     return one;
   });
   for (const auto& [level, limits] : leaf_levels_)
-    later([this, level = level, limits = limits](const World&) -> std::optional<Op> {
-      return set_level(level, limits);
-    });
+    later([this, at = level, set = limits](const World&) -> std::optional<Op> { return set_level(at, set); });
 }
 
 std::optional<Op> Generator::draw_unseen(const World& world) {

@@ -164,7 +164,8 @@ Oracle::Outcome Oracle::put_entity(int entity, int parent, bool cascade, int pla
 
 const Oracle::Record* Oracle::plan_record(int plan, int resource) const {
   const int place = resource < 0 ? config_.resources : resource;
-  const Record& found = plan_records_[static_cast<std::size_t>(plan * (config_.resources + 1) + place)];
+  const int index = plan * (config_.resources + 1) + place;
+  const Record& found = plan_records_[static_cast<std::size_t>(index)];
   return found.written ? &found : nullptr;
 }
 
@@ -175,7 +176,8 @@ Oracle::Outcome Oracle::put_plan(int plan, const PlanSets& sets, Time now) {
   bool stamped = false;
   for (int resource = -1; resource < config_.resources; ++resource) {
     const int place = resource < 0 ? config_.resources : resource;
-    Record& record = plan_records_[static_cast<std::size_t>(plan * (config_.resources + 1) + place)];
+    const int index = plan * (config_.resources + 1) + place;
+    Record& record = plan_records_[static_cast<std::size_t>(index)];
     const auto wanted = sets.find(resource);
     const bool has = record.written && record.current.limits;
     if (wanted == sets.end() && !has) continue;
@@ -196,8 +198,10 @@ Oracle::Outcome Oracle::delete_plan(int plan, Time now) {
   for (const EntityState& at : entities_) {
     if (at.stored && at.plan == plan) return ErrorCode::conflict;
   }
-  for (int place = 0; place <= config_.resources; ++place)
-    plan_records_[static_cast<std::size_t>(plan * (config_.resources + 1) + place)] = {};
+  for (int place = 0; place <= config_.resources; ++place) {
+    const int index = plan * (config_.resources + 1) + place;
+    plan_records_[static_cast<std::size_t>(index)] = {};
+  }
   plans_[static_cast<std::size_t>(plan)] = false;
   events_.push_back({now, "plan.delete", {Source::plan, -1, -1, plan}});
   return {};

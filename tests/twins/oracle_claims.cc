@@ -25,7 +25,7 @@ Oracle::History Oracle::history_of(const Record* record, std::int64_t version, T
     const bool merged = record->earlier.size() == remembered_versions && i + 1 == history.size();
     if (merged && one.gap) names.clear();
     if (named_always)
-      std::erase_if(*named_always, [&](int name) { return names.count(name) == 0; });
+      std::erase_if(*named_always, [&](int name) { return !names.contains(name); });
     else
       named_always = names;
     if (one.limits) found.felt.push_back(*one.limits);
@@ -50,7 +50,7 @@ Oracle::History Oracle::history_of_plan(const Resolution& resolution, std::size_
   after.changes.insert(before.changes.begin(), before.changes.end());
   after.felt.insert(after.felt.end(), before.felt.begin(), before.felt.end());
   after.always = after.always && before.always;
-  std::erase_if(after.named_always, [&](int name) { return before.named_always.count(name) == 0; });
+  std::erase_if(after.named_always, [&](int name) { return !before.named_always.contains(name); });
   return after;
 }
 
@@ -75,7 +75,7 @@ Oracle::Missed Oracle::missed_since(const Resolution& resolution, std::int64_t v
     for (const Set& set : history.felt) {
       Set felt;
       for (const NamedTerms& named : set) {
-        if (shadows.count(named.limit) == 0) felt.push_back(named);
+        if (!shadows.contains(named.limit)) felt.push_back(named);
       }
       if (!felt.empty()) tighten(missed.lowest, std::make_shared<const Set>(std::move(felt)));
     }
