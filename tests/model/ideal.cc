@@ -105,7 +105,7 @@ conditional::Record IdealBuckets::first_item(State& state) {
       expiry.hold(held.holds);
       continue;
     }
-    expiry.hold(*parameters, tokens, true);
+    expiry.hold(World::limit_name(limit), *parameters, tokens, true);
     const int start = scenario_.missing ? own.capacity : static_cast<int>(tokens);
     for (std::size_t i = 0; i < max_items; ++i) {
       balance_of(ideal_of(state, i, limit), 0) = small(start + cap(own) - own.burst);
