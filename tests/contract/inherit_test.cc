@@ -179,8 +179,9 @@ TEST_P(Inherit, WhatTheRequestBroughtIsSettledGivenBackAndKeptByCorrections) {
   ASSERT_TRUE(charged.lease().rollback());
   EXPECT_EQ(remaining("key", "tpm", {.limits = &*sent}), "100") << "all of it, above the capacity";
   ASSERT_TRUE(admits("key", {{"tpm", 30}}, {.limits = &*sent}));
-  const std::vector<Charge> at_most{{"rpm", 1}};
-  ASSERT_TRUE(limiter.lower("key", resource, at_most));
+  const std::vector<Charge> at_most{{"rpm", 1}, {"tpm", 70}};
+  const auto lowered = limiter.lower("key", resource, at_most);
+  ASSERT_TRUE(lowered) << lowered.error().message;
   EXPECT_EQ(remaining("key", "tpm", {.limits = &*sent}), "70");
   set(Level::entity_default("key"), {{"rpm", "30/min"}}, inherit);
   EXPECT_EQ(remaining("key", "tpm", {.limits = &*sent}), "70")

@@ -54,21 +54,27 @@ Action CorrectionMachine::resume(const Event& event, Time now) {
   return {Action::Kind::read, {}};
 }
 
+/// Resolves with the limits of the last request, as the bucket has them now.
+void CorrectionMachine::keep_sent_limits(const Record* alive, Time now) {
+  if (!of_levels_) of_levels_ = plan_.resolution;
+  plan_.resolution = of_levels_;
+  if (alive == nullptr) return;
+  if (auto as_stored = decision::resolve_as_stored(*of_levels_, *alive, now))
+    plan_.resolution = std::move(as_stored);
+}
+
 Action CorrectionMachine::attempt(Time now) {
   if (once_ && repeats(now)) {
     // The copy may be this one, whose answer got lost.
     outcome_.repeated = !in_doubt_;
     return finish(CorrectionOutcome::Kind::corrected);
   }
+  const Record* const alive = snapshot_.alive(0, now);
+  keep_sent_limits(alive, now);
   if (auto known = decision::check_names(correction_, *plan_.resolution->limits); !known) {
     outcome_.error = known.error();
     return finish(in_doubt_ ? CorrectionOutcome::Kind::unknown : CorrectionOutcome::Kind::refused);
   }
-  if (!of_levels_) of_levels_ = plan_.resolution;
-  const Record* const alive = snapshot_.alive(0, now);
-  const auto as_stored =
-      alive != nullptr ? decision::resolve_as_stored(*of_levels_, *alive, now) : limits::ResolutionRef();
-  plan_.resolution = as_stored ? as_stored : of_levels_;
   decision::Chain chain;
   const Evaluation evaluation = evaluate(chain, 0, plan_, alive, now);
   if (is_stale(evaluation)) {

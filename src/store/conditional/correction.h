@@ -40,6 +40,7 @@ class CorrectionMachine {
   bool in_doubt() const { return in_doubt_; }
 
  private:
+  void keep_sent_limits(const Record* alive, Time now);
   Action attempt(Time now);
   bool repeats(Time now) const;
   MarkerWrite marker_write(std::uint64_t generation, Time now) const;
