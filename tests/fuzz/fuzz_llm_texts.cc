@@ -27,9 +27,9 @@ void check_path(std::string_view path) {
         std::optional(Vendor::gemini)}) {
     const Endpoint endpoint = endpoint_of(vendor, path);
     require(!vendor || endpoint.vendor == *vendor);
-    require(endpoint.vendor == Vendor::gemini || (endpoint.model.empty() && !endpoint.streams));
-    require(endpoint.api != Api::messages || endpoint.vendor == Vendor::anthropic);
-    require(endpoint.api != Api::gemini || !endpoint.model.empty());
+    // A vendor may offer the APIs of others.
+    require(vendor || endpoint.api != Api::messages || endpoint.vendor == Vendor::anthropic);
+    require(vendor || endpoint.api != Api::gemini || endpoint.vendor == Vendor::gemini);
     require(!endpoint.streams || endpoint.api == Api::gemini);
     require(endpoint.model.empty() || path.find(endpoint.model) != std::string_view::npos);
     if (path.ends_with('/')) continue;
