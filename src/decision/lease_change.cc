@@ -171,7 +171,11 @@ Result<void> move_holds(const LeaseQuestion& question, const Chain& chain, Lease
     }
   }
   answer.deadline = next_deadline(question.change, question.deadline, from, lists);
-  for (const HeldLimit& one : held) bucket::take(one.limit->holds, answer.deadline, one.amount);
+  for (const HeldLimit& one : held) {
+    bucket::take(one.limit->holds, answer.deadline, one.amount);
+    // The limit may have forgotten what the lease held, since it was a rate in between.
+    one.limit->tokens = one.limit->parameters.capacity - bucket::total(one.limit->holds);
+  }
   return {};
 }
 
