@@ -22,9 +22,9 @@ using decision_log::ReplayPlan;
 using decision_log::ReplayResult;
 
 /// A limiter in memory whose time is that of the log.
-class Rehearsal {
+class ReplayLimiter {
  public:
-  Rehearsal(std::shared_ptr<FakeClock> clock, const std::string& name_space)
+  ReplayLimiter(std::shared_ptr<FakeClock> clock, const std::string& name_space)
       : clock_(std::move(clock)), entropy_(std::make_shared<base::SystemEntropy>()) {
     auto store = app::open_store("memory:", {}, clock_, *entropy_);
     Options options;
@@ -47,34 +47,34 @@ class Rehearsal {
 };
 
 /// Stores what a store has. Limits of sync stay as if they did not expire.
-Result<void> Rehearsal::add(const config::Current& current) {
+Result<void> ReplayLimiter::add(const config::Current& current) {
   std::vector<CatalogChange> changes;
-  for (const LimitsPlan& plan : current.plans) changes.push_back(PutPlan{plan});
-  for (const Entity& entity : current.entities) changes.push_back(PutEntity{entity});
+  for (const LimitsPlan& plan : current.plans) changes.emplace_back(PutPlan{plan});
+  for (const Entity& entity : current.entities) changes.emplace_back(PutEntity{entity});
   for (const StoredLimits& stored : current.limits) {
-    changes.push_back(SetLimits{stored.level,
-                                stored.limits,
-                                {.bucket_ttl_refill_multiplier = stored.bucket_ttl_refill_multiplier,
-                                 .on_unavailable = stored.on_unavailable,
-                                 .usage = stored.usage,
-                                 .from_file = stored.from_file,
-                                 .inherit = stored.inherit}});
+    changes.emplace_back(SetLimits{stored.level,
+                                   stored.limits,
+                                   {.bucket_ttl_refill_multiplier = stored.bucket_ttl_refill_multiplier,
+                                    .on_unavailable = stored.on_unavailable,
+                                    .usage = stored.usage,
+                                    .from_file = stored.from_file,
+                                    .inherit = stored.inherit}});
   }
   return changes.empty() ? Result<void>() : core_->change(changes);
 }
 
-Result<void> Rehearsal::apply(const config::Desired& desired, const config::Current& current) {
+Result<void> ReplayLimiter::apply(const config::Desired& desired, const config::Current& current) {
   auto plan = config::make_plan(desired, current);
   if (!plan) return as_failure(plan.error());
   return plan->steps.empty() ? Result<void>() : core_->change(plan->steps);
 }
 
 /// Entities that nothing describes have the parents that they had in the log.
-Result<void> Rehearsal::add_parents(const ReplayPlan& plan) {
+Result<void> ReplayLimiter::add_parents(const ReplayPlan& plan) {
   std::vector<CatalogChange> changes;
   for (const auto& [entity, parent] : plan.parents) {
     if (!core_->entity(entity))
-      changes.push_back(PutEntity{{.id = entity, .parent = parent, .cascade = true}});
+      changes.emplace_back(PutEntity{{.id = entity, .parent = parent, .cascade = true}});
   }
   return changes.empty() ? Result<void>() : core_->change(changes);
 }
@@ -207,11 +207,11 @@ Result<ExitCode> what_if(Session& session, const Arguments& arguments) {
     if (!stored) return stored.error();
     current = *std::move(stored);
   }
-  Rehearsal rehearsal(std::make_shared<FakeClock>(plan->from - 1), name_space);
-  if (auto added = rehearsal.add(current); !added) return added.error();
-  if (auto applied = rehearsal.apply(*desired, current); !applied) return applied.error();
-  if (auto added = rehearsal.add_parents(*plan); !added) return added.error();
-  const auto result = decision_log::replay(reader, name_space, *plan, rehearsal.core(), rehearsal.clock());
+  ReplayLimiter limiter(std::make_shared<FakeClock>(plan->from - 1), name_space);
+  if (auto added = limiter.add(current); !added) return added.error();
+  if (auto applied = limiter.apply(*desired, current); !applied) return applied.error();
+  if (auto added = limiter.add_parents(*plan); !added) return added.error();
+  const auto result = decision_log::replay(reader, name_space, *plan, limiter.core(), limiter.clock());
   if (!result) return result.error();
   if (session.json()) {
     session.print_json(result_json(*plan, *result));

@@ -49,7 +49,7 @@ struct LeaseChange {
 
 /// Whether the record of a lease shows that this change has happened. A repeated adjust without a key looks
 /// like a new one, so it must not be sent again.
-inline bool is_told_apart(LeaseVerb verb, std::string_view key) {
+inline bool is_idempotent(LeaseVerb verb, std::string_view key) {
   return verb != LeaseVerb::adjust || !key.empty();
 }
 

@@ -117,7 +117,7 @@ Error DecisionReader::not_here(const DecisionId& id) const {
 }
 
 /// The same for the decision of another process, of another namespace, and for one that does not exist.
-Error DecisionReader::not_told(const DecisionId& id, std::string_view name_space) {
+Error DecisionReader::hidden(const DecisionId& id, std::string_view name_space) {
   return base::error(ErrorCode::not_found, "there is no decision ", id_text(id.log, id.number),
                      " of namespace ", name_space,
                      " here: another process made it, or it was not kept, or no longer; ask the process that "
@@ -146,7 +146,7 @@ Result<Entry> DecisionReader::find(std::string_view text, std::string_view name_
   const auto id = parse_id(text);
   if (!id) return id.error();
   const bool bound = audience == Audience::one_namespace;
-  if (id->log != log_id_) return bound ? not_told(*id, name_space) : not_here(*id);
+  if (id->log != log_id_) return bound ? hidden(*id, name_space) : not_here(*id);
   std::optional<Entry> found;
   std::string other;  // the namespace of a decision that is one of another
   auto scanned = blocks_.scan({.from_number = id->number, .to_number = id->number}, Order::newest_first,
@@ -160,7 +160,7 @@ Result<Entry> DecisionReader::find(std::string_view text, std::string_view name_
                                 return !found;
                               });
   if (!scanned) return scanned.error();
-  if (!found && bound) return not_told(*id, name_space);
+  if (!found && bound) return hidden(*id, name_space);
   if (!found && !other.empty()) {
     return base::error(ErrorCode::not_found, "decision ", text, " is one of namespace ", other, ", not of ",
                        name_space, "; say --namespace ", other, ", over HTTP Weir-Namespace: ", other);

@@ -45,7 +45,7 @@ class DecisionReader {
  private:
   Error not_here(const DecisionId& id) const;
   Error not_kept(const DecisionId& id) const;
-  static Error not_told(const DecisionId& id, std::string_view name_space);
+  static Error hidden(const DecisionId& id, std::string_view name_space);
 
   const Blocks& blocks_;
   const std::string log_id_;

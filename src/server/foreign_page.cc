@@ -1,5 +1,8 @@
 #include "server/foreign_page.h"
 
+#include <algorithm>
+#include <array>
+
 #include "base/text.h"
 #include "net/address.h"
 #include "wire/http_chars.h"
@@ -32,10 +35,10 @@ bool is_own_name(std::string_view authority) {
 }
 
 bool is_origin_of(std::string_view origin, std::string_view authority) {
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (origin.starts_with(scheme) && same_name(origin.substr(scheme.size()), authority)) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 2> schemes{"http://", "https://"};
+  return std::any_of(schemes.begin(), schemes.end(), [&](std::string_view scheme) {
+    return origin.starts_with(scheme) && same_name(origin.substr(scheme.size()), authority);
+  });
 }
 
 /// Whether a field says that a page of another site sends the request.

@@ -52,7 +52,7 @@ Action Change::resume(const Event& event, Time now) {
   if (event.kind == Event::Kind::applied) return finish(ChangeOutcome::Kind::changed);
   if (event.kind == Event::Kind::unknown) {
     // The marker ensures that at most one of the copies happens.
-    if (!plan_.once || !decision::is_told_apart(plan_.verb, plan_.key))
+    if (!plan_.once || !decision::is_idempotent(plan_.verb, plan_.key))
       return finish(ChangeOutcome::Kind::unknown);
     in_doubt_ = true;
   }

@@ -29,11 +29,11 @@ void LeaseChange::start() {
     if (place.resolution->valid_until <= now_) return finish(Progress::resolve_again);
   }
   new_generation_ = (context_.entropy.next() >> 11U) | 1U;
-  const bool told_apart = lease.nonce[0] != 0 || lease.nonce[1] != 0;
+  const bool has_nonce = lease.nonce[0] != 0 || lease.nonce[1] != 0;
   // What returns to a grant is not bounded by the burst, so a repetition must never return it again.
   const bool took_grants = std::any_of(lease.amounts.begin(), lease.amounts.end(),
                                        [](const auto& amount) { return !amount.granted.empty(); });
-  if (told_apart && (took_grants || !context_.settle_single)) {
+  if (has_nonce && (took_grants || !context_.settle_single)) {
     marker_key_ =
         lease_key(name_space_, lease.marker_entity.empty() ? lease.buckets[0].entity : lease.marker_entity,
                   lease.nonce);

@@ -37,7 +37,7 @@ class Operation : public aws::DynamoCall {
   /// Adds the bucket of the last entity.
   void add_bucket(limits::ResolutionRef resolution);
   /// The machine's plan for one bucket of the chain, without charges.
-  conditional::BucketPlan plan_of(std::size_t place) const;
+  conditional::BucketPlan plan_of(std::size_t at) const;
   /// The cached images of the buckets.
   std::vector<conditional::Image> images();
 

@@ -113,7 +113,7 @@ void Acquire::send_plan() {
 }
 
 void Acquire::replied(const Reply& reply) {
-  if (verb_ == decision::Verb::acquire) forget_spent();
+  if (verb_ == decision::Verb::acquire) forget_exhausted();
   if (take(reply)) return;
   if (reply.is_text()) return admitted(reply.text(), 0);
   if (!reply.is_list()) return fail(unreadable());

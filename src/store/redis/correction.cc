@@ -19,7 +19,7 @@ void Correction::start() {
 }
 
 void Correction::replied(const Reply& reply) {
-  forget_spent();
+  forget_exhausted();
   if (!take(reply)) fail(unreadable());
 }
 

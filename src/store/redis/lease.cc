@@ -37,7 +37,7 @@ void LeaseChange::start() {
   }
   add_links(chain_);
   if (plan_.lease.shared) marker_ = lease_key(end, plan_.lease.nonce);
-  told_apart_ = plan_.lease.shared && decision::is_told_apart(plan_.change.verb, plan_.change.key);
+  idempotent_ = plan_.lease.shared && decision::is_idempotent(plan_.change.verb, plan_.change.key);
   // The script knows no grants, and no other deadline than the one in the id.
   const bool extends = plan_.change.verb == decision::LeaseVerb::extend;
   if (extends || took_grants(plan_.lease.amounts)) return load();
@@ -83,7 +83,7 @@ void LeaseChange::send_differences(const decision::Marker& marker, const std::st
   step_ = Step::plain;
   writes_ = true;
   // Otherwise a copy would charge a second time.
-  repeatable = told_apart_;
+  repeatable = idempotent_;
   const std::size_t keys = buckets_in_chain_.size() + (marker_.empty() ? 0 : 1);
   begin(concurrent_ ? Script::acquire_concurrent() : Script::acquire(), keys,
         keys + buckets_in_chain_.size() + 5);
@@ -102,7 +102,7 @@ void LeaseChange::send_differences(const decision::Marker& marker, const std::st
 }
 
 void LeaseChange::replied(const Reply& reply) {
-  forget_spent();
+  forget_exhausted();
   if (take(reply)) return;
   if (reply.is_text()) return changed(std::string(reply.text()));
   if (!reply.is_list()) return fail(unreadable());
@@ -148,7 +148,7 @@ void LeaseChange::changed(const std::string& all) {
 /// Where the outcome is unknown, the marker shows whether the change happened.
 void LeaseChange::failed(Error error) {
   constexpr int most_doubts = 3;
-  const bool in_doubt = error.code == ErrorCode::outcome_unknown && writes_ && told_apart_;
+  const bool in_doubt = error.code == ErrorCode::outcome_unknown && writes_ && idempotent_;
   if (in_doubt && ++doubts_ < most_doubts) return load();
   Operation::failed(std::move(error));
 }

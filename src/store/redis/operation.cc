@@ -191,7 +191,7 @@ void Operation::send_write(IndexedBy indexed) {
   step_ = Step::writing;
   writes_ = true;
   // Safe to repeat with a marker: if it was written, the operation starts over and finds it.
-  repeatable = !next_marker_.empty() && told_apart_;
+  repeatable = !next_marker_.empty() && idempotent_;
   const Names& names = context().names;
   const bool in_script = indexed == IndexedBy::script;
   const std::size_t keys = 4 * buckets_in_chain_.size() + (in_script ? 2 : 0) + (marker_.empty() ? 0 : 1);
@@ -312,11 +312,11 @@ void Operation::finish(Result<Progress> outcome) {
 }
 
 void Operation::failed(Error error) {
-  forget_spent();
+  forget_exhausted();
   finish(std::move(error));
 }
 
-void Operation::forget_spent() {
+void Operation::forget_exhausted() {
   if (!context().exhausted.used() || !context().exhausted.any(context().time.here())) return;
   for (const ChainBucket& place : buckets_in_chain_) context().exhausted.forget(key_of(place));
 }

@@ -76,9 +76,9 @@ class Operation : public ScriptCall {
   /// The limits of the plan are out of date. `seen`: the newer stamp that a bucket has seen; 0: they have
   /// expired.
   void resolve_again(Time seen, std::size_t place);
-  void finish(Result<store::Progress> result);
+  void finish(Result<store::Progress> outcome);
   /// Drops the buckets from the cache of exhausted ones, since they may have changed.
-  void forget_spent();
+  void forget_exhausted();
   void failed(Error error) override;
   /// A bucket of format 1.
   bool found_wrong_type() override;
@@ -96,7 +96,7 @@ class Operation : public ScriptCall {
   const std::string_view resource_;
   std::vector<ChainBucket> buckets_in_chain_;
   std::string marker_;      ///< the key of the marker; empty: there is none
-  bool told_apart_ = true;  ///< the marker shows whether the operation has happened
+  bool idempotent_ = true;  ///< the marker shows whether the operation has happened
   /// The catalog's generation of the chain: the earliest of its resolutions.
   std::uint64_t catalog_generation_ = ~std::uint64_t{0};
   Step step_ = Step::plain;

@@ -259,7 +259,7 @@ Result<ReadBucket> read_bucket(const Reply& reply, std::string_view entity, std:
 Result<ReadBucket> read_bucket(std::string_view text, std::string_view entity, std::string_view resource) {
   ReadBucket read;
   read.raw = text;
-  if (text.size() < 8 * (Word::first_limit + 2)) return damaged(entity, resource);
+  if (text.size() < std::size_t{8} * (Word::first_limit + 2)) return damaged(entity, resource);
   const std::int64_t format = number_at(text, Word::head) / 256;
   const auto limits = static_cast<std::size_t>(number_at(text, Word::head) % 256);
   if (format > 3) return too_new(entity, resource);

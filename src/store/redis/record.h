@@ -77,7 +77,7 @@ struct ReadBucket {
 /// Reads a record, a hash of format 1, or an absent bucket. Fails on a damaged record, or one that needs a
 /// later version.
 Result<ReadBucket> read_bucket(const Reply& reply, std::string_view entity, std::string_view resource);
-Result<ReadBucket> read_bucket(std::string_view record, std::string_view entity, std::string_view resource);
+Result<ReadBucket> read_bucket(std::string_view text, std::string_view entity, std::string_view resource);
 
 /// Buckets of one entity as of one moment of the server's clock.
 struct LoadedBuckets {
