@@ -99,7 +99,7 @@ int open_to_append(const std::string& path, unsigned mode) {
 Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode) {
   const std::string next = path + ".next";
   const auto failed = [&] { return invalid(path, " cannot be written: ", reason_of(errno)); };
-  // Whatever is in its place is not written to: another user may have made it.
+  // The file is always a new one: another user may have put a file or a link in its place.
   if (::unlink(next.c_str()) != 0 && errno != ENOENT) return failed();
   const OpenFile file(next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   if (file.get() < 0 || !write_all(file.get(), text)) return failed();
